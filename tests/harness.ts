@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The repository's root, with a trailing slash left out. */
+export const root = join(import.meta.dirname, "..");
+
+/** A real server process over a data directory of its own; `key` is its bootstrap admin key. */
+export interface TestServer {
+  readonly url: string;
+  readonly port: number;
+  readonly key: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  /** What the process printed so far, stdout and stderr together. */
+  log(): string;
+  /** Sends SIGTERM and resolves with the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** kill -9, and waits for the exit. */
+  kill(): Promise<void>;
+  /** Starts the server again over the same directory and port. */
+  restart(): Promise<void>;
+  /** Stops what runs and removes the directory. */
+  end(): Promise<void>;
+}
+
+/** A port that nobody listens on just now. */
+export async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((done) => probe.listen(0, "127.0.0.1", done));
+  const address = probe.address();
+  await new Promise((done) => probe.close(done));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** Starts the built server (`packages/server/dist/main.js`) as its users do, and waits until `/readyz` says yes. */
+export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
+  const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
+  const port = Number(env.MILLRACE_PORT ?? (await freePort()));
+  const key = env.MILLRACE_API_KEY ?? "mr_test_0123456789abcdef0123456789abcdef";
+  const url = `http://127.0.0.1:${port}`;
+  let output = "";
+  let child: ChildProcess;
+  let exited: Promise<number | null>;
+
+  async function launch() {
+    child = spawn(process.execPath, [join(root, "packages/server/dist/main.js")], {
+      cwd: root,
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: process.env.HOME ?? "",
+        MILLRACE_DATA_DIR: dataDir,
+        MILLRACE_PORT: String(port),
+        MILLRACE_API_KEY: key,
+        MILLRACE_DEMO: "off",
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.stdout?.on("data", (text) => (output += text));
+    child.stderr?.on("data", (text) => (output += text));
+    exited = new Promise((done) => child.once("exit", (code) => done(code)));
+    const deadline = Date.now() + 20_000;
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${output}`);
+      const ready = await fetch(`${url}/readyz`).catch(() => undefined);
+      await ready?.arrayBuffer();
+      if (ready?.status === 200) return;
+      if (Date.now() > deadline) throw new Error(`the server is not ready after 20 s:\n${output}`);
+      await new Promise((done) => setTimeout(done, 25));
+    }
+  }
+
+  await launch();
+  return {
+    url,
+    port,
+    key,
+    dataDir,
+    get pid() {
+      return child.pid as number;
+    },
+    log: () => output,
+    async stop(signal = "SIGTERM") {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return exited;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+    restart: launch,
+    async end() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+      await exited;
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A JSON call with the server's key: status, headers and parsed body (undefined when empty). */
+export async function call(
+  server: { url: string; key: string },
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; headers: Headers; body: any }> {
+  const reply = await fetch(server.url + path, {
+    method,
+    headers: { authorization: `Bearer ${server.key}`, ...headers },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await reply.text();
+  return { status: reply.status, headers: reply.headers, body: text === "" ? undefined : JSON.parse(text) };
+}
+
+/** Makes a template over a handler directory and an endpoint on it; resolves with the endpoint's id. */
+export async function makeEndpoint(
+  server: { url: string; key: string },
+  image: string,
+  settings: Record<string, unknown> = {},
+  template: Record<string, unknown> = {},
+): Promise<string> {
+  const name = `t-${Math.random().toString(36).slice(2)}`;
+  const made = await call(server, "POST", "/v1/templates", { name, imageName: image, isServerless: true, ...template });
+  if (made.status !== 200) throw new Error(`template: ${made.status} ${JSON.stringify(made.body)}`);
+  const endpoint = await call(server, "POST", "/v1/endpoints", { name, templateId: made.body.id, ...settings });
+  if (endpoint.status !== 200) throw new Error(`endpoint: ${endpoint.status} ${JSON.stringify(endpoint.body)}`);
+  return endpoint.body.id;
+}
+
+/** Asks again every 50 ms until `probe` gives something; fails after `withinMs`. */
+export async function until<T>(probe: () => Promise<T | undefined | false> | T | undefined | false, withinMs = 20_000): Promise<T> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const found = await probe();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${probe}`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+/** The lines of a file that tests' handlers append to: what really ran. */
+export function journal(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8").split("\n").filter(Boolean);
+  } catch {
+    return [];
+  }
+}
