@@ -1,0 +1,48 @@
+import type { ErrorBody } from "./errors.js";
+import type { HealthBody, StatusBody, Submission } from "./jobs.js";
+
+/** A refusal as the service worded it. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string;
+  constructor(status: number, body: ErrorBody) {
+    super(body.error);
+    this.status = status;
+    this.code = body.code;
+    this.requestId = body.requestId;
+  }
+}
+
+/** Where the service is, and with which key to ask. */
+export interface ClientOptions {
+  readonly url: string;
+  readonly key: string;
+}
+
+/** The typed client of the queue API: one method a route, errors as {@link ApiError}. */
+export function createClient({ url, key }: ClientOptions) {
+  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const reply = await fetch(new URL(path, url), {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const parsed = reply.status === 204 ? undefined : await reply.json();
+    if (!reply.ok) throw new ApiError(reply.status, parsed as ErrorBody);
+    return parsed as T;
+  }
+  const jobs = (endpointId: string) => `/v2/${encodeURIComponent(endpointId)}`;
+  return {
+    call,
+    run: (endpointId: string, job: Submission) => call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/run`, job),
+    runsync: (endpointId: string, job: Submission, waitMs = 90_000) =>
+      call<StatusBody>("POST", `${jobs(endpointId)}/runsync?wait=${waitMs}`, job),
+    status: (endpointId: string, jobId: string) => call<StatusBody>("GET", `${jobs(endpointId)}/status/${jobId}`),
+    cancel: (endpointId: string, jobId: string) =>
+      call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/cancel/${jobId}`),
+    retry: (endpointId: string, jobId: string) =>
+      call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/retry/${jobId}`),
+    health: (endpointId: string) => call<HealthBody>("GET", `${jobs(endpointId)}/health`),
+  };
+}

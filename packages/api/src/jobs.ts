@@ -1,0 +1,92 @@
+import Type, { type Static } from "typebox";
+import { jobStatuses, waitReasons } from "./states.js";
+
+const Millis = (description: string) => Type.Integer({ minimum: 0, description });
+
+/** Execution policy of one job (contract: Policy object). Times in milliseconds. */
+export const Policy = Type.Object({
+  executionTimeout: Type.Optional(
+    Type.Integer({ minimum: 5_000, maximum: 604_800_000, description: "How long one run may take, in milliseconds." }),
+  ),
+  lowPriority: Type.Optional(Type.Boolean({ description: "True: the job never causes a worker to start." })),
+  ttl: Type.Optional(
+    Type.Integer({ minimum: 10_000, maximum: 604_800_000, description: "Lifespan from submission, in milliseconds." }),
+  ),
+});
+export type Policy = Static<typeof Policy>;
+
+/** Storage settings handed to the worker; further string fields pass too. */
+export const S3Config = Type.Object(
+  {
+    accessId: Type.Optional(Type.String()),
+    accessSecret: Type.Optional(Type.String()),
+    bucketName: Type.Optional(Type.String()),
+    endpointUrl: Type.Optional(Type.String()),
+  },
+  { additionalProperties: Type.String() },
+);
+export type S3Config = Static<typeof S3Config>;
+
+/** What `/run` and `/runsync` take (contract: Job submission body). */
+export const Submission = Type.Object({
+  input: Type.Object({}, { additionalProperties: true, description: "Handed to the handler as the text it came as." }),
+  webhook: Type.Optional(Type.String({ format: "uri", description: "Called when the job becomes final." })),
+  policy: Type.Optional(Policy),
+  s3Config: Type.Optional(S3Config),
+});
+export type Submission = Static<typeof Submission>;
+
+export const JobStatusSchema = Type.Union(jobStatuses.map((name) => Type.Literal(name)));
+
+/** What `/run`, `/cancel` and `/retry` answer. */
+export const JobReference = Type.Object({ id: Type.String(), status: JobStatusSchema });
+
+/** What `/status`, `/status-sync` and `/runsync` answer. Absent fields are left out, never null. */
+export const StatusBody = Type.Object({
+  id: Type.String(),
+  status: JobStatusSchema,
+  delayTime: Millis("From submission (or the last retry) to the take, in milliseconds."),
+  executionTime: Millis("From the take to the end, in milliseconds; 0 while waiting."),
+  output: Type.Optional(Type.Unknown({ description: "The handler's output; progress while IN_PROGRESS." })),
+  error: Type.Optional(Type.String({ description: "Why the job is FAILED, TIMED_OUT or cancelled by the system." })),
+  workerId: Type.Optional(Type.String({ description: "The last worker that took the job, or an empty string." })),
+  retries: Type.Optional(Type.Integer({ description: "How often the job was given back." })),
+  waitReason: Type.Optional(Type.Union(waitReasons.map((name) => Type.Literal(name)))),
+  waitDetail: Type.Optional(Type.String()),
+  queuePosition: Type.Optional(Type.Integer({ minimum: 0 })),
+  expired: Type.Optional(Type.Boolean({ description: "Only with an Idempotency-Key whose job is gone." })),
+});
+export type StatusBody = Static<typeof StatusBody>;
+
+/** One chunk of a stream (contract: Stream chunk). */
+export const StreamChunk = Type.Object({
+  output: Type.Unknown(),
+  metrics: Type.Object({ stream_index: Type.Integer({ minimum: 0 }) }, { additionalProperties: true }),
+});
+export const StreamArray = Type.Array(StreamChunk);
+export const StreamEnvelope = Type.Object({ status: JobStatusSchema, stream: StreamArray });
+
+/** What `/purge-queue` answers (contract: Purge result). */
+export const PurgeResult = Type.Object({ removed: Type.Integer({ minimum: 0 }), status: Type.String() });
+
+const Count = Type.Integer({ minimum: 0 });
+/** What `/health` answers (contract: Health result, and our additions). */
+export const HealthBody = Type.Object({
+  jobs: Type.Object({ completed: Count, failed: Count, inProgress: Count, inQueue: Count, retried: Count }),
+  workers: Type.Object({
+    idle: Count,
+    running: Count,
+    initializing: Count,
+    ready: Count,
+    throttled: Count,
+    unhealthy: Count,
+    paused: Count,
+  }),
+});
+export type HealthBody = Static<typeof HealthBody>;
+
+/** What `/requests` answers: newest first, and a cursor while there are more. */
+export const RequestList = Type.Object({
+  requests: Type.Array(StatusBody),
+  nextCursor: Type.Optional(Type.String()),
+});

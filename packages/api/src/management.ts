@@ -1,0 +1,206 @@
+import Type, { type Static } from "typebox";
+
+export const scalerTypes = ["QUEUE_DELAY", "REQUEST_COUNT"] as const;
+export const computeTypes = ["GPU", "CPU"] as const;
+export const endpointTypes = ["QB", "LB"] as const;
+export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const;
+export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
+
+const text = (description: string, options = {}) => Type.String({ description, maxLength: 10_000, ...options });
+const list = (description: string) => Type.Array(Type.String({ maxLength: 1_000 }), { description, maxItems: 100 });
+const choice = <T extends readonly string[]>(names: T, description: string) =>
+  Type.Union(
+    names.map((name) => Type.Literal(name as T[number])),
+    { description },
+  );
+/** `null` clears a field on modify, so every optional field of an update takes it. */
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072 }), { description: "Environment variables." });
+
+const endpointFields = {
+  allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.")),
+  cpuFlavorIds: orNull(list("CPU flavours in order of preference.")),
+  dataCenterIds: orNull(list("Data centres that suit; empty is any.")),
+  env: orNull(Env),
+  executionTimeoutMs: orNull(Type.Integer({ minimum: 0, maximum: 604_800_000, description: "Milliseconds a job may run." })),
+  flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
+  flashBootType: orNull(Type.String({ description: "OFF, FLASHBOOT or PRIORITY_FLASHBOOT." })),
+  gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "GPUs for each worker." })),
+  gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.")),
+  gpuTypeIds: orNull(list("GPU type names in order of preference.")),
+  idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
+  instanceIds: orNull(list("Instance types of CPU endpoints.")),
+  locations: orNull(text("Country codes, comma-separated; empty is any.")),
+  minCudaVersion: orNull(text("The lowest CUDA version that suits.")),
+  name: orNull(Type.String({ maxLength: 191, description: "A name; it need not be unique." })),
+  networkVolumeId: orNull(text("The network volume to mount.")),
+  networkVolumeIds: orNull(list("Network volumes, where there are several.")),
+  scalerType: orNull(choice(scalerTypes, "How workers are scaled.")),
+  scalerValue: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." })),
+  vcpuCount: orNull(Type.Integer({ minimum: 1, maximum: 1_024, description: "vCPUs of each worker of a CPU endpoint." })),
+  workersMax: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The most workers at a time." })),
+  workersMin: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The fewest workers at a time." })),
+};
+
+/** Body of `POST /endpoints`. */
+export const EndpointCreate = Type.Object({
+  templateId: text("The template to start workers from."),
+  computeType: orNull(choice(computeTypes, "GPU or CPU workers.")),
+  type: orNull(choice(endpointTypes, "QB: queue-based. LB: load-balancing.")),
+  ...endpointFields,
+});
+export type EndpointCreate = Static<typeof EndpointCreate>;
+
+/** Body of `PATCH /endpoints/{id}` and `POST /endpoints/{id}/update`: only what is sent changes; null clears. */
+export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
+export type EndpointUpdate = Static<typeof EndpointUpdate>;
+
+const templateFields = {
+  category: orNull(choice(templateCategories, "The compute category.")),
+  containerDiskInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000, description: "Container disk, in GB." })),
+  containerRegistryAuthId: orNull(text("Credentials of a private image.")),
+  dockerEntrypoint: orNull(list("Overrides the image's ENTRYPOINT; [] keeps it.")),
+  dockerStartCmd: orNull(list("Overrides the image's CMD; [] keeps it.")),
+  env: orNull(Env),
+  isPublic: orNull(Type.Boolean()),
+  isServerless: orNull(Type.Boolean()),
+  ports: orNull(list("Ports as number/protocol.")),
+  readme: orNull(Type.String({ maxLength: 100_000 })),
+  volumeInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000 })),
+  volumeMountPath: orNull(text("Where a volume is mounted.")),
+};
+
+/** Body of `POST /templates`. */
+export const TemplateCreate = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 191 }),
+  imageName: Type.String({ minLength: 1, maxLength: 4_096, description: "A container image, or a path to a handler." }),
+  ...templateFields,
+});
+export type TemplateCreate = Static<typeof TemplateCreate>;
+
+/** Body of `PATCH /templates/{id}` and `POST /templates/{id}/update`. */
+export const TemplateUpdate = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191 })),
+  imageName: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096 })),
+  ...templateFields,
+});
+export type TemplateUpdate = Static<typeof TemplateUpdate>;
+
+/** A template as it is shown. */
+export const Template = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  imageName: Type.String(),
+  category: choice(templateCategories, "The compute category."),
+  containerDiskInGb: Type.Integer(),
+  containerRegistryAuthId: Type.Optional(Type.String()),
+  dockerEntrypoint: Type.Array(Type.String()),
+  dockerStartCmd: Type.Array(Type.String()),
+  earned: Type.Number(),
+  env: Type.Record(Type.String(), Type.String()),
+  isPublic: Type.Boolean(),
+  isRunpod: Type.Boolean(),
+  isServerless: Type.Boolean(),
+  ports: Type.Array(Type.String()),
+  readme: Type.String(),
+  runtimeInMin: Type.Integer(),
+  volumeInGb: Type.Integer(),
+  volumeMountPath: Type.String(),
+});
+export type Template = Static<typeof Template>;
+
+/** A worker as it is shown in an endpoint's `workers`. */
+export const WorkerSummary = Type.Object({
+  id: Type.String(),
+  endpointId: Type.String(),
+  desiredStatus: Type.String({ description: "RUNNING or EXITED." }),
+  state: Type.String({ description: "What the worker is doing now." }),
+  lastStartedAt: Type.Optional(Type.String({ format: "date-time" })),
+});
+
+/** An endpoint as it is shown. */
+export const Endpoint = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  userId: Type.String(),
+  templateId: Type.String(),
+  template: Type.Optional(Template),
+  workers: Type.Optional(Type.Array(WorkerSummary)),
+  version: Type.Integer(),
+  createdAt: Type.String({ format: "date-time" }),
+  type: choice(endpointTypes, "QB or LB."),
+  computeType: choice(computeTypes, "GPU or CPU."),
+  allowedCudaVersions: Type.Optional(Type.Array(Type.String())),
+  cpuFlavorIds: Type.Optional(Type.Array(Type.String())),
+  dataCenterIds: Type.Array(Type.String()),
+  env: Type.Record(Type.String(), Type.String()),
+  executionTimeoutMs: Type.Integer(),
+  flashboot: Type.Boolean(),
+  flashBootType: choice(flashBootTypes, "OFF, FLASHBOOT or PRIORITY_FLASHBOOT."),
+  gpuCount: Type.Integer(),
+  gpuIds: Type.String(),
+  gpuTypeIds: Type.Array(Type.String()),
+  idleTimeout: Type.Integer(),
+  instanceIds: Type.Array(Type.String()),
+  locations: Type.Optional(Type.String()),
+  minCudaVersion: Type.Optional(Type.String()),
+  networkVolumeId: Type.Optional(Type.String()),
+  networkVolumeIds: Type.Array(Type.String()),
+  scalerType: choice(scalerTypes, "How workers are scaled."),
+  scalerValue: Type.Integer(),
+  vcpuCount: Type.Optional(Type.Integer()),
+  workersMax: Type.Integer(),
+  workersMin: Type.Integer(),
+});
+export type Endpoint = Static<typeof Endpoint>;
+
+const Size = Type.Integer({ minimum: 0, maximum: 4_000, description: "Size in GB." });
+/** Body of `POST /networkvolumes`. */
+export const VolumeCreate = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 191 }),
+  size: Size,
+  dataCenterId: Type.String({ minLength: 1, maxLength: 100 }),
+});
+export type VolumeCreate = Static<typeof VolumeCreate>;
+/** Body of `PATCH /networkvolumes/{id}`. */
+export const VolumeUpdate = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191 })),
+  size: Type.Optional(Size),
+});
+export type VolumeUpdate = Static<typeof VolumeUpdate>;
+/** A network volume as it is shown. */
+export const Volume = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  size: Type.Integer(),
+  dataCenterId: Type.String(),
+});
+export type Volume = Static<typeof Volume>;
+
+/** One scaling decision: what was known, what was done, and why, for as long as it stayed the same. */
+export const ScalingDecision = Type.Object({
+  from: Type.String({ format: "date-time" }),
+  until: Type.String({ format: "date-time" }),
+  times: Type.Integer({ minimum: 1 }),
+  inputs: Type.Record(Type.String(), Type.Unknown()),
+  outcome: Type.String(),
+  reason: Type.String(),
+});
+
+/** One webhook delivery with its attempts. */
+export const WebhookDelivery = Type.Object({
+  id: Type.String(),
+  jobId: Type.String(),
+  url: Type.String(),
+  state: Type.String({ description: "pending, delivered or failed." }),
+  nextAttemptAt: Type.Optional(Type.String({ format: "date-time" })),
+  attempts: Type.Array(
+    Type.Object({
+      at: Type.String({ format: "date-time" }),
+      status: Type.Optional(Type.Integer()),
+      error: Type.Optional(Type.String()),
+      durationMs: Type.Integer(),
+    }),
+  ),
+});

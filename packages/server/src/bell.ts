@@ -1,0 +1,27 @@
+/** "Something changed": wakes who listens, never says what. A lost ring costs a little time, never a result. */
+export interface Bell {
+  ring(topic: Topic): void;
+  /** Calls `listener` at every ring of `topic`, synchronously; the answer ends it. */
+  on(topic: Topic, listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** What can change. Worker and endpoint numbers are the store's. */
+export type Topic =
+  | `queue:${number}` // an endpoint has a job waiting
+  | `job:${string}` // a job's state, progress or chunks changed
+  | `stops:${number}` // a worker has jobs to stop, or is to answer its polls
+  | `demand:${number}` // an endpoint's scaler should look again
+  | "demand"
+  | "workers" // a worker's row changed
+  | "deliveries"
+  | "deadlines"
+  | "expiries"
+  | "keys";
+
+export const topics = {
+  queue: (endpointNo: number): Topic => `queue:${endpointNo}`,
+  job: (jobId: string): Topic => `job:${jobId}`,
+  stops: (workerNo: number): Topic => `stops:${workerNo}`,
+  demand: (endpointNo: number): Topic => `demand:${endpointNo}`,
+};

@@ -1,0 +1,61 @@
+import { uptime } from "node:os";
+import { limits } from "./limits.js";
+
+/** Milliseconds since 1970, as this clock counts them. */
+export type Millis = number;
+
+/** The one door to time. `now()` never jumps: deadlines survive a wall clock that does. */
+export interface Clock {
+  now(): Millis;
+  /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `listener` after time in which this process did not run (stopped, or the machine suspended). */
+  onGap(listener: (gapMs: number) => void): void;
+  stop(): void;
+}
+
+/**
+ * Wall time at start plus monotonic time, slewed at most 1 s a minute towards the wall.
+ * `performance.now()` stands still while the machine is suspended; the uptime does not, so the difference is taken in at once.
+ */
+export function systemClock(): Clock {
+  let offset = Date.now() - performance.now();
+  let asleep = uptime() * 1_000 - performance.now();
+  let lastTick = performance.now();
+  const listeners: ((gapMs: number) => void)[] = [];
+
+  const timer = setInterval(() => {
+    const mono = performance.now();
+    const stood = mono - lastTick - limits.clockTickMs;
+    const suspended = uptime() * 1_000 - mono - asleep;
+    if (suspended > limits.clockGapMs) {
+      asleep += suspended;
+      offset += suspended;
+    }
+    const slewMax = (limits.clockSlewPerMinuteMs * (mono - lastTick)) / 60_000;
+    const error = Date.now() - (offset + mono);
+    offset += Math.max(-slewMax, Math.min(slewMax, error));
+    lastTick = mono;
+    const gap = Math.max(stood, suspended);
+    if (gap > limits.clockGapMs) for (const listener of listeners) listener(gap);
+  }, limits.clockTickMs);
+  timer.unref();
+
+  return {
+    now: () => Math.floor(offset + performance.now()),
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const done = () => {
+          clearTimeout(wake);
+          signal?.removeEventListener("abort", done);
+          resolve();
+        };
+        // a timer beyond 2^31 ms fires at once
+        const wake = setTimeout(done, Math.min(Math.max(0, ms), 2_147_483_647));
+        signal?.addEventListener("abort", done, { once: true });
+      }),
+    onGap: (listener) => void listeners.push(listener),
+    stop: () => clearInterval(timer),
+  };
+}

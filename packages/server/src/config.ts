@@ -1,0 +1,149 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import Type, { type Static } from "typebox";
+import { Errors, Value } from "typebox/value";
+import { countries } from "./domain/endpoint.js";
+import { limits } from "./limits.js";
+
+const onOff = (description: string, fallback: "on" | "off") =>
+  Type.Union([Type.Literal("on"), Type.Literal("off")], { description, default: fallback });
+const whole = (description: string, fallback: number, minimum: number, maximum: number) =>
+  Type.Integer({ description, default: fallback, minimum, maximum });
+
+/** Every setting: its environment variable, its default and one sentence. The reference page is made from it. */
+export const settings = Type.Object({
+  MILLRACE_HOST: Type.String({ description: "The address to listen on.", default: "127.0.0.1", minLength: 1 }),
+  MILLRACE_PORT: whole("The port to listen on; 0 picks a free one.", 8000, 0, 65_535),
+  MILLRACE_DATA_DIR: Type.String({ description: "The directory that holds everything.", default: "./.millrace", minLength: 1 }),
+  MILLRACE_API_KEY: Type.Optional(
+    Type.String({
+      description: "The bootstrap admin key; when absent one is made on the first start and kept in the data directory.",
+      minLength: 16,
+      maxLength: 256,
+      pattern: "^[\\x21-\\x7e]+$",
+    }),
+  ),
+  MILLRACE_SEAL_KEY: Type.Optional(
+    Type.String({
+      description: "64 hex digits that seal stored secrets; when absent a key is made and kept in the data directory.",
+      pattern: "^[0-9a-fA-F]{64}$",
+    }),
+  ),
+  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API hold.", "on"),
+  MILLRACE_REQUESTS_PER_WORKER: whole("Requests per 10 s that each running worker adds to the rate limits.", 100, 0, 1_000_000),
+  MILLRACE_WORKER_URL: Type.Optional(
+    Type.String({ description: "The address workers reach us at, when not the local one.", pattern: "^https?://[^\\s?#]+$" }),
+  ),
+  MILLRACE_START_TIMEOUT: whole(
+    "Seconds a worker may take until it first asks for a job.",
+    limits.startTimeoutMsDefault / 1_000,
+    1,
+    86_400,
+  ),
+  MILLRACE_STOP_GRACE: whole("Seconds a worker may take to stop before it is killed.", limits.stopGraceMsDefault / 1_000, 0, 3_600),
+  MILLRACE_AWAY_MAX: whole("Seconds that workers live on while no server is there.", limits.awayMsDefault / 1_000, 1, 86_400),
+  MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
+  MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
+  MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
+    onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback.", "off"),
+  ),
+  MILLRACE_LOCATION: Type.Optional(
+    Type.Union(
+      countries.map((country) => Type.Literal(country)),
+      { description: "The country this host is in, for endpoints that name locations." },
+    ),
+  ),
+  MILLRACE_LOG_LEVEL: Type.Union(
+    ["debug", "info", "warn", "error", "silent"].map((level) => Type.Literal(level)),
+    { description: "The least level that is logged.", default: "info" },
+  ),
+});
+type Settings = Static<typeof settings>;
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly apiKey: string | undefined;
+  readonly sealKey: string | undefined;
+  readonly rateLimits: boolean;
+  readonly requestsPerWorker: number;
+  readonly workerUrl: string | undefined;
+  readonly startTimeoutMs: number;
+  readonly stopGraceMs: number;
+  readonly awayMs: number;
+  readonly demo: boolean;
+  readonly localProcesses: boolean;
+  readonly webhookPrivate: boolean;
+  readonly location: string | undefined;
+  readonly logLevel: string;
+}
+
+/** A setting is wrong: all mistakes, one sentence each. */
+export class ConfigError extends Error {}
+
+const isLoopback = (host: string) => /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
+
+/** Reads the environment once. Throws a {@link ConfigError} that names every mistake. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const mistakes: string[] = [];
+  const given: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith("MILLRACE_") || name.startsWith("MILLRACE_TEST_") || value === undefined || value === "") continue;
+    const schema = (settings.properties as Record<string, { type?: string }>)[name];
+    if (!schema) mistakes.push(unknownSetting(name));
+    else given[name] = schema.type === "integer" && /^-?\d+$/.test(value) ? Number(value) : value;
+  }
+  const filled = Value.Default(settings, given) as Settings;
+  for (const error of Errors(settings, filled)) {
+    const name = error.instancePath.slice(1).split("/")[0] ?? "";
+    const sentence = `${name} is '${shown(name, given[name])}': ${expected(name)}`;
+    if (name && !mistakes.includes(sentence)) mistakes.push(sentence);
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
+  return Object.freeze(toConfig(filled));
+}
+
+function unknownSetting(name: string): string {
+  return name === "MILLRACE_DATABASE_URL"
+    ? "MILLRACE_DATABASE_URL is set, but this version stores in SQLite only: remove it."
+    : `${name} is not a setting; the README lists those there are.`;
+}
+
+const shown = (name: string, value: unknown) => (/KEY/.test(name) ? "…" : String(value));
+
+function expected(name: string): string {
+  const schema = settings.properties[name as keyof typeof settings.properties] as {
+    minimum?: number;
+    maximum?: number;
+    anyOf?: { const?: string }[];
+    pattern?: string;
+    minLength?: number;
+  };
+  if (schema.minimum !== undefined) return `it must be a whole number from ${schema.minimum} to ${schema.maximum}.`;
+  if (schema.anyOf) return `it must be one of ${schema.anyOf.map((each) => each.const).join(", ")}.`;
+  if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
+  if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
+  return `it must be at least ${schema.minLength} visible characters.`;
+}
+
+function toConfig(s: Settings): Config {
+  return {
+    host: s.MILLRACE_HOST,
+    port: s.MILLRACE_PORT,
+    dataDir: resolve(s.MILLRACE_DATA_DIR.replace(/^~(?=\/|$)/, homedir())),
+    apiKey: s.MILLRACE_API_KEY,
+    sealKey: s.MILLRACE_SEAL_KEY,
+    rateLimits: s.MILLRACE_RATE_LIMITS === "on",
+    requestsPerWorker: s.MILLRACE_REQUESTS_PER_WORKER,
+    workerUrl: s.MILLRACE_WORKER_URL?.replace(/\/+$/, ""),
+    startTimeoutMs: s.MILLRACE_START_TIMEOUT * 1_000,
+    stopGraceMs: s.MILLRACE_STOP_GRACE * 1_000,
+    awayMs: s.MILLRACE_AWAY_MAX * 1_000,
+    demo: s.MILLRACE_DEMO === "on",
+    localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
+    webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
+    location: s.MILLRACE_LOCATION,
+    logLevel: s.MILLRACE_LOG_LEVEL as string,
+  };
+}

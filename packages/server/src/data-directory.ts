@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** The service cannot start, and its operator can mend it: one sentence. */
+export class StartError extends Error {}
+
+export interface DataDirectory {
+  readonly database: string;
+  readonly lock: string;
+  readonly logs: string;
+  readonly homes: string;
+  readonly volumes: string;
+  /** Whether it was empty: the first start. */
+  readonly isNew: boolean;
+  /** The text of a 0600 file in it, made where it is missing. */
+  secret(name: string, make: () => string): string;
+  /** Writes such a file anew. */
+  keep(name: string, text: string): void;
+}
+
+/** Opens the directory that holds everything: folders 0700, files 0600. */
+export function openDataDirectory(path: string): DataDirectory {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    // 0700 hides all that SQLite makes in it, whatever the umask
+    chmodSync(path, 0o700);
+    writeFileSync(join(path, ".writable"), "", { mode: 0o600 });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
+    throw new StartError(`The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to one that can.`);
+  }
+  const keep = (name: string, text: string) => writeFileSync(join(path, name), `${text}\n`, { mode: 0o600 });
+  const folder = (name: string) => {
+    mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
+    return join(path, name);
+  };
+  return {
+    database: join(path, "millrace.db"),
+    lock: join(path, "lock"),
+    isNew: !existsSync(join(path, "millrace.db")),
+    logs: folder("logs"),
+    homes: folder("homes"),
+    volumes: folder("volumes"),
+    keep,
+    secret(name, make) {
+      if (!existsSync(join(path, name))) keep(name, make());
+      return readFileSync(join(path, name), "utf8").trim();
+    },
+  };
+}
+
+export const randomHex = (bytes: number): string => randomBytes(bytes).toString("hex");

@@ -1,0 +1,55 @@
+import { limits } from "../limits.js";
+
+export interface WorkerPlace {
+  readonly workerId: string;
+  readonly endpointId: string;
+  readonly secret: string;
+  /** Where the worker reaches us, without a trailing slash. */
+  readonly workerUrl: string;
+  readonly hostname: string;
+  readonly location: string;
+  readonly cpuCount: number;
+  readonly memoryGb: number;
+  readonly gpus: readonly string[];
+  readonly volume: { readonly id: string; readonly path: string } | undefined;
+  readonly home: string;
+  /** From the server's own environment, by allow-list. */
+  readonly inherited: Readonly<Record<string, string>>;
+  /** The template's and the endpoint's own variables. */
+  readonly own: Readonly<Record<string, string>>;
+}
+
+/** Of our own environment workers get these names and nothing else. */
+export const inheritedNames = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE"];
+
+/** The environment a worker is given (spec: What a worker is given). Own variables never override the protocol's. */
+export function workerEnvironment(place: WorkerPlace): Record<string, string> {
+  const query = `?gpu=${encodeURIComponent(place.gpus[0] ?? "cpu")}&token=${place.secret}`;
+  const calls = `${place.workerUrl}/v2/${place.endpointId}`;
+  const overridable: Record<string, string> = {
+    HOME: place.home,
+    RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: "true",
+    RUNPOD_DEBUG_LEVEL: "INFO",
+    ...(place.gpus.length === 0 ? { RUNPOD_SKIP_GPU_CHECK: "true" } : {}),
+    PYTHONUNBUFFERED: "1",
+  };
+  return {
+    ...place.inherited,
+    ...overridable,
+    ...place.own,
+    RUNPOD_POD_ID: place.workerId,
+    RUNPOD_ENDPOINT_ID: place.endpointId,
+    RUNPOD_AI_API_KEY: place.secret,
+    RUNPOD_WEBHOOK_GET_JOB: `${calls}/job-take/$ID${query}`,
+    RUNPOD_WEBHOOK_POST_OUTPUT: `${calls}/job-done/$RUNPOD_POD_ID/$ID${query}`,
+    RUNPOD_WEBHOOK_POST_STREAM: `${calls}/job-stream/$RUNPOD_POD_ID/$ID${query}`,
+    RUNPOD_WEBHOOK_PING: `${calls}/ping/$RUNPOD_POD_ID`,
+    RUNPOD_PING_INTERVAL: String(limits.pingMs),
+    RUNPOD_POD_HOSTNAME: place.hostname,
+    RUNPOD_GPU_COUNT: String(place.gpus.length),
+    RUNPOD_DC_ID: place.location,
+    RUNPOD_CPU_COUNT: String(place.cpuCount),
+    RUNPOD_MEM_GB: String(place.memoryGb),
+    ...(place.volume ? { RUNPOD_VOLUME_ID: place.volume.id, RUNPOD_VOLUME_PATH: place.volume.path } : {}),
+  };
+}

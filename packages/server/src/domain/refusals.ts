@@ -1,0 +1,19 @@
+/** Every refusal a caller can meet: its HTTP status, and whether trying the same again may help. */
+export const refusals = {
+  INVALID_INPUT: { status: 400, retryable: false },
+  INVALID_JSON: { status: 400, retryable: false },
+  INVALID_STATE: { status: 400, retryable: false },
+  IDEMPOTENCY_CONFLICT: { status: 400, retryable: false },
+  IN_USE: { status: 400, retryable: false },
+  UNAUTHORIZED: { status: 401, retryable: false },
+  NOT_FOUND: { status: 404, retryable: false },
+  ENDPOINT_NOT_FOUND: { status: 404, retryable: false },
+  JOB_NOT_FOUND: { status: 404, retryable: false },
+  PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
+  UNSUPPORTED_ENCODING: { status: 415, retryable: false },
+  RATE_LIMITED: { status: 429, retryable: true },
+  INTERNAL: { status: 500, retryable: true },
+  UNAVAILABLE: { status: 503, retryable: true },
+  STORAGE_FULL: { status: 507, retryable: true },
+} as const;
+export type RefusalCode = keyof typeof refusals;

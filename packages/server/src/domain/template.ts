@@ -1,0 +1,80 @@
+/** What a user can set on a template, in the contract's names. */
+export interface TemplateSettings {
+  readonly name: string;
+  /** A container image, or the absolute path of a handler's directory. */
+  readonly imageName: string;
+  readonly category: "NVIDIA" | "AMD" | "CPU";
+  readonly containerDiskInGb: number;
+  readonly containerRegistryAuthId?: string;
+  readonly dockerEntrypoint: readonly string[];
+  readonly dockerStartCmd: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly isPublic: boolean;
+  readonly isServerless: boolean;
+  readonly ports: readonly string[];
+  readonly readme: string;
+  readonly volumeInGb: number;
+  readonly volumeMountPath: string;
+}
+
+export interface Template {
+  readonly no: number;
+  readonly id: string;
+  readonly ownerNo: number;
+  readonly settings: TemplateSettings;
+}
+
+/** What a template is when nothing was said. */
+export const templateDefaults = {
+  category: "NVIDIA",
+  containerDiskInGb: 50,
+  dockerEntrypoint: [],
+  dockerStartCmd: [],
+  env: {},
+  isPublic: false,
+  isServerless: false,
+  ports: ["8888/http", "22/tcp"],
+  readme: "",
+  volumeInGb: 20,
+  volumeMountPath: "/workspace",
+} as const satisfies Partial<TemplateSettings>;
+
+/** Whether an image reference names a directory of this machine rather than a container image. */
+export const isPath = (imageName: string): boolean =>
+  /^(file:|\/|\.\/|\.\.\/|~\/)/.test(imageName) || imageName === "." || imageName === "..";
+
+const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "category"]);
+
+/** Whether a save changes what a worker is made of. */
+export const changesWorkers = (before: TemplateSettings, after: TemplateSettings): boolean =>
+  (Object.keys({ ...before, ...after }) as (keyof TemplateSettings)[]).some(
+    (field) => !inPlace.has(field) && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
+
+/**
+ * Splits one command string as a shell would, without a shell: blanks part, quotes and backslashes join.
+ * `serve --greet "hello world"` gives three words. An open quote runs to the end.
+ */
+export function splitCommand(command: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote: string | undefined;
+  for (let at = 0; at < command.length; at++) {
+    const char = command[at]!;
+    if (quote) {
+      if (char === quote) quote = undefined;
+      else if (char === "\\" && quote === '"' && /["\\$`]/.test(command[at + 1] ?? "")) word += command[++at]!;
+      else word += char;
+    } else if (char === "'" || char === '"') {
+      quote = char;
+      word ??= "";
+    } else if (char === "\\" && at + 1 < command.length) {
+      word = (word ?? "") + command[++at]!;
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + char;
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}

@@ -1,0 +1,51 @@
+import { limits } from "../limits.js";
+import type { Endpoint } from "./endpoint.js";
+import type { WorkerState } from "./worker.js";
+
+export type WaitReason =
+  | "no_worker"
+  | "starting"
+  | "workers_busy"
+  | "no_capacity"
+  | "location"
+  | "workers_max_reached"
+  | "workers_max_zero"
+  | "low_priority"
+  | "start_failed"
+  | "crash_looping";
+
+export interface WaitFacts {
+  readonly lowPriority: boolean;
+  readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
+  readonly states: readonly WorkerState[];
+  /** Why this host cannot run the endpoint's workers, where it cannot. */
+  readonly obstacle?: { readonly reason: "no_capacity" | "location"; readonly detail: string } | undefined;
+}
+
+/** Why a job is still waiting, as one word and as a sentence a person can act on. */
+export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDetail: string } {
+  const { settings, failedStarts, verdict } = facts.endpoint;
+  const say = (reason: WaitReason, detail: string) => ({ waitReason: reason, waitDetail: detail });
+  const count = (state: WorkerState) => facts.states.filter((each) => each === state).length;
+  const ready = count("idle") + count("running");
+  if (settings.workersMax === 0) return say("workers_max_zero", "workersMax is 0: raise it to let workers start.");
+  if (failedStarts > 0 && ready === 0) {
+    const last = verdict ?? "it ended before it asked for a job";
+    return failedStarts >= limits.crashLoopStarts
+      ? say("crash_looping", `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`)
+      : say("start_failed", `The last worker failed to start and is tried again: ${last}`);
+  }
+  if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);
+  if (count("idle") > 0) return say("workers_busy", "A worker is free and about to take this job.");
+  if (count("running") > 0) {
+    return facts.states.length >= settings.workersMax
+      ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
+      : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");
+  }
+  if (count("starting") > 0) return say("starting", "A worker is starting and has not asked for a job yet.");
+  if (facts.lowPriority) return say("low_priority", "A lowPriority job waits for a worker that other jobs start.");
+  if (facts.states.length >= settings.workersMax) {
+    return say("workers_max_reached", `The workers there are still stop, and workersMax is ${settings.workersMax}.`);
+  }
+  return say("no_worker", "There is no worker yet; one is about to be started.");
+}

@@ -1,0 +1,33 @@
+import { type RefusalCode, refusals } from "./domain/refusals.js";
+
+/** What a caller can be told: a code from the one table, and a sentence to act on. */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly retryAfterSeconds: number | undefined;
+  constructor(code: RefusalCode, sentence: string, options: { retryAfterSeconds?: number } = {}) {
+    super(sentence);
+    this.name = "Refusal";
+    this.code = code;
+    this.status = refusals[code].status;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** The store cannot take more just now; the same call may be made again. */
+export const busy = () =>
+  new Refusal("UNAVAILABLE", "The service has more to write than it can; try again in a second.", {
+    retryAfterSeconds: 1,
+  });
+
+export const endpointNotFound = (id: string) =>
+  new Refusal("ENDPOINT_NOT_FOUND", `There is no endpoint '${clip(id)}' for this key; list yours with GET /v1/endpoints.`);
+
+export const jobNotFound = (id: string) =>
+  new Refusal("JOB_NOT_FOUND", `There is no job '${clip(id)}' here; it never was, or its ttl or retention has passed.`);
+
+export const unauthorized = (why = "Send a valid API key in the Authorization header.") => new Refusal("UNAUTHORIZED", why);
+
+export const invalid = (sentence: string) => new Refusal("INVALID_INPUT", sentence);
+
+const clip = (text: string) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);

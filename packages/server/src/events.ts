@@ -1,0 +1,24 @@
+import type { JobStatus } from "./domain/job.js";
+import type { Exit } from "./domain/worker.js";
+
+/** Everything worth telling that happens: logs and metrics read it. Never a secret, never a payload. */
+export type MillraceEvent =
+  | { type: "server.started"; url: string }
+  | { type: "server.stopping"; signal: string }
+  | { type: "server.warning"; message: string; error?: unknown }
+  | { type: "request.failed"; requestId: string; route: string; error: unknown }
+  | { type: "request.served"; route: string; method: string; status: number; durationMs: number }
+  | { type: "job.submitted"; endpointId: string; jobId: string; requestId: string }
+  | { type: "job.taken"; endpointId: string; jobId: string; workerId: string; delayMs: number }
+  | { type: "job.ended"; endpointId: string; jobId: string; status: JobStatus; executionMs: number }
+  | { type: "job.givenBack"; endpointId: string; jobId: string; workerId: string; excused: boolean; why: string }
+  | { type: "job.expired"; count: number }
+  | { type: "worker.started"; endpointId: string; workerId: string; pid: number }
+  | { type: "worker.ready"; endpointId: string; workerId: string; afterMs: number }
+  | { type: "worker.stopping"; endpointId: string; workerId: string; why: string }
+  | { type: "worker.ended"; endpointId: string; workerId: string; exit: Exit; why: string }
+  | { type: "worker.startFailed"; endpointId: string; workerId: string; failedStarts: number; why: string }
+  | { type: "endpoint.scaled"; endpointId: string; outcome: string; reason: string }
+  | { type: "webhook.attempted"; jobId: string; host: string; status: number | undefined; error: string | undefined; final: boolean };
+
+export type Emit = (event: MillraceEvent) => void;

@@ -1,0 +1,140 @@
+import type { Endpoint } from "../domain/endpoint.js";
+import type { ApiKey } from "../domain/key.js";
+import { splitCommand, type Template } from "../domain/template.js";
+import { invalid, Refusal } from "../errors.js";
+import type { EndpointInput } from "../operations/endpoint-settings.js";
+import type { Parts } from "../operations/needs.js";
+import { createEndpoint, deleteEndpoint, ownEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
+import { createTemplate, deleteTemplate, ownTemplate, type TemplateInput, updateTemplate } from "../operations/save-template.js";
+import { showEndpoint, showVolume, showWorkers } from "../operations/show-resources.js";
+
+/** What a resolver is given beside its arguments. */
+export interface Context {
+  readonly parts: Parts & { readonly setToZero: boolean };
+  readonly caller: ApiKey;
+}
+
+interface Pair {
+  readonly key: string;
+  readonly value: string;
+}
+type Fields = Record<string, unknown>;
+
+const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
+  pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
+const toPairs = (env: Readonly<Record<string, string>>): Pair[] => Object.entries(env).map(([key, value]) => ({ key, value }));
+const list = (text: string | null | undefined) => text?.split(",").map((part) => part.trim()).filter(Boolean);
+
+function templateView({ id, settings }: Template) {
+  const { dockerStartCmd, ports, env, ...rest } = settings;
+  return { id, ...rest, dockerArgs: dockerStartCmd.join(" "), ports: ports.join(","), env: toPairs(env) };
+}
+
+function endpointView({ parts }: Context, endpoint: Endpoint) {
+  const { env, allowedCudaVersions, ...rest } = showEndpoint(parts, endpoint);
+  const template = parts.registry.template(endpoint.settings.templateId);
+  const volume = parts.registry.volume(endpoint.settings.networkVolumeIds[0] ?? "");
+  return {
+    ...rest,
+    env: toPairs(env),
+    allowedCudaVersions: allowedCudaVersions?.join(",") ?? null,
+    workersStandby: 0,
+    template: template && templateView(template),
+    networkVolume: volume && showVolume(volume),
+    pods: () => showWorkers(parts, endpoint),
+  };
+}
+
+/** Empty strings mean none; on modify they clear `locations` and `networkVolumeId`, and leave the rest as it is. */
+function endpointInput(input: Fields): EndpointInput {
+  const { id, env, allowedCudaVersions, ...rest } = input;
+  checkWords(rest);
+  return {
+    ...(rest as EndpointInput),
+    ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
+    ...(allowedCudaVersions === undefined ? {} : { allowedCudaVersions: list(allowedCudaVersions as string) }),
+  };
+}
+
+function checkWords({ scalerType, type, idleTimeout, scalerValue, workersMin, workersMax, gpuCount }: Fields): void {
+  const oneOf = (name: string, value: unknown, words: readonly string[]) => {
+    if (value && !words.includes(value as string)) throw invalid(`'${name}' must be one of ${words.join(", ")}.`);
+  };
+  oneOf("scalerType", scalerType, ["QUEUE_DELAY", "REQUEST_COUNT"]);
+  oneOf("type", type, ["QB", "LB"]);
+  const between = (name: string, value: unknown, min: number, max: number) => {
+    if (typeof value === "number" && (value < min || value > max)) throw invalid(`'${name}' must be from ${min} to ${max}.`);
+  };
+  between("idleTimeout", idleTimeout, 1, 3_600);
+  between("scalerValue", scalerValue, 1, 1_000_000);
+  between("workersMin", workersMin, 0, 10_000);
+  between("workersMax", workersMax, 0, 10_000);
+  between("gpuCount", gpuCount, 1, 64);
+}
+
+async function saveEndpoint({ input }: { input: Fields }, context: Context) {
+  const { parts, caller } = context;
+  if (input.id) {
+    const endpoint = ownEndpoint(parts, caller, input.id as string);
+    return endpointView(context, await updateEndpoint(parts, caller, endpoint, endpointInput(input)));
+  }
+  for (const name of ["name", "templateId", "gpuIds"]) if (!input[name]) throw invalid(`'${name}' is required to create an endpoint.`);
+  return endpointView(context, await createEndpoint(parts, caller, endpointInput(input)));
+}
+
+async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context) {
+  await deleteEndpoint(parts, ownEndpoint(parts, caller, id), parts);
+  return null;
+}
+
+async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Context) {
+  const { id, dockerArgs, ports, env, startSsh, startJupyter, ...rest } = input;
+  const fields: TemplateInput = {
+    ...(rest as TemplateInput),
+    ...(dockerArgs === undefined ? {} : { dockerStartCmd: splitCommand((dockerArgs as string | null) ?? "") }),
+    ...(ports === undefined ? {} : { ports: list(ports as string) ?? [] }),
+    ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
+  };
+  if (id) return templateView(await updateTemplate(parts, caller, ownTemplate(parts, caller, id as string), fields));
+  if (!fields.name || !fields.imageName) throw invalid("'name' and 'imageName' are required to create a template.");
+  return templateView(await createTemplate(parts, caller, fields));
+}
+
+async function removeTemplate({ templateName }: { templateName: string }, { parts, caller }: Context) {
+  const named = parts.registry.templates().find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
+  if (!named) throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
+  await deleteTemplate(parts, named);
+  return null;
+}
+
+async function updateEndpointTemplate({ input }: { input: { endpointId: string; templateId: string } }, context: Context) {
+  const { parts, caller } = context;
+  const endpoint = ownEndpoint(parts, caller, input.endpointId);
+  return endpointView(context, await updateEndpoint(parts, caller, endpoint, { templateId: input.templateId }));
+}
+
+function myself(_: unknown, context: Context) {
+  const { registry } = context.parts;
+  const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
+  return {
+    id: registry.user(context.caller.ownerNo)?.id,
+    endpoints: () =>
+      registry
+        .endpoints()
+        .filter((endpoint) => mine(endpoint) && endpoint.deletedAt === undefined)
+        .map((endpoint) => endpointView(context, endpoint)),
+    networkVolumes: () => registry.volumes().filter(mine).map(showVolume),
+    podTemplates: () => registry.templates().filter(mine).map(templateView),
+    serverlessDiscount: null,
+  };
+}
+
+/** One function per field of Query and Mutation, each around one operation. */
+export const resolvers = {
+  myself,
+  saveEndpoint,
+  deleteEndpoint: removeEndpoint,
+  saveTemplate,
+  deleteTemplate: removeTemplate,
+  updateEndpointTemplate,
+};

@@ -1,0 +1,125 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type DocumentNode, execute, type ExecutionResult, GraphQLError, Kind, parse, type SelectionSetNode, validate } from "graphql";
+import { type ApiKey, mayChange } from "../domain/key.js";
+import { invalid, Refusal, unauthorized } from "../errors.js";
+import { limits } from "../limits.js";
+import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
+import { explorerPage } from "./explorer.js";
+import { type Context, resolvers } from "./resolvers.js";
+import { schema } from "./schema.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    caller: ApiKey;
+  }
+}
+
+interface Call {
+  readonly query: string;
+  readonly variables: Record<string, unknown>;
+  readonly operationName: string | undefined;
+}
+
+/** The GraphQL API: POST runs a query, GET from a browser shows an explorer (contract: GraphQL API). */
+export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"]): Promise<void> {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) => done(null, body));
+  app.get("/", async (request, reply) => {
+    if (!/\btext\/html\b/.test(request.headers.accept ?? "")) throw invalid("POST a JSON body with 'query' to this address.");
+    const { html, policy } = explorerPage();
+    return reply.header("content-type", "text/html; charset=utf-8").header("content-security-policy", policy).send(html);
+  });
+  app.post(
+    "/",
+    {
+      onRequest: async (request) => {
+        refuseWhileDraining(parts.draining);
+        const { api_key: key } = request.query as { api_key?: string };
+        request.caller = authenticate(parts, key ?? request.headers.authorization);
+      },
+    },
+    (request, reply) => answer(parts, request, reply),
+  );
+}
+
+async function answer(parts: Context["parts"], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const call = readCall(request.body);
+  let document: DocumentNode;
+  try {
+    document = parse(call.query, { maxTokens: limits.graphqlTokensMax });
+  } catch (error) {
+    return send(reply, 400, { errors: [coded(error as GraphQLError, "GRAPHQL_PARSE_FAILED")] });
+  }
+  const mistakes = [...validate(schema, document)];
+  if (mistakes.length === 0 && tooDeep(document)) mistakes.push(new GraphQLError("The query is nested too deep."));
+  if (mistakes.length > 0) {
+    return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
+  }
+  if (hasMutation(document) && !mayChange(request.caller.scope)) throw unauthorized("This key may not change resources.");
+  const result = await execute({
+    schema,
+    document,
+    rootValue: resolvers,
+    contextValue: { parts, caller: request.caller } satisfies Context,
+    variableValues: call.variables,
+    operationName: call.operationName,
+  });
+  // without data nothing was run: the variables or the operation's name did not fit
+  return send(reply, result.data === undefined ? 400 : 200, refusedOperation(parts, request, result));
+}
+
+function readCall(body: unknown): Call {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(String(body));
+  } catch {
+    throw new Refusal("INVALID_JSON", 'The body is not JSON: send {"query": "…"}.');
+  }
+  const { query, variables, operationName } = (parsed ?? {}) as Record<string, unknown>;
+  if (typeof query !== "string") throw invalid("The body must hold 'query', a GraphQL text.");
+  if (variables !== undefined && variables !== null && (typeof variables !== "object" || Array.isArray(variables))) {
+    throw invalid("'variables' must be a JSON object.");
+  }
+  return {
+    query,
+    variables: withoutEmptyEnums((variables ?? {}) as Record<string, unknown>) as Record<string, unknown>,
+    operationName: typeof operationName === "string" ? operationName : undefined,
+  };
+}
+
+/** In variables clients send an empty `flashBootType` for "as it is". */
+function withoutEmptyEnums(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null || depth > limits.graphqlDepthMax) return value;
+  if (Array.isArray(value)) return value.map((each) => withoutEmptyEnums(each, depth + 1));
+  const kept = Object.entries(value).filter(([name, each]) => !(name === "flashBootType" && each === ""));
+  return Object.fromEntries(kept.map(([name, each]) => [name, withoutEmptyEnums(each, depth + 1)]));
+}
+
+const hasMutation = (document: DocumentNode) =>
+  document.definitions.some((each) => each.kind === Kind.OPERATION_DEFINITION && each.operation === "mutation");
+
+/** Depth of plain selections; fragments are bounded by the number of tokens, and cycles by validation. */
+function tooDeep(document: DocumentNode): boolean {
+  const depth = (set: SelectionSetNode | undefined): number =>
+    set ? 1 + Math.max(0, ...set.selections.map((each) => ("selectionSet" in each ? depth(each.selectionSet) : 0))) : 0;
+  // introspection asks for types of types of types
+  return document.definitions.some((each) => "selectionSet" in each && depth(each.selectionSet) > limits.graphqlDepthMax + 4);
+}
+
+const coded = (error: GraphQLError, code: string) => ({ ...error.toJSON(), extensions: { code } });
+
+function refusedOperation(parts: Context["parts"], request: FastifyRequest, result: ExecutionResult) {
+  if (!result.errors) return { data: result.data };
+  const errors = result.errors.map((error) => {
+    const cause = error.originalError;
+    if (cause instanceof Refusal) return coded(error, cause.code);
+    if (!cause) return coded(error, "INVALID_INPUT");
+    parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error: cause });
+    const { path } = error;
+    return { message: "Something went wrong on our side; the log tells what.", path, extensions: { code: "INTERNAL" } };
+  });
+  return { ...(result.data === undefined ? {} : { data: result.data }), errors };
+}
+
+const send = (reply: FastifyReply, status: number, body: object) =>
+  reply.code(status).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));

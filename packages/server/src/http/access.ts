@@ -1,0 +1,69 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Endpoint } from "../domain/endpoint.js";
+import { type ApiKey, mayChange, maySee } from "../domain/key.js";
+import { endpointNotFound, Refusal, unauthorized } from "../errors.js";
+import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
+import type { Needs } from "../operations/needs.js";
+import type { RatedOperation, Rates } from "../rates.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** What the route does, for its rate row and its permission. */
+    readonly operation?: string;
+    readonly rated?: RatedOperation;
+    /** Whether it changes anything: a read-only key may not. */
+    readonly changes?: boolean;
+  }
+  interface FastifyRequest {
+    caller: ApiKey;
+    endpoint: Endpoint;
+  }
+}
+
+type Access = Needs<"registry" | "vault" | "draining">;
+
+export interface JobAccess extends Access, Needs<"tallies" | "clock"> {
+  /** Undefined while rate limits are off. */
+  readonly rates: Rates | undefined;
+  readonly requestsPerWorker: number;
+}
+
+/** Key → endpoint → permission → rate: everything that stands before a route of the queue API. */
+export async function admitToJobs(needs: JobAccess, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  refuseWhileDraining(needs.draining);
+  const caller = authenticate(needs, request.headers.authorization);
+  const { endpointId } = request.params as { endpointId: string };
+  const endpoint = needs.registry.endpoint(endpointId);
+  const visible = endpoint && endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo;
+  if (!visible || !maySee(caller.scope, endpointId)) throw endpointNotFound(endpointId);
+  const { config } = request.routeOptions;
+  const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
+  if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
+  request.caller = caller;
+  request.endpoint = endpoint;
+  if (config.rated && needs.rates) await limitRate(needs, needs.rates, config.rated, request, reply);
+  if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
+    throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
+  }
+}
+
+async function limitRate(needs: JobAccess, rates: Rates, operation: RatedOperation, request: FastifyRequest, reply: FastifyReply) {
+  const { endpoint, caller } = request;
+  const who = `${caller.ownerNo}/${endpoint.no}`;
+  let admission = rates.admit(who, operation, 0, needs.clock.now());
+  if (!admission.ok) {
+    const held = await needs.tallies.holdings(endpoint.no);
+    const running = [...held.values()].filter((count) => count > 0).length;
+    admission = rates.admit(who, operation, running * needs.requestsPerWorker, needs.clock.now());
+  }
+  if (admission.ok) {
+    reply.raw.once("close", admission.release);
+    return;
+  }
+  reply.header("ratelimit-limit", String(admission.limit));
+  reply.header("ratelimit-remaining", String(admission.remaining));
+  reply.header("ratelimit-reset", String(admission.retryAfterSeconds));
+  throw new Refusal("RATE_LIMITED", `Too many requests to this operation: at most ${admission.limit} in 10 s; wait and try again.`, {
+    retryAfterSeconds: admission.retryAfterSeconds,
+  });
+}

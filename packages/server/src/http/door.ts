@@ -1,0 +1,51 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { limits } from "../limits.js";
+
+/** The listening socket, open before anything else is: until `take` is called every request is answered 503. */
+export interface Door {
+  readonly server: Server;
+  readonly port: number;
+  take(listener: RequestListener): void;
+  close(): Promise<void>;
+}
+
+const notYet: RequestListener = (request, reply) => {
+  request.resume();
+  const body = { error: "The service is starting; try again in a second.", code: "UNAVAILABLE", requestId: "" };
+  reply.writeHead(503, { "content-type": "application/json; charset=utf-8", "retry-after": "1" });
+  reply.end(JSON.stringify(body));
+};
+
+/** Listens, and rejects with the system's error where it cannot. */
+export function openDoor(host: string, port: number): Promise<Door> {
+  let listener = notYet;
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      noDelay: true,
+    },
+    (request, reply) => listener(request, reply),
+  );
+  server.maxConnections = limits.connectionsMax;
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      resolve({
+        server,
+        port: typeof address === "object" && address !== null ? address.port : port,
+        take: (taken) => {
+          listener = taken;
+        },
+        close: () =>
+          new Promise((done) => {
+            server.close(() => done());
+            server.closeAllConnections();
+          }),
+      });
+    });
+  });
+}

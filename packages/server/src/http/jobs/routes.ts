@@ -1,0 +1,254 @@
+import {
+  ErrorBody,
+  HealthBody,
+  JobReference,
+  jobStatuses,
+  PurgeResult,
+  RequestList,
+  StatusBody,
+  StreamArray,
+  Submission,
+} from "@millrace/api";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import Type, { type TSchema } from "typebox";
+import type { JobStatus } from "../../domain/job.js";
+import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits.js";
+import { cancelJob, cancelWaiting, retryJob, setTtl } from "../../operations/change-job.js";
+import type { Parts } from "../../operations/needs.js";
+import { readHealth } from "../../operations/read-health.js";
+import { awaitJob, listJobs, readJob } from "../../operations/read-job.js";
+import { submitJob } from "../../operations/submit-job.js";
+import type { IdempotencyRecord } from "../../store.js";
+import { admitToJobs, type JobAccess } from "../access.js";
+import { ignoreBodies, takeBytes } from "../bodies.js";
+import { goneSignal, sendJson } from "../replies.js";
+import { streamRoute } from "./stream.js";
+
+export type JobParts = Parts & JobAccess;
+type Query = Record<string, string | undefined>;
+
+const endpointParam = Type.Object({ endpointId: Type.String({ description: "The endpoint's id." }) });
+const jobParams = Type.Object({ endpointId: Type.String(), jobId: Type.String({ description: "The job's id." }) });
+export const errorReplies = {
+  400: ErrorBody,
+  401: ErrorBody,
+  404: ErrorBody,
+  429: ErrorBody,
+  500: ErrorBody,
+  503: ErrorBody,
+};
+const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
+const waitQuery = Type.Object({
+  wait: Type.Optional(Type.Integer({ minimum: limits.waitMsMin, maximum: limits.waitMsMax, description: "Milliseconds to wait." })),
+});
+
+/** The queue API of one prefix; `envelope` is how `/stream` answers there. */
+export async function jobRoutes(app: FastifyInstance, parts: JobParts & { envelope: boolean }): Promise<void> {
+  // schemas are for the documents: bodies are checked where they are read
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook("onRequest", (request, reply) => admitToJobs(parts, request, reply));
+  await app.register(async (scope) => submitRoutes(scope, parts));
+  await app.register(async (scope) => jobReadRoutes(scope, parts));
+  await app.register(async (scope) => jobChangeRoutes(scope, parts));
+}
+
+function submitRoutes(app: FastifyInstance, parts: JobParts): void {
+  takeBytes(app);
+  const headers = Type.Object({ "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
+  app.post(
+    "/:endpointId/run",
+    {
+      bodyLimit: limits.runBytesMax,
+      config: { rated: "run", changes: true },
+      schema: {
+        summary: "Submit a job",
+        params: endpointParam,
+        headers,
+        body: Submission,
+        response: { ...replies(JobReference), 413: ErrorBody, 507: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { jobId, known } = await submit(parts, request, "run", undefined);
+      if (!known) return sendJson(reply, `{"id":"${jobId}","status":"IN_QUEUE"}`);
+      const job = await parts.reader.find(request.endpoint.no, jobId, parts.clock.now());
+      return sendJson(reply, job ? `{"id":"${jobId}","status":"${job.status}"}` : gone(known));
+    },
+  );
+  app.post(
+    "/:endpointId/runsync",
+    {
+      bodyLimit: limits.runsyncBytesMax,
+      config: { rated: "runsync", changes: true },
+      schema: {
+        summary: "Submit a job and wait for its result",
+        params: endpointParam,
+        headers,
+        querystring: waitQuery,
+        body: Submission,
+        response: { ...replies(StatusBody), 413: ErrorBody, 507: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const waitMs = readWait(request.query as Query);
+      const { jobId, known } = await submit(parts, request, "runsync", waitMs);
+      try {
+        const signal = goneSignal(reply);
+        return sendJson(reply, await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal));
+      } catch (error) {
+        if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND") return sendJson(reply, gone(known));
+        throw error;
+      }
+    },
+  );
+}
+
+const gone = (record: IdempotencyRecord) =>
+  JSON.stringify({ id: record.jobId, status: record.lastStatus, expired: true });
+
+function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsync", waitMs: number | undefined) {
+  const key = request.headers["idempotency-key"];
+  return submitJob(parts, {
+    endpoint: request.endpoint,
+    route,
+    body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+    waitMs,
+    idempotencyKey: key === undefined ? undefined : String(key),
+    requestId: request.id,
+  });
+}
+
+function readWait(query: Query): number | undefined {
+  if (query.wait === undefined) return undefined;
+  const waitMs = Number(query.wait);
+  if (!Number.isInteger(waitMs) || waitMs < limits.waitMsMin || waitMs > limits.waitMsMax) {
+    throw invalid(`'wait' must be a whole number of milliseconds from ${limits.waitMsMin} to ${limits.waitMsMax}.`);
+  }
+  return waitMs;
+}
+
+const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
+const both: ["GET", "POST"] = ["GET", "POST"];
+
+function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: boolean }): void {
+  ignoreBodies(app);
+  app.route({
+    method: both,
+    url: "/:endpointId/status/:jobId",
+    config: { rated: "status" },
+    schema: {
+      summary: "A job's status and output",
+      params: jobParams,
+      querystring: Type.Object({ ttl: Type.Optional(Type.Integer({ description: "Sets the job's ttl, in milliseconds." })) }),
+      response: replies(StatusBody),
+    },
+    handler: async (request, reply) => {
+      const { ttl } = request.query as Query;
+      if (ttl !== undefined) await setTtl(parts, request.endpoint, jobIdOf(request), Number(ttl));
+      return sendJson(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
+    },
+  });
+  app.route({
+    method: both,
+    url: "/:endpointId/status-sync/:jobId",
+    config: { rated: "status" },
+    schema: { summary: "A job's status, once it is final", params: jobParams, querystring: waitQuery, response: replies(StatusBody) },
+    handler: async (request, reply) => {
+      const asked = Number((request.query as Query).wait ?? limits.waitMsDefault);
+      const waitMs = Number.isNaN(asked) ? limits.waitMsDefault : Math.min(Math.max(asked, limits.waitMsMin), limits.waitMsMax);
+      return sendJson(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
+    },
+  });
+  app.route({
+    method: both,
+    url: "/:endpointId/stream/:jobId",
+    config: { rated: "stream" },
+    schema: {
+      summary: "The chunks not yet handed out; as server-sent events with Accept: text/event-stream",
+      params: jobParams,
+      response: replies(StreamArray),
+    },
+    handler: streamRoute(parts, parts.envelope === true),
+  });
+  app.get(
+    "/:endpointId/health",
+    { schema: { summary: "Counts of jobs and workers", params: endpointParam, response: replies(HealthBody) } },
+    async (request, reply) => sendJson(reply, JSON.stringify(await readHealth(parts, request.endpoint))),
+  );
+  app.get(
+    "/:endpointId/requests",
+    {
+      config: { rated: "requests" },
+      schema: {
+        summary: "Jobs, newest first",
+        params: endpointParam,
+        querystring: Type.Object({
+          status: Type.Optional(Type.Union(jobStatuses.map((name) => Type.Literal(name)))),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.requestsPageMax })),
+          cursor: Type.Optional(Type.String()),
+        }),
+        response: replies(RequestList),
+      },
+    },
+    async (request, reply) => {
+      const { texts, nextCursor } = await listJobs(parts, request.endpoint, readPage(request.query as Query));
+      const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${nextCursor}"`;
+      return sendJson(reply, `{"requests":[${texts.join(",")}]${cursor}}`);
+    },
+  );
+}
+
+function readPage({ status, limit = String(limits.requestsPageDefault), cursor }: Query) {
+  if (status !== undefined && !(jobStatuses as readonly string[]).includes(status)) {
+    throw invalid(`'status' must be one of ${jobStatuses.join(", ")}.`);
+  }
+  const count = Number(limit);
+  if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
+    throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
+  }
+  if (cursor !== undefined && !/^[0-9a-z]{1,11}$/.test(cursor)) throw invalid("'cursor' must be the nextCursor of a reply.");
+  return {
+    limit: count,
+    ...(status === undefined ? {} : { status: status as JobStatus }),
+    ...(cursor === undefined ? {} : { beforeNo: Number.parseInt(cursor, 36) }),
+  };
+}
+
+function jobChangeRoutes(app: FastifyInstance, parts: JobParts): void {
+  ignoreBodies(app);
+  app.post(
+    "/:endpointId/cancel/:jobId",
+    {
+      config: { rated: "cancel", changes: true },
+      schema: { summary: "Cancel a waiting or running job", params: jobParams, response: replies(JobReference) },
+    },
+    async (request, reply) => {
+      await cancelJob(parts, request.endpoint, jobIdOf(request));
+      return sendJson(reply, JSON.stringify({ id: jobIdOf(request), status: "CANCELLED" }));
+    },
+  );
+  app.post(
+    "/:endpointId/retry/:jobId",
+    {
+      config: { changes: true },
+      schema: { summary: "Put a FAILED or TIMED_OUT job back into the queue", params: jobParams, response: replies(JobReference) },
+    },
+    async (request, reply) => {
+      await retryJob(parts, request.endpoint, jobIdOf(request));
+      return sendJson(reply, JSON.stringify({ id: jobIdOf(request), status: "IN_QUEUE" }));
+    },
+  );
+  app.post(
+    "/:endpointId/purge-queue",
+    {
+      config: { rated: "purge-queue", changes: true },
+      schema: { summary: "Cancel all waiting jobs", params: endpointParam, response: replies(PurgeResult) },
+    },
+    async (request, reply) => {
+      const removed = await cancelWaiting(parts, request.endpoint.no, "The queue was purged.");
+      return sendJson(reply, JSON.stringify({ removed, status: "completed" }));
+    },
+  );
+}

@@ -1,0 +1,47 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { Refusal } from "../errors.js";
+import type { Emit } from "../events.js";
+
+/** Sends JSON text as it is. */
+export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {
+  return reply.code(status).header("content-type", "application/json; charset=utf-8").send(text);
+}
+
+/** The one crossing from a refusal to a REST reply. */
+export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
+  if (refusal.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
+  const body = { error: refusal.message, code: refusal.code, requestId };
+  return sendJson(reply, JSON.stringify(body), refusal.status);
+}
+
+/** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
+export function asRefusal(error: unknown, request: FastifyRequest, emit: Emit): Refusal {
+  if (error instanceof Refusal) return error;
+  const { code, validation, statusCode } = error as FastifyError;
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
+    const limit = request.routeOptions.bodyLimit ?? 0;
+    return new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${limit / 1_048_576} MB that this route takes.`);
+  }
+  if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");
+  }
+  emit({ type: "request.failed", requestId: request.id, route: request.routeOptions.url ?? "", error });
+  return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");
+}
+
+function describe(error: NonNullable<FastifyError["validation"]>[number]): string {
+  const field = error.instancePath.slice(1).replaceAll("/", ".");
+  const allowed = (error.params as { allowedValues?: unknown[] }).allowedValues;
+  const what = `${error.message}${allowed ? ` (${allowed.join(", ")})` : ""}`;
+  return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
+}
+
+/** Aborts when the client has gone before its answer was written. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import type { RequestListener, Server } from "node:http";
+import swagger from "@fastify/swagger";
+import Fastify, { type FastifyInstance } from "fastify";
+import { Refusal } from "../errors.js";
+import { limits } from "../limits.js";
+import { admitToManagement } from "../operations/authenticate.js";
+import type { Parts } from "../operations/needs.js";
+import { type JobParts, jobRoutes } from "./jobs/routes.js";
+import { asRefusal, sendRefusal } from "./replies.js";
+import { restRoutes } from "./rest-v1/routes.js";
+import { workerRoutes } from "./workers/routes.js";
+
+export interface HttpParts extends Parts, JobParts {
+  /** The metrics page, as Prometheus reads it. */
+  readonly metrics: () => Promise<{ contentType: string; text: string }>;
+  /** The GraphQL routes: one layer of translation does not know the other. */
+  readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
+  /** Whether the store answers. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** Every route over the parts. The server listens already: `take` is given what answers its requests. */
+export async function buildHttp(parts: HttpParts, server: Server, take: (listener: RequestListener) => void): Promise<FastifyInstance> {
+  const app = Fastify({
+    serverFactory: (listener) => {
+      take(listener as RequestListener);
+      return server;
+    },
+    logger: false,
+    disableRequestLogging: true,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    bodyLimit: limits.managementBytesMax,
+    genReqId: (request) => {
+      const given = request.headers["x-request-id"];
+      return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
+    },
+    routerOptions: { maxParamLength: 512 },
+    ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false } },
+  });
+  app.decorateRequest("caller");
+  app.decorateRequest("endpoint");
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
+    checkTarget(request.raw.url, request.raw.rawHeaders);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const route = request.routeOptions.url ?? "unknown";
+    const { method } = request;
+    parts.emit({ type: "request.served", route, method, status: reply.statusCode, durationMs: reply.elapsedTime });
+  });
+  app.setErrorHandler((error, request, reply) => sendRefusal(reply, asRefusal(error, request, parts.emit), request.id));
+  app.setNotFoundHandler((request, reply) =>
+    sendRefusal(reply, new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`), request.id),
+  );
+  await addRoutes(app, parts);
+  await app.ready();
+  return app;
+}
+
+async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
+  await app.register(async (v2) => {
+    await documented(v2, "Millrace queue API", "2.0.0", "/v2");
+    await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
+  });
+  await app.register(async (v1) => {
+    await documented(v1, "Millrace management API", "0.1.0", "/v1");
+    await v1.register(async (scope) => restRoutes(scope, { ...parts, setToZero: false }), { prefix: "/v1" });
+  });
+  await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });
+  await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
+  await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
+  await app.register(async (scope) => parts.graphql(scope, false), { prefix: "/graphql" });
+  await app.register(async (scope) => parts.graphql(scope, true), { prefix: "/sdk/graphql" });
+  operationRoutes(app, parts);
+}
+
+/** The OpenAPI document of the routes registered in this scope. */
+async function documented(app: FastifyInstance, title: string, version: string, prefix: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: { title, version, description: "Self-hosted serverless compute." },
+      components: { securitySchemes: { ApiKey: { type: "http", scheme: "bearer" } } },
+      security: [{ ApiKey: [] }],
+    },
+  });
+  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** Two Host headers, and targets that are whole URLs, are how requests are smuggled past a proxy. */
+function checkTarget(url: string | undefined, rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
+  if (hosts > 1) throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  if (!url?.startsWith("/")) throw new Refusal("INVALID_INPUT", "The request's target must be a path.");
+}
+
+function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
+  app.get("/healthz", async () => ({ status: "ok" }));
+  app.get("/readyz", async () => {
+    const ready = !parts.draining.aborted && (await parts.isReady());
+    if (!ready) throw new Refusal("UNAVAILABLE", "The service is not ready.", { retryAfterSeconds: 1 });
+    return { status: "ready" };
+  });
+  app.get("/metrics", async (request, reply) => {
+    // counts by endpoint are their owners': on loopback they are open, elsewhere they need a key
+    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip)) admitToManagement(parts, request.headers.authorization, false);
+    const { contentType, text } = await parts.metrics();
+    return reply.header("content-type", contentType).send(text);
+  });
+}
+

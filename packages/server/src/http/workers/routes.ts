@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits.js";
+import { appendChunk, finishJob, finishJobs, type Word } from "../../operations/finish-job.js";
+import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.js";
+import type { Needs, Parts } from "../../operations/needs.js";
+import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
+import type { LiveWorker } from "../../registry.js";
+import { takeWords } from "../bodies.js";
+import { goneSignal, sendJson } from "../replies.js";
+
+type Query = Record<string, string | undefined>;
+interface Params {
+  readonly endpointId: string;
+  readonly workerId: string;
+  readonly jobId: string;
+}
+
+/** The worker whose secret came with the call: in the URL, or bare in the header. Anything else in the header is ignored. */
+function workerOf({ registry, vault }: Needs<"registry" | "vault">, request: FastifyRequest): LiveWorker {
+  const { endpointId, workerId } = request.params as Params;
+  const worker = registry.worker(workerId);
+  const endpoint = registry.endpoint(endpointId);
+  const stored = worker?.row.secretHash;
+  if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no || stored === undefined) throw unknownWorker();
+  const header = request.headers.authorization?.replace(/^Bearer\s+/i, "");
+  const known = [(request.query as Query).token, header].some((secret) => secret && vault.equal(vault.hash(secret), stored));
+  if (!known) throw unknownWorker();
+  return worker;
+}
+const unknownWorker = () => unauthorized("This is not the secret of a worker here.");
+
+const isLive = (worker: LiveWorker) => worker.row.endedAt === undefined;
+
+/** The worker protocol. Results are answered 200 whatever they hold, 503 when the store cannot take them, never 4xx. */
+export async function workerRoutes(app: FastifyInstance, parts: Parts): Promise<void> {
+  await app.register(async (scope) => takeRoutes(scope, parts));
+  await app.register(async (scope) => wordRoutes(scope, parts));
+}
+
+function takeRoutes(app: FastifyInstance, parts: Parts): void {
+  app.get("/:endpointId/job-take/:workerId", (request, reply) => take(parts, request, reply, 1, false));
+  app.get("/:endpointId/job-take-batch/:workerId", (request, reply) => {
+    const asked = Number((request.query as Query).batch_size ?? 1);
+    const count = Number.isInteger(asked) && asked > 0 ? Math.min(asked, limits.takeBatchMax) : 1;
+    return take(parts, request, reply, count, true);
+  });
+  app.get("/:endpointId/job-stop/:workerId", async (request, reply) => {
+    const worker = workerOf(parts, request);
+    const jobsToStop = await awaitStops(parts, worker, goneSignal(reply));
+    return jobsToStop.length > 0 ? sendJson(reply, JSON.stringify({ jobsToStop })) : nothing(reply);
+  });
+  app.get("/:endpointId/ping/:workerId", async (request, reply) => {
+    const worker = workerOf(parts, request);
+    if (!isLive(worker)) throw unauthorized("This worker has ended.");
+    const { job_id: list, status, check, reason } = request.query as Query;
+    if (status === "unhealthy") await hearUnhealthy(parts, worker, [check, reason].filter(Boolean).join(": "));
+    else await hearPing(parts, worker, new Set(list ? list.split(",") : []));
+    return sendJson(reply, "{}");
+  });
+}
+
+const nothing = (reply: FastifyReply) => reply.code(204).send();
+
+async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, count: number, batch: boolean) {
+  const worker = workerOf(parts, request);
+  const holdsNothing = (request.query as Query).job_in_progress === "0";
+  const gone = goneSignal(reply);
+  const jobs = await takeJobs(parts, { worker, count, holdsNothing, gone });
+  if (jobs.length === 0) return nothing(reply);
+  if (gone.aborted) {
+    await returnJobs(parts, worker, jobs);
+    return reply.hijack();
+  }
+  reply.raw.once("close", () => {
+    if (reply.raw.writableFinished) tookOver(worker, jobs);
+    else void returnJobs(parts, worker, jobs);
+  });
+  const texts = jobs.map((job) => jobText(parts, job));
+  return sendJson(reply, batch ? `[${texts.join(",")}]` : texts[0]!);
+}
+
+/** Takes a worker's word: whatever it is, the answer is 200; only a store that cannot take it is 503. */
+async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<FastifyReply> {
+  try {
+    await act();
+    return sendJson(reply, "{}");
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 401) throw error;
+    throw new Refusal("UNAVAILABLE", "The result could not be stored just now; send it again.", { retryAfterSeconds: 1 });
+  }
+}
+
+function wordRoutes(app: FastifyInstance, parts: Parts): void {
+  // the secret is checked before the body is read
+  app.addHook("onRequest", async (request) => void workerOf(parts, request));
+  const word = (request: FastifyRequest) => request.body as Word;
+  const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
+  const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {
+    const worker = workerOf(parts, request);
+    if (isLive(worker)) await act(worker); // what an ended worker says is dropped
+  };
+  app.register(async (scope) => {
+    takeWords(scope, limits.outputBytesMax + 1_024);
+    scope.post("/:endpointId/job-done/:workerId/:jobId", (request, reply) =>
+      hear(reply, whenLive(request, (worker) => finishJob(parts, worker, jobId(request), word(request)))),
+    );
+    scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
+      hear(reply, whenLive(request, (worker) => appendChunk(parts, worker, jobId(request), word(request)))),
+    );
+  });
+  app.register(async (scope) => {
+    takeWords(scope, limits.outputBytesHard);
+    scope.post("/:endpointId/job-done-batch/:workerId", (request, reply) =>
+      hear(reply, whenLive(request, (worker) => finishJobs(parts, worker, word(request)))),
+    );
+  });
+}

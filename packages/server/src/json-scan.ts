@@ -1,0 +1,220 @@
+/** Where a value stands in a text, in bytes. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Scan =
+  | {
+      readonly ok: true;
+      readonly kind: "object" | "array" | "string" | "other";
+      /** The members of a top-level object, by their decoded name; of equal names the last, as everywhere. */
+      readonly members: ReadonlyMap<string, Span>;
+      /** The elements of a top-level array. */
+      readonly elements: readonly Span[];
+    }
+  | { readonly ok: false; readonly at: number; readonly why: string };
+
+export interface Bounds {
+  readonly depthMax: number;
+  readonly keysMax: number;
+  /** Whether the elements of a top-level array are wanted. */
+  readonly elements?: boolean;
+}
+
+const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
+const decoder = new TextDecoder();
+
+class Malformed {
+  readonly at: number;
+  readonly why: string;
+  constructor(at: number, why: string) {
+    this.at = at;
+    this.why = why;
+  }
+}
+
+/**
+ * Checks that UTF-8 bytes are one JSON text, in one pass, without recursion and without building it.
+ * The strict grammar of RFC 8259: what Python adds (NaN, Infinity) is named with its position.
+ */
+export function scanJson(bytes: Uint8Array, bounds: Bounds): Scan {
+  try {
+    return new Scanner(bytes, bounds).scan();
+  } catch (error) {
+    if (error instanceof Malformed) return { ok: false, at: error.at, why: error.why };
+    throw error;
+  }
+}
+
+class Scanner {
+  readonly #b: Uint8Array;
+  readonly #bounds: Bounds;
+  #at = 0;
+  #depth = 0;
+  #keys = 0;
+  readonly #members = new Map<string, Span>();
+  readonly #elements: Span[] = [];
+
+  constructor(bytes: Uint8Array, bounds: Bounds) {
+    this.#b = bytes;
+    this.#bounds = bounds;
+  }
+
+  scan(): Scan {
+    const b = this.#b;
+    const isObject = new Uint8Array(this.#bounds.depthMax + 2);
+    let expect: number = expected.value;
+    let topKey = "";
+    let topStart = 0;
+    let kind: "object" | "array" | "string" | "other" = "other";
+    for (;;) {
+      const c = this.#skipBlanks();
+      if (c === -1) {
+        if (expect === expected.done) return { ok: true, kind, members: this.#members, elements: this.#elements };
+        throw new Malformed(this.#at, "the text ends too early");
+      }
+      const isEmpty = (expect === expected.firstValue && c === 0x5d) || (expect === expected.firstKey && c === 0x7d);
+      if (isEmpty) {
+        this.#at++;
+        this.#depth--;
+        expect = this.#ended(isObject, topKey, topStart);
+        continue;
+      }
+      switch (expect) {
+        case expected.firstValue:
+        case expected.value: {
+          if (this.#depth === 0) kind = c === 0x7b ? "object" : c === 0x5b ? "array" : c === 0x22 ? "string" : "other";
+          if (this.#depth === 1) topStart = this.#at;
+          if (c === 0x7b || c === 0x5b) {
+            if (++this.#depth > this.#bounds.depthMax) {
+              throw new Malformed(this.#at, `it is nested deeper than ${this.#bounds.depthMax} levels`);
+            }
+            isObject[this.#depth] = c === 0x7b ? 1 : 0;
+            this.#at++;
+            expect = c === 0x7b ? expected.firstKey : expected.firstValue;
+            break;
+          }
+          this.#scalar(c);
+          expect = this.#ended(isObject, topKey, topStart);
+          break;
+        }
+        case expected.firstKey:
+        case expected.key: {
+          if (c !== 0x22) throw new Malformed(this.#at, "a name in quotes is missing");
+          if (++this.#keys > this.#bounds.keysMax) {
+            throw new Malformed(this.#at, `it has more than ${this.#bounds.keysMax} names`);
+          }
+          const start = this.#at;
+          this.#string();
+          if (this.#depth === 1) topKey = JSON.parse(decoder.decode(b.subarray(start, this.#at)));
+          expect = expected.colon;
+          break;
+        }
+        case expected.colon:
+          if (c !== 0x3a) throw new Malformed(this.#at, "a colon is missing");
+          this.#at++;
+          expect = expected.value;
+          break;
+        case expected.comma:
+          if (c === 0x2c) {
+            this.#at++;
+            expect = isObject[this.#depth] ? expected.key : expected.value;
+          } else if (c === (isObject[this.#depth] ? 0x7d : 0x5d)) {
+            this.#at++;
+            this.#depth--;
+            expect = this.#ended(isObject, topKey, topStart);
+          } else throw new Malformed(this.#at, "a comma or a closing bracket is missing");
+          break;
+        default:
+          throw new Malformed(this.#at, "something follows after the end");
+      }
+    }
+  }
+
+  /** After a value: what may come next. At depth 1 the value that ended is one of the top's own. */
+  #ended(isObject: Uint8Array, topKey: string, topStart: number): number {
+    if (this.#depth === 0) return expected.done;
+    if (this.#depth === 1) {
+      const span = { start: topStart, end: this.#at };
+      if (isObject[1]) this.#members.set(topKey, span);
+      else if (this.#bounds.elements) this.#elements.push(span);
+    }
+    return expected.comma;
+  }
+
+  #skipBlanks(): number {
+    const b = this.#b;
+    while (this.#at < b.length) {
+      const c = b[this.#at]!;
+      if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) return c;
+      this.#at++;
+    }
+    return -1;
+  }
+
+  #scalar(c: number): void {
+    if (c === 0x22) this.#string();
+    else if (c === 0x2d || (c >= 0x30 && c <= 0x39)) this.#number();
+    else if (c === 0x74) this.#word("true");
+    else if (c === 0x66) this.#word("false");
+    else if (c === 0x6e) this.#word("null");
+    else throw new Malformed(this.#at, c === 0x4e || c === 0x49 ? "NaN and Infinity are not JSON" : "a value is missing");
+  }
+
+  #word(word: string): void {
+    for (let n = 0; n < word.length; n++) {
+      if (this.#b[this.#at + n] !== word.charCodeAt(n)) throw new Malformed(this.#at, "a value is missing");
+    }
+    this.#at += word.length;
+  }
+
+  #number(): void {
+    const b = this.#b;
+    const start = this.#at;
+    const digits = () => {
+      const from = this.#at;
+      while (b[this.#at]! >= 0x30 && b[this.#at]! <= 0x39) this.#at++;
+      if (this.#at === from) throw new Malformed(start, "a number is malformed (NaN and Infinity are not JSON)");
+    };
+    if (b[this.#at] === 0x2d) this.#at++;
+    if (b[this.#at] === 0x30) this.#at++;
+    else digits();
+    if (b[this.#at] === 0x2e) {
+      this.#at++;
+      digits();
+    }
+    if (b[this.#at] === 0x65 || b[this.#at] === 0x45) {
+      this.#at++;
+      if (b[this.#at] === 0x2b || b[this.#at] === 0x2d) this.#at++;
+      digits();
+    }
+  }
+
+  #string(): void {
+    const b = this.#b;
+    const start = this.#at++;
+    for (;;) {
+      const c = b[this.#at];
+      if (c === undefined) throw new Malformed(start, "a string has no end");
+      if (c === 0x22) break;
+      if (c < 0x20) throw new Malformed(this.#at, "a string holds a control character");
+      this.#at += c === 0x5c ? this.#escape() : 1;
+    }
+    this.#at++;
+  }
+
+  #escape(): number {
+    const c = this.#b[this.#at + 1] ?? 0;
+    if (c === 0x75) {
+      for (let n = 2; n < 6; n++) {
+        const h = this.#b[this.#at + n] ?? 0;
+        const isHex = (h >= 0x30 && h <= 0x39) || (h >= 0x41 && h <= 0x46) || (h >= 0x61 && h <= 0x66);
+        if (!isHex) throw new Malformed(this.#at, "an escape is malformed");
+      }
+      return 6;
+    }
+    if (!'"\\/bfnrt'.includes(String.fromCharCode(c))) throw new Malformed(this.#at, "an escape is malformed");
+    return 2;
+  }
+}

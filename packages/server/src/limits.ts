@@ -1,0 +1,125 @@
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const kib = 1_024;
+const mib = 1_024 * kib;
+
+/** Every bound of the system, its unit in its name. Durations are milliseconds. */
+export const limits = {
+  // the contract's
+  runBytesMax: 10 * mib,
+  runsyncBytesMax: 20 * mib,
+  chunkBytesMax: mib,
+  waitMsMin: second,
+  waitMsMax: 300 * second,
+  waitMsDefault: 90 * second,
+  runRetentionMs: 30 * minute,
+  runsyncRetentionMs: minute,
+  runsyncRetentionMsMax: 5 * minute,
+  executionTimeoutMsMin: 5 * second,
+  executionTimeoutMsMax: 7 * 24 * hour,
+  executionTimeoutMsDefault: 10 * minute,
+  ttlMsMin: 10 * second,
+  ttlMsMax: 7 * 24 * hour,
+  ttlMsDefault: 24 * hour,
+  rateWindowMs: 10 * second,
+  webhookAttemptsMax: 3,
+  webhookRetryMs: 10 * second,
+
+  // jobs
+  startsMax: 3, // a job that kills every worker must end
+  idempotencyMs: 24 * hour,
+  idempotencyKeyCharsMax: 255,
+  requestsPageMax: 100,
+  requestsPageDefault: 50,
+  queuePositionMax: 1_000, // beyond it counting costs more than it tells
+  purgeBatch: 1_000, // a batch must not hold the event loop for 50 ms
+  sweepBatch: 200,
+  errorCharsMax: 100_000,
+  webhookUrlCharsMax: 2_048,
+
+  // JSON
+  jsonDepthMax: 500, // stock Python clients stop near 1,000
+  jsonKeysMax: 250_000, // an input with more stalls whoever parses it
+  jsonThreadBytes: 256 * kib, // larger bodies are checked off the main thread
+  managementBytesMax: mib,
+  ignoredBytesMax: mib, // of a body that a route does not read
+
+  // worker words
+  outputBytesMax: 20 * mib,
+  outputBytesHard: 100 * mib,
+  takeHoldMs: 20 * second,
+  takeBatchMax: 1_000,
+  doneBatchMax: 1_000,
+
+  // streams
+  streamReplyBytesMax: 8 * mib,
+  streamHoldMs: second,
+  streamHoldMsMax: 30 * second,
+  streamGatherMs: 50,
+  sseKeepAliveMs: 15 * second,
+
+  // workers
+  pingMs: 4 * second,
+  workerSilenceMs: 30 * second,
+  idlePingsMs: 2 * minute,
+  absentAfterMs: 5 * second,
+  stopPatienceMs: 5 * second,
+  closePatienceMs: 30 * second,
+  stoppedJobGraceMs: 2 * second, // nothing that such a worker might still say counts
+  stopGraceMsDefault: 30 * second,
+  startTimeoutMsDefault: 15 * minute,
+  awayMsDefault: 15 * minute,
+  crashLoopStarts: 3,
+  crashPauseMsMin: second,
+  crashPauseMsMax: 5 * minute,
+  logTailLines: 5,
+  logTailBytes: 2 * kib,
+  logFileBytesMax: 4 * mib, // a worker keeps two such files
+  logLineBytesMax: 16 * kib,
+  logLinesPerSecondMax: 2_000,
+  workerRowKeptMs: 24 * hour,
+  decisionKeptMs: 24 * hour,
+  deliveryKeptMs: 24 * hour,
+
+  // the store
+  queuedCallsMax: 20_000,
+  queuedBytesMax: 256 * mib,
+  groupCallsMax: 512,
+  groupBytesMax: 32 * mib,
+  diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
+
+  // outgoing
+  webhookTimeoutMs: 10 * second,
+  webhookReplyBytesMax: 64 * kib,
+  webhookConcurrency: 16,
+  webhookConcurrencyPerHost: 4,
+
+  // HTTP
+  headerBytesMax: 16 * kib,
+  headersTimeoutMs: 20 * second,
+  requestTimeoutMs: 5 * minute,
+  keepAliveMs: 75 * second,
+  connectionsMax: 20_000,
+  requestIdCharsMax: 128,
+  graphqlTokensMax: 4_000,
+  graphqlDepthMax: 12,
+  drainRetryAfterSeconds: 5,
+  revokedKeyMs: 5 * second,
+
+  // loops
+  netMs: 5 * second,
+  loopGapMs: 20, // a loop that is rung all the time still lets others run
+  clockSlewPerMinuteMs: second,
+  clockTickMs: second,
+  clockGapMs: 5 * second,
+} as const;
+
+const relations: [boolean, string][] = [
+  [limits.pingMs * 3 <= limits.workerSilenceMs, "a worker may miss two pings"],
+  [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],
+  [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
+  [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
+  [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
+];
+for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);

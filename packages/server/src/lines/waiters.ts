@@ -1,0 +1,41 @@
+import type { Bell, Topic } from "../bell.js";
+import type { Clock } from "../clock.js";
+
+export interface Wait {
+  readonly topic: Topic;
+  readonly untilAt: number;
+  /** Aborted when the caller is gone, or the server stops: then the present state is the answer. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits for one thing: subscribes, reads, then sleeps until the topic rings, the time is over or the caller is gone.
+ * `read` says `done` when what it found is the answer; the last thing read is returned in any case.
+ */
+export async function waitFor<T>(
+  { bell, clock }: { bell: Bell; clock: Clock },
+  wait: Wait,
+  read: () => Promise<{ value: T; done: boolean }>,
+): Promise<T> {
+  let rung = false;
+  let wake: AbortController | undefined;
+  const off = bell.on(wait.topic, () => {
+    rung = true;
+    wake?.abort();
+  });
+  const gone = () => wake?.abort();
+  wait.signal.addEventListener("abort", gone, { once: true });
+  try {
+    for (;;) {
+      rung = false;
+      wake = new AbortController();
+      const { value, done } = await read();
+      const left = wait.untilAt - clock.now();
+      if (done || left <= 0 || wait.signal.aborted) return value;
+      if (!rung) await clock.sleep(left, wake.signal);
+    }
+  } finally {
+    off();
+    wait.signal.removeEventListener("abort", gone);
+  }
+}

@@ -1,0 +1,69 @@
+import { statusText } from "../domain/status-text.js";
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import type { Sender } from "../sender.js";
+import type { Attempt, Delivery } from "../store.js";
+import type { Loop } from "./loop.js";
+
+type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" | "vault" | "emit">;
+
+/** Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. A slow receiver delays its own only. */
+export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
+  const inFlight = new Set<number>();
+  const perHost = new Map<string, number>();
+
+  async function deliver(delivery: Delivery, host: string, signal: AbortSignal): Promise<void> {
+    const startedAt = needs.clock.now();
+    const sent = await send(needs, sender, delivery, signal);
+    if (signal.aborted) return; // we stop: the attempt does not count, and comes again after the restart
+    const attempt: Attempt = { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt };
+    const state = sent.status === 200 ? "delivered" : delivery.tries + 1 >= limits.webhookAttemptsMax ? "failed" : "pending";
+    const nextAt = state === "pending" ? needs.clock.now() + limits.webhookRetryMs : undefined;
+    await needs.deliveries.record(delivery.no, attempt, nextAt === undefined ? { state } : { state, nextAt });
+    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, ...sent, final: state !== "pending" });
+    if (state !== "pending") needs.bell.ring("expiries");
+  }
+
+  function launch(delivery: Delivery, signal: AbortSignal): void {
+    const host = URL.canParse(delivery.url) ? new URL(delivery.url).host : "";
+    if (inFlight.has(delivery.no) || inFlight.size >= limits.webhookConcurrency) return;
+    if ((perHost.get(host) ?? 0) >= limits.webhookConcurrencyPerHost) return;
+    inFlight.add(delivery.no);
+    perHost.set(host, (perHost.get(host) ?? 0) + 1);
+    void deliver(delivery, host, signal)
+      .catch((error) => needs.emit({ type: "server.warning", message: "a webhook delivery could not be recorded", error }))
+      .finally(() => {
+        inFlight.delete(delivery.no);
+        perHost.set(host, perHost.get(host)! - 1);
+        if (perHost.get(host) === 0) perHost.delete(host);
+        needs.bell.ring("deliveries");
+      });
+  }
+
+  return {
+    name: "deliver-webhooks",
+    topics: ["deliveries"],
+    gapMs: limits.loopGapMs,
+    async tick(now, signal) {
+      // those in flight are due still: look past them, and past those that wait for their host
+      const due = await needs.deliveries.due(now, limits.webhookConcurrency * 64);
+      for (const delivery of due) launch(delivery, signal);
+      const waiting = due.some((delivery) => !inFlight.has(delivery.no));
+      if (waiting || inFlight.size > 0) return now + 1_000; // the end of one of those in flight rings, too
+      return needs.deliveries.nextDue();
+    },
+  };
+}
+
+async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal) {
+  const job = await needs.reader.find(delivery.endpointNo, delivery.jobId, 0);
+  const submission = job && (await needs.reader.submission(job.no));
+  const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
+  const owner = endpoint && needs.registry.user(endpoint.ownerNo);
+  if (!job || !submission || !owner) return { status: undefined, error: "the job or its endpoint is gone" };
+  const extra = `,"input":${submission.input},"webhook":${JSON.stringify(delivery.url)}`;
+  const body = statusText(job, needs.clock.now(), undefined, extra);
+  // the only place of plain wall time: receivers compare it with their own clock
+  const signed = needs.vault.sign(needs.vault.open(owner.webhookSecret), delivery.webhookId, Date.now(), body);
+  return sender.post(delivery.url, body, { ...signed, "content-type": "application/json", "user-agent": "millrace" }, signal);
+}

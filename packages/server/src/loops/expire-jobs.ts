@@ -1,0 +1,58 @@
+import { topics } from "../bell.js";
+import { limits } from "../limits.js";
+import { ringStops, timeOutJob } from "../operations/change-job.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+type Expiring = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions">;
+
+const recordsEveryMs = 600_000;
+
+/** Deletes what has expired, in small batches, and old records with it. Reads hide the expired at once; this cleans up. */
+export function expireJobsLoop(needs: Expiring): Loop {
+  let recordsAt = 0;
+  return {
+    name: "expire-jobs",
+    topics: ["expiries"],
+    gapMs: 1_000,
+    async tick(now, signal) {
+      if (now >= recordsAt) {
+        recordsAt = now + recordsEveryMs;
+        await forgetRecords(needs, now);
+      }
+      while (!signal.aborted) {
+        const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
+        for (const job of stopped) {
+          needs.bell.ring(topics.job(job.id));
+          needs.bell.ring(topics.demand(job.endpointNo));
+          ringStops(needs, job.workerNo);
+        }
+        if (deleted > 0) needs.emit({ type: "job.expired", count: deleted });
+        if (!more) break;
+      }
+      return needs.reader.nextExpiry();
+    },
+  };
+}
+
+async function forgetRecords(needs: Expiring, now: number): Promise<void> {
+  await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
+  await needs.deliveries.forget(now - limits.deliveryKeptMs);
+  await needs.decisions.forget(now - limits.decisionKeptMs);
+}
+
+/** Ends running jobs whose executionTimeout has passed. */
+export function timeOutJobsLoop(needs: Expiring): Loop {
+  return {
+    name: "time-out-jobs",
+    topics: ["deadlines"],
+    gapMs: 250,
+    async tick(now) {
+      for (;;) {
+        const overdue = await needs.reader.overdue(now, limits.sweepBatch);
+        for (const job of overdue) await timeOutJob(needs, job);
+        if (overdue.length < limits.sweepBatch) return needs.reader.nextDeadline();
+      }
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { Bell, Topic } from "../bell.js";
+import type { Clock } from "../clock.js";
+import type { Emit } from "../events.js";
+import { limits } from "../limits.js";
+
+/** Something that happens by itself. `tick` does what is due and says when to look next; a ring makes it look sooner. */
+export interface Loop {
+  readonly name: string;
+  readonly topics: readonly Topic[];
+  /** The least time between two ticks, in milliseconds. */
+  readonly gapMs: number;
+  /** Called once, for loops that listen to more than fixed topics. */
+  readonly listen?: (wake: () => void) => () => void;
+  tick(now: number, signal: AbortSignal): Promise<number | undefined>;
+}
+
+/** Runs a loop until `signal` aborts: ticks never overlap and never throw out; with nothing to do, nothing runs. */
+export async function runLoop(
+  loop: Loop,
+  { bell, clock, emit }: { bell: Bell; clock: Clock; emit: Emit },
+  signal: AbortSignal,
+): Promise<void> {
+  let rung = true;
+  let nap = new AbortController();
+  const wake = () => {
+    rung = true;
+    nap.abort();
+  };
+  const offs = loop.topics.map((topic) => bell.on(topic, wake));
+  if (loop.listen) offs.push(loop.listen(wake));
+  signal.addEventListener("abort", wake, { once: true });
+  let lookAt: number | undefined;
+  try {
+    while (!signal.aborted) {
+      rung = false;
+      try {
+        lookAt = await loop.tick(clock.now(), signal);
+      } catch (error) {
+        emit({ type: "server.warning", message: `the loop '${loop.name}' failed and tries again`, error });
+        lookAt = clock.now() + limits.netMs;
+      }
+      await clock.sleep(loop.gapMs, signal);
+      if (rung || signal.aborted) continue;
+      nap = new AbortController();
+      await clock.sleep(lookAt === undefined ? Number.POSITIVE_INFINITY : lookAt - clock.now(), nap.signal);
+    }
+  } finally {
+    for (const off of offs) off();
+    signal.removeEventListener("abort", wake);
+  }
+}

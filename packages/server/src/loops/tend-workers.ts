@@ -1,0 +1,202 @@
+import { mkdirSync } from "node:fs";
+import { availableParallelism, hostname, totalmem } from "node:os";
+import { join } from "node:path";
+import { inheritedNames, workerEnvironment } from "../domain/environment.js";
+import { type Exit, failedToStart } from "../domain/worker.js";
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import { endWorker, stopWorker } from "../operations/worker-life.js";
+import type { Provider } from "../provider.js";
+import type { LiveWorker } from "../registry.js";
+import type { Loop } from "./loop.js";
+
+export interface TendOptions {
+  readonly provider: Provider;
+  /** Where workers of this host reach us. */
+  readonly workerUrl: () => string;
+  readonly startTimeoutMs: number;
+  /** One HOME per endpoint, so that downloaded models stay. */
+  readonly homesDir: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "place">;
+
+/** Makes the provider agree with this host's rows, and records what it observes. */
+export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
+  const { provider } = options;
+  /** Workers this process has seen running, or started: the others' fate is asked for first. */
+  const known = new Set<string>();
+  const asked = new Set<string>();
+  const killed = new Set<string>();
+  const gone = new Set<string>();
+  const busy = new Set<string>();
+
+  provider.onEnd((workerId) => {
+    gone.add(workerId);
+    needs.bell.ring("workers");
+  });
+
+  async function tend(worker: LiveWorker, now: number): Promise<number | undefined> {
+    const { row } = worker;
+    if (!known.has(row.id) && row.secretHash !== undefined) return adopt(worker);
+    if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
+    if (gone.delete(row.id)) return ended(worker);
+    const lateAt = row.readyAt === undefined ? row.startedAt + options.startTimeoutMs : undefined;
+    if (lateAt !== undefined && now >= lateAt && row.killAt === undefined) {
+      const note = `it did not ask for a job within ${options.startTimeoutMs / 1_000} s`;
+      await needs.registry.patchWorker(worker, { killAt: now, exit: { code: undefined, signal: undefined, note } });
+      return now;
+    }
+    if (row.killAt !== undefined && now >= row.killAt) await kill(worker);
+    else if (row.wanted === "stopped") await askToStop(worker);
+    return earliest(lateAt, killed.has(row.id) ? undefined : row.killAt);
+  }
+
+  /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
+  async function adopt(worker: LiveWorker): Promise<number | undefined> {
+    const { row } = worker;
+    const seen = await provider.look(row.id);
+    known.add(row.id);
+    if (seen.state === "running") {
+      const startedAt = row.startedAt ?? needs.clock.now();
+      await needs.registry.patchWorker(worker, { handle: seen.handle, startedAt });
+      if (row.workerUrl !== options.workerUrl()) {
+        await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
+      }
+    } else if (seen.state === "ended") return ended(worker);
+    else if (row.startedAt === undefined && row.wanted !== "stopped") return start(worker);
+    else await lost(worker);
+    return needs.clock.now();
+  }
+
+  async function start(worker: LiveWorker): Promise<undefined> {
+    const { row } = worker;
+    known.add(row.id);
+    const secret = needs.ids.secret(32);
+    const workerUrl = options.workerUrl();
+    await needs.registry.patchWorker(worker, { secretHash: needs.vault.hash(secret), workerUrl });
+    try {
+      const launch = launchOf(needs, options, worker, secret);
+      const handle = await provider.start(launch);
+      await needs.registry.patchWorker(worker, { handle, startedAt: needs.clock.now() });
+      const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
+      needs.emit({ type: "worker.started", endpointId, workerId: row.id, pid: handle.pid });
+      if (gone.has(row.id)) needs.bell.ring("workers");
+    } catch (error) {
+      const note = error instanceof Error ? error.message : String(error);
+      await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
+    }
+    return undefined;
+  }
+
+  async function neverStarted(worker: LiveWorker): Promise<undefined> {
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "it was not started");
+    return undefined;
+  }
+
+  async function ended(worker: LiveWorker): Promise<number | undefined> {
+    const seen = await provider.look(worker.row.id);
+    if (seen.state === "running") return undefined;
+    if (seen.state === "unknown") return lost(worker);
+    const held = await needs.reader.heldBy(worker.row.no);
+    const tail = failedToStart(worker.row, held.length) ? await provider.logTail(worker.row.id) : "";
+    const how = howItEnded(seen.exit);
+    await endWorker(needs, worker, { ...seen.exit, note: tail === "" ? how : `${how}: ${tail}` }, how);
+    return forget(worker);
+  }
+
+  /** Its keeper is gone, and it with it: what is left of its group is killed. */
+  async function lost(worker: LiveWorker): Promise<undefined> {
+    await provider.kill(worker.row.id, worker.row.handle);
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "its keeper was gone");
+    return forget(worker);
+  }
+
+  async function forget({ row }: LiveWorker): Promise<undefined> {
+    for (const set of [known, asked, killed, gone]) set.delete(row.id);
+    await provider.forget(row.id);
+    return undefined;
+  }
+
+  async function askToStop(worker: LiveWorker): Promise<void> {
+    if (asked.has(worker.row.id)) return;
+    asked.add(worker.row.id);
+    await provider.stop(worker.row.id);
+    // only now: a worker that has not heard the signal would ask again at once
+    worker.dismissed.abort();
+  }
+
+  async function kill(worker: LiveWorker): Promise<void> {
+    if (killed.has(worker.row.id)) return;
+    killed.add(worker.row.id);
+    await provider.kill(worker.row.id, worker.row.handle);
+  }
+
+  /** One worker's tending at a time; a slow start does not hold up the others. */
+  async function tendOne(worker: LiveWorker, now: number): Promise<number | undefined> {
+    if (busy.has(worker.row.id)) return undefined;
+    busy.add(worker.row.id);
+    try {
+      return await tend(worker, now);
+    } catch (error) {
+      needs.emit({ type: "server.warning", message: `worker ${worker.row.id} could not be tended`, error });
+      return now + limits.netMs;
+    } finally {
+      busy.delete(worker.row.id);
+    }
+  }
+
+  return {
+    name: "tend-workers",
+    topics: ["workers"],
+    gapMs: 1,
+    async tick(now) {
+      const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+      const looks = await Promise.all(mine.map((worker) => tendOne(worker, now)));
+      return earliest(...looks);
+    },
+  };
+}
+
+const earliest = (...times: (number | undefined)[]): number | undefined => {
+  const known = times.filter((at) => at !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+};
+
+const howItEnded = (exit: Exit): string =>
+  exit.signal === undefined ? `it ended with exit code ${exit.code ?? "unknown"}` : `it was ended by ${exit.signal}`;
+
+function launchOf(needs: Tending, options: TendOptions, { row }: LiveWorker, secret: string) {
+  const endpoint = needs.registry.endpointByNo(row.endpointNo);
+  const template = endpoint && needs.registry.template(endpoint.settings.templateId);
+  if (!endpoint || !template) throw new Error("its endpoint or template is gone");
+  const { imageName, dockerEntrypoint, dockerStartCmd, env } = template.settings;
+  if (!imageName.startsWith("/")) throw new Error("container images need a container engine, which this version does not drive yet");
+  if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
+  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin) throw new Error("only the admin's endpoints may run local processes");
+  const home = join(options.homesDir, endpoint.id);
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const volumeId = endpoint.settings.networkVolumeIds[0];
+  const inherited = inheritedNames.flatMap((name) => (options.env[name] === undefined ? [] : [[name, options.env[name]] as const]));
+  return {
+    workerId: row.id,
+    directory: imageName,
+    command: [...dockerEntrypoint, ...dockerStartCmd],
+    env: workerEnvironment({
+      workerId: row.id,
+      endpointId: endpoint.id,
+      secret,
+      workerUrl: options.workerUrl(),
+      hostname: hostname(),
+      location: needs.place.location ?? "",
+      cpuCount: availableParallelism(),
+      memoryGb: Math.round(totalmem() / 2 ** 30),
+      gpus: [],
+      volume: volumeId === undefined ? undefined : { id: volumeId, path: join(needs.place.volumesDir, volumeId) },
+      home,
+      inherited: Object.fromEntries(inherited),
+      own: { ...env, ...endpoint.settings.env },
+    }),
+  };
+}

@@ -1,0 +1,81 @@
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import { closeWorker, stopWorker } from "../operations/worker-life.js";
+import type { LiveWorker } from "../registry.js";
+import type { HeldJob } from "../store.js";
+import type { Loop } from "./loop.js";
+
+type Watching = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+
+/** Finds workers that are lost though nobody saw them end, and those that do not stop a job they were told to stop. */
+export function watchWorkersLoop(needs: Watching): Loop {
+  return {
+    name: "watch-workers",
+    topics: ["workers"],
+    gapMs: 100,
+    async tick(now) {
+      const live = needs.registry.liveWorkers();
+      const looks = [await watchStops(needs, now)];
+      for (const worker of live) looks.push(await judge(needs, worker, now));
+      const known = looks.filter((at) => at !== undefined);
+      return known.length > 0 ? Math.min(...known) : undefined;
+    },
+  };
+}
+
+/** Silence counts from the first call, on our clock, while we listen. */
+async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number | undefined> {
+  const { row, seenAt, polledAt, polls } = worker;
+  if (row.readyAt === undefined && !row.hasPinged) return undefined;
+  if (row.wanted === "paused" || (row.killAt !== undefined && now >= row.killAt)) return undefined;
+  const silentAt = row.hasPinged ? seenAt + limits.workerSilenceMs : undefined;
+  if (silentAt !== undefined && now >= silentAt) return lose(needs, worker, "it has been silent for 30 s");
+  if (row.readyAt === undefined || row.wanted !== "running" || polls > 0) return silentAt;
+  const idleAt = polledAt + limits.idlePingsMs;
+  if (now < idleAt) return Math.min(idleAt, silentAt ?? idleAt);
+  if ((await needs.reader.heldBy(row.no)).length > 0) return silentAt;
+  return lose(needs, worker, "it pings, but neither holds a job nor asks for one");
+}
+
+/** Its host kills it at once; its jobs go back when that is seen. */
+async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<undefined> {
+  needs.emit({ type: "server.warning", message: `worker ${worker.row.id} is lost: ${why}` });
+  const exit = { code: undefined, signal: undefined, note: why };
+  await needs.registry.patchWorker(worker, { killAt: needs.clock.now(), exit });
+  needs.bell.ring("workers");
+  return undefined;
+}
+
+/** After 5 s a worker that holds only jobs to stop is replaced; one that holds others is closed, and stopped after 30 s. */
+async function watchStops(needs: Watching, now: number): Promise<number | undefined> {
+  const byWorker = new Map<number, HeldJob[]>();
+  for (const job of await needs.reader.unstopped()) byWorker.set(job.workerNo, [...(byWorker.get(job.workerNo) ?? []), job]);
+  const looks: number[] = [];
+  for (const [no, jobs] of byWorker) {
+    const worker = needs.registry.workerByNo(no);
+    if (!worker || worker.row.endedAt !== undefined) continue;
+    const lookAt = await pressStop(needs, worker, jobs, now);
+    if (lookAt !== undefined) looks.push(lookAt);
+  }
+  return looks.length > 0 ? Math.min(...looks) : undefined;
+}
+
+async function pressStop(needs: Watching, worker: LiveWorker, jobs: readonly HeldJob[], now: number) {
+  const since = Math.min(...jobs.map((job) => job.finishedAt ?? now));
+  if (now < since + limits.stopPatienceMs) return since + limits.stopPatienceMs;
+  const others = (await needs.reader.heldBy(worker.row.no)).filter((job) => !job.stopWanted);
+  const why = "it did not stop a job it was told to stop";
+  if (others.length === 0) {
+    await stopOnce(needs, worker, why, limits.stoppedJobGraceMs);
+    return undefined;
+  }
+  await closeWorker(needs, worker, why);
+  if (now < since + limits.closePatienceMs) return since + limits.closePatienceMs;
+  await stopOnce(needs, worker, why, needs.place.stopGraceMs);
+  return undefined;
+}
+
+async function stopOnce(needs: Watching, worker: LiveWorker, why: string, graceMs: number): Promise<void> {
+  const killAt = needs.clock.now() + graceMs;
+  if (worker.row.wanted !== "stopped" || (worker.row.killAt ?? 0) > killAt) await stopWorker(needs, worker, why, graceMs);
+}

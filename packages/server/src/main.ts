@@ -1,0 +1,50 @@
+import { ConfigError, readConfig } from "./config.js";
+import { openDoor } from "./http/door.js";
+
+/** One sentence for whoever started us, and no stack. */
+function giveUp(message: string, code: 1 | 2): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(code);
+}
+
+function configured() {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (error instanceof ConfigError) giveUp(error.message, 2);
+    throw error;
+  }
+}
+
+const config = configured();
+const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
+  const where = `${config.host}:${config.port}`;
+  if (error.code === "EADDRINUSE") giveUp(`${where} is in use: stop what listens there, or set MILLRACE_PORT to another port.`, 1);
+  return giveUp(`${where} cannot be listened on (${error.code}): check MILLRACE_HOST and MILLRACE_PORT.`, 1);
+});
+
+// only now the rest: from here on the port answers 503 rather than refuse
+const [{ assemble, StartError }, { runDemo }, { banner }] = await Promise.all([
+  import("./assemble.js"),
+  import("./demo.js"),
+  import("./banner.js"),
+]);
+
+const onFatal = (error: Error) => giveUp(`The disk failed, nothing more is accepted: ${error.message}. Start the service again.`, 1);
+const millrace = await assemble(config, { door, onFatal }).catch((error: unknown) => {
+  if (error instanceof StartError) giveUp(error.message, 1);
+  throw error;
+});
+
+let signals = 0;
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.on(signal, () => {
+    signals++;
+    // npm passes on what the group has got already: the second is often the first again
+    if (signals === 1) void millrace.stop(signal).then(() => process.exit(0));
+    if (signals === 3) process.exit(130);
+  });
+}
+
+const demo = config.demo && millrace.isFirstStart ? await runDemo(millrace.url, millrace.key).catch(() => undefined) : undefined;
+if (signals === 0) process.stdout.write(banner(config, millrace, demo));

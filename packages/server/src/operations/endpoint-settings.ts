@@ -1,0 +1,130 @@
+import { countries, type EndpointSettings, endpointDefaults, type FlashBootType } from "../domain/endpoint.js";
+import { isGpuType, tiersOfTypes, typesOfTiers } from "../domain/gpu.js";
+import type { ApiKey } from "../domain/key.js";
+import { invalid } from "../errors.js";
+import { limits } from "../limits.js";
+import type { Needs } from "./needs.js";
+
+/** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
+export type EndpointInput = {
+  readonly [Field in keyof EndpointSettings]?: EndpointSettings[Field] | null | undefined;
+} & {
+  readonly flashboot?: boolean | null | undefined;
+  readonly gpuIds?: string | null | undefined;
+  readonly networkVolumeId?: string | null | undefined;
+};
+
+type Checking = Needs<"registry" | "place">;
+type Draft = { -readonly [Field in keyof EndpointSettings]: EndpointSettings[Field] };
+
+const plain = [
+  "name",
+  "computeType",
+  "allowedCudaVersions",
+  "cpuFlavorIds",
+  "dataCenterIds",
+  "env",
+  "gpuCount",
+  "idleTimeout",
+  "instanceIds",
+  "minCudaVersion",
+  "scalerType",
+  "scalerValue",
+  "vcpuCount",
+  "workersMax",
+  "workersMin",
+] as const satisfies readonly (keyof EndpointSettings)[];
+
+/** The settings that result from `input` on top of `base` (or of the defaults), checked. */
+export function mergeSettings(needs: Checking, caller: ApiKey, base: EndpointSettings | undefined, input: EndpointInput): EndpointSettings {
+  const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
+  const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
+  draft.templateId = template.id;
+  for (const field of plain) assign(draft, field, input[field]);
+  if (input.type && base === undefined) draft.type = input.type;
+  if (input.executionTimeoutMs !== undefined) draft.executionTimeoutMs = executionTimeout(input.executionTimeoutMs);
+  draft.flashBootType = flashBoot(input, draft.flashBootType);
+  draft.gpuTypeIds = gpuTypes(needs, input, draft.gpuTypeIds, base !== undefined);
+  draft.locations = input.locations === undefined ? draft.locations : locations(input.locations ?? "");
+  draft.networkVolumeIds = volumes(needs, caller, input, draft.networkVolumeIds);
+  checkEnv(draft.env);
+  if (draft.workersMin > draft.workersMax) {
+    throw invalid(`workersMin (${draft.workersMin}) is above workersMax (${draft.workersMax}); send both.`);
+  }
+  return draft;
+}
+
+function assign<Field extends (typeof plain)[number]>(draft: Draft, field: Field, value: Draft[Field] | null | undefined): void {
+  if (value === undefined) return;
+  if (value !== null && value !== "") draft[field] = value;
+  else if (value === null && field in endpointDefaults) draft[field] = endpointDefaults[field as keyof typeof endpointDefaults] as Draft[Field];
+  else if (value === null && field !== "name") delete draft[field];
+}
+
+function templateFor({ registry }: Checking, caller: ApiKey, templateId: string) {
+  const template = registry.template(templateId);
+  if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
+    throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  }
+  return template;
+}
+
+function executionTimeout(value: number | null): number {
+  if (value === null || value === 0) return endpointDefaults.executionTimeoutMs;
+  if (value < limits.executionTimeoutMsMin || value > limits.executionTimeoutMsMax) {
+    throw invalid(`executionTimeoutMs must be from ${limits.executionTimeoutMsMin} to ${limits.executionTimeoutMsMax}, or 0 for the default.`);
+  }
+  return value;
+}
+
+function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBootType): FlashBootType {
+  if (flashBootType && !["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"].includes(flashBootType)) {
+    throw invalid("flashBootType must be OFF, FLASHBOOT or PRIORITY_FLASHBOOT.");
+  }
+  if (flashBootType) return flashBootType;
+  if (flashBootType === null) return "OFF";
+  if (flashboot === undefined) return before;
+  return flashboot ? (before === "OFF" ? "FLASHBOOT" : before) : "OFF";
+}
+
+function gpuTypes({ place }: Checking, input: EndpointInput, before: readonly string[], modify: boolean): readonly string[] {
+  const { gpuTypeIds, gpuIds } = input;
+  if (gpuTypeIds) {
+    const unknown = gpuTypeIds.find((name) => !isGpuType(name, place.gpuTypes));
+    if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
+    return gpuTypeIds;
+  }
+  if (gpuTypeIds === null) return [];
+  if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
+  // what we show ourselves leaves a finer choice alone
+  if (modify && gpuIds === tiersOfTypes(before)) return before;
+  const found = typesOfTiers(gpuIds);
+  if ("unknown" in found) throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is not a GPU tier.`);
+  return found.types;
+}
+
+function locations(text: string): string {
+  const codes = text.split(",").map((code) => code.trim()).filter(Boolean);
+  const unknown = codes.find((code) => !(countries as readonly string[]).includes(code));
+  if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 20)}' in locations is not one of ${countries.join(", ")}.`);
+  return codes.join(",");
+}
+
+function volumes({ registry }: Checking, caller: ApiKey, input: EndpointInput, before: readonly string[]): readonly string[] {
+  const { networkVolumeId, networkVolumeIds } = input;
+  let ids = before;
+  if (networkVolumeIds !== undefined) ids = networkVolumeIds ?? [];
+  else if (networkVolumeId !== undefined) ids = networkVolumeId ? [networkVolumeId] : [];
+  for (const id of ids) {
+    if (registry.volume(id)?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+  }
+  return ids;
+}
+
+/** Names must be usable as environment variables. */
+export function checkEnv(env: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw invalid(`'${name.slice(0, 80)}' in env is not a name of a variable.`);
+    if (typeof value !== "string" || value.includes("\0")) throw invalid(`env.${name.slice(0, 80)} must be a string without NUL.`);
+  }
+}

@@ -1,0 +1,100 @@
+import { topics } from "../bell.js";
+import type { Verdict } from "../domain/job.js";
+import { type Checked, checkBatch, checkWord, memberOf, type Span, splitChunk, textOf } from "../json.js";
+import { limits } from "../limits.js";
+import type { LiveWorker } from "../registry.js";
+import { announceEnd } from "./change-job.js";
+import type { Needs } from "./needs.js";
+import { closeWorker, noteCall } from "./worker-life.js";
+
+type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+
+/** A worker's word as it came: `undefined` stands for a body over the hard limit, which was not kept. */
+export type Word = Buffer | undefined;
+
+/** A worker's last word on a job, or its progress (worker protocol: `job-done`). One that holds it no more is thanked. */
+export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
+  await noteCall(needs, worker, {});
+  const checked = word && (await checkWord(word));
+  const said = checked && isObject(checked) ? checked : undefined;
+  if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
+  await settle(needs, worker, jobId, checked ? verdict(checked, word?.length ?? 0) : tooLarge());
+  if (said && memberOf(said, "stopPod") === true) await closeWorker(needs, worker, "it asked for a fresh worker after this job");
+}
+
+/** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */
+export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Word): Promise<void> {
+  await noteCall(needs, worker, {});
+  const batch = word && (await checkBatch(word));
+  if (!batch?.scan.ok) return;
+  const one = async (span: Span) => {
+    const entry = Buffer.from(batch.bytes.subarray(span.start, span.end));
+    const id = idOf(await checkWord(Buffer.from(entry)));
+    if (id !== undefined) await finishJob(needs, worker, id, entry);
+  };
+  await Promise.all(batch.scan.elements.slice(0, limits.doneBatchMax).map(one));
+}
+
+function idOf(checked: Checked): string | undefined {
+  const id = isObject(checked) ? memberOf(checked, "id") : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** A piece of a job's output (worker protocol: `job-stream`). Over 1 MB it is cut. */
+export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
+  await noteCall(needs, worker, {});
+  const checked = word && (await checkWord(word));
+  if (!checked || !isObject(checked) || !checked.scan.ok) return;
+  const span = checked.scan.members.get("output");
+  if (!span) return; // an error comes again with the last word
+  const metricsSpan = checked.scan.members.get("metrics");
+  const metrics = metricsSpan && checked.bytes[metricsSpan.start] === 0x7b ? textOf(checked.bytes, metricsSpan) : undefined;
+  const pieces = splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
+  const rows = pieces.map((output, at) => {
+    const parts = pieces.length > 1 ? withParts(metrics, at, pieces.length) : metrics;
+    return parts === undefined ? { output } : { output, metrics: parts };
+  });
+  const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows);
+  if (held) needs.bell.ring(topics.job(jobId));
+}
+
+const withParts = (metrics: string | undefined, part: number, parts: number): string =>
+  `${metrics && metrics !== "{}" ? `${metrics.slice(0, -1)},` : "{"}"part":${part},"parts":${parts}}`;
+
+async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last: Verdict): Promise<void> {
+  const now = needs.clock.now();
+  const settled = await needs.jobs.settle(worker.row.endpointNo, jobId, worker.row.no, last, now);
+  worker.busyAt = now;
+  worker.row = { ...worker.row, lastDoneAt: now };
+  if (settled) announceEnd(needs, worker.row.endpointNo, settled);
+  else needs.bell.ring("workers"); // perhaps it has stopped what it was to stop
+}
+
+async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {
+  const span = said.scan.ok ? said.scan.members.get("output") : undefined;
+  if (!span || said.bytes.length > limits.outputBytesMax) return;
+  const noted = await needs.jobs.progress(worker.row.endpointNo, jobId, worker.row.no, textOf(said.bytes, span));
+  if (noted) needs.bell.ring(topics.job(jobId));
+}
+
+const isObject = (checked: Checked) => checked.scan.ok && checked.scan.kind === "object";
+const tooLarge = (): Verdict => failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
+const failed = (error: string, output?: string): Verdict => ({ status: "FAILED", error, output });
+
+/** Judges a last word: an error that is present and not null means FAILED; a null output is no output. */
+export function verdict(checked: Checked, bytes: number): Verdict {
+  const { scan } = checked;
+  if (bytes > limits.outputBytesMax) return tooLarge();
+  if (!scan.ok) return failed(`The worker's result is not JSON: ${scan.why}, at position ${scan.at}.`);
+  if (scan.kind !== "object") return failed("The worker's result is not a JSON object.");
+  const text = (name: string) => {
+    const span = scan.members.get(name);
+    const found = span && textOf(checked.bytes, span);
+    return found === "null" ? undefined : found;
+  };
+  const error = text("error");
+  const output = text("output");
+  if (error === undefined) return { status: "COMPLETED", output };
+  const sentence = (error.startsWith('"') ? (JSON.parse(error) as string) : error).slice(0, limits.errorCharsMax);
+  return failed(sentence === "" ? "The worker reported an error without a text." : sentence, output);
+}

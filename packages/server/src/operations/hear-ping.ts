@@ -1,0 +1,50 @@
+import { topics } from "../bell.js";
+import { hearPing as judge } from "../domain/absence.js";
+import { limits } from "../limits.js";
+import { waitFor } from "../lines/waiters.js";
+import type { LiveWorker } from "../registry.js";
+import { loseJob } from "./change-job.js";
+import type { Needs } from "./needs.js";
+import { finishedSilently } from "./take-jobs.js";
+import { noteCall } from "./worker-life.js";
+
+type Hearing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
+
+/** A heartbeat with the ids in progress: what two of them leave out is lost; what one leaves out has stopped. */
+export async function hearPing(needs: Hearing, worker: LiveWorker, listed: ReadonlySet<string>): Promise<void> {
+  await noteCall(needs, worker, { isPing: true });
+  const held = await needs.reader.heldBy(worker.row.no);
+  const stopped = held.filter((job) => job.stopWanted && !listed.has(job.id)).map((job) => job.no);
+  if (stopped.length > 0) {
+    await needs.jobs.confirmStopped(worker.row.no, stopped);
+    needs.bell.ring("workers");
+    needs.bell.ring("expiries");
+  }
+  const running = held.filter((job) => !job.stopWanted);
+  const { heard, lost } = judge(worker.heard, running, listed, needs.clock.now());
+  worker.heard = heard;
+  if (listed.size > 0) worker.busyAt = needs.clock.now();
+  for (const job of running) if (lost.includes(job.id)) await loseJob(needs, job, finishedSilently, false);
+}
+
+/** A worker's last words before it exits: kept as the reason of its failed start. */
+export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: string): Promise<void> {
+  await noteCall(needs, worker, { isPing: true });
+  const note = words.slice(0, limits.logTailBytes);
+  await needs.registry.patchWorker(worker, { exit: { code: undefined, signal: undefined, note } });
+}
+
+/** Jobs a worker is to stop: held until there are some, or 20 s have passed (worker protocol: `job-stop`). */
+export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: AbortSignal): Promise<string[]> {
+  if (worker.row.endedAt === undefined) await noteCall(needs, worker, {});
+  const signal = AbortSignal.any([gone, worker.dismissed.signal]);
+  const wait = { topic: topics.stops(worker.row.no), untilAt: needs.clock.now() + limits.takeHoldMs, signal };
+  const stops = await waitFor(needs, wait, async () => {
+    const held = await needs.reader.heldBy(worker.row.no);
+    const value = held.filter((job) => job.stopWanted && !worker.told.has(job.no));
+    return { value, done: value.length > 0 };
+  });
+  // each is told once: a worker that is told again at once would spin
+  for (const job of stops) worker.told.add(job.no);
+  return stops.map((job) => job.id);
+}

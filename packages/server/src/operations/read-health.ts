@@ -1,0 +1,33 @@
+import type { Endpoint } from "../domain/endpoint.js";
+import { workerState } from "../domain/worker.js";
+import type { Needs } from "./needs.js";
+import { obstacle } from "./read-job.js";
+
+/** An endpoint's counts (contract: Health result). Costs the same with a million jobs waiting. */
+export async function readHealth(needs: Needs<"tallies" | "registry" | "place">, endpoint: Endpoint) {
+  const tally = await needs.tallies.tally(endpoint.no);
+  const held = await needs.tallies.holdings(endpoint.no);
+  const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const holding = needs.registry.workersOf(endpoint.no).filter(({ row }) => (held.get(row.no) ?? 0) > 0).length;
+  const count = (state: string) => states.filter((each) => each === state).length;
+  const failing = endpoint.failedStarts > 0 && count("idle") + holding === 0;
+  const starting = count("starting");
+  return {
+    jobs: {
+      completed: tally.completed,
+      failed: tally.failed,
+      inProgress: tally.running,
+      inQueue: tally.waiting,
+      retried: tally.retried,
+    },
+    workers: {
+      idle: count("idle"),
+      running: holding,
+      initializing: starting,
+      ready: count("idle") + holding,
+      throttled: obstacle(needs, endpoint) && tally.waiting > 0 ? 1 : 0,
+      unhealthy: failing && starting === 0 ? 1 : 0,
+      paused: count("paused"),
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { topics } from "../bell.js";
+import type { Endpoint } from "../domain/endpoint.js";
+import { isFinal, type JobReport } from "../domain/job.js";
+import { statusText, type Waiting } from "../domain/status-text.js";
+import { waitReason } from "../domain/wait-reason.js";
+import { workerState } from "../domain/worker.js";
+import { jobNotFound } from "../errors.js";
+import { limits } from "../limits.js";
+import { waitFor } from "../lines/waiters.js";
+import type { Needs } from "./needs.js";
+
+type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
+
+/** A job as it is now; a refusal where it never was, or is gone. */
+export async function findJob({ reader, clock }: Needs<"reader" | "clock">, endpoint: Endpoint, jobId: string): Promise<JobReport> {
+  const job = await reader.find(endpoint.no, jobId, clock.now());
+  if (!job) throw jobNotFound(jobId);
+  return job;
+}
+
+/** A job's status body as JSON text (contract: `/status`). */
+export async function readJob(needs: Reading, endpoint: Endpoint, jobId: string): Promise<string> {
+  return describeJob(needs, endpoint, await findJob(needs, endpoint, jobId));
+}
+
+/** The same of a job that was just read. */
+export async function describeJob(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> {
+  const waiting = job.status === "IN_QUEUE" ? await whyWaiting(needs, endpoint, job) : undefined;
+  return statusText(job, needs.clock.now(), waiting);
+}
+
+/** The status body once the job is final, or as it is when `waitMs` has passed (contract: `wait`). */
+export async function awaitJob(
+  needs: Reading & Needs<"bell" | "draining">,
+  endpoint: Endpoint,
+  jobId: string,
+  waitMs: number,
+  gone: AbortSignal,
+): Promise<string> {
+  const signal = AbortSignal.any([gone, needs.draining]);
+  const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signal };
+  const job = await waitFor(needs, wait, async () => {
+    const value = await findJob(needs, endpoint, jobId);
+    return { value, done: isFinal(value.status) };
+  });
+  return describeJob(needs, endpoint, job);
+}
+
+/** Jobs newest first, and the cursor of the next page where there is one (`/requests`). */
+export async function listJobs(
+  needs: Reading,
+  endpoint: Endpoint,
+  query: { status?: JobReport["status"]; limit: number; beforeNo?: number },
+): Promise<{ texts: string[]; nextCursor: string | undefined }> {
+  const jobs = await needs.reader.list(endpoint.no, { ...query, limit: query.limit + 1 }, needs.clock.now());
+  const page = jobs.slice(0, query.limit);
+  const texts = await Promise.all(page.map((job) => describeJob(needs, endpoint, job)));
+  return { texts, nextCursor: jobs.length > query.limit ? page.at(-1)!.no.toString(36) : undefined };
+}
+
+async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<Waiting> {
+  const held = await needs.tallies.holdings(endpoint.no);
+  const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
+  return {
+    ...waitReason({ lowPriority: job.lowPriority, endpoint, states, obstacle: obstacle(needs, endpoint) }),
+    queuePosition: position < limits.queuePositionMax ? position : undefined,
+  };
+}
+
+/** Why no host can run this endpoint's workers, where that is so. */
+export function obstacle({ place }: Needs<"place">, endpoint: Endpoint) {
+  const { locations } = endpoint.settings;
+  if (place.location === undefined || locations === "" || locations.split(",").includes(place.location)) return undefined;
+  return {
+    reason: "location" as const,
+    detail: `The endpoint wants ${locations}, and the only host here is in ${place.location}.`,
+  };
+}

@@ -1,0 +1,99 @@
+import { topics } from "../bell.js";
+import type { Endpoint } from "../domain/endpoint.js";
+import { isFinal, type JobReport, type JobStatus } from "../domain/job.js";
+import { limits } from "../limits.js";
+import { waitFor } from "../lines/waiters.js";
+import type { Chunk } from "../store.js";
+import type { Needs } from "./needs.js";
+import { findJob } from "./read-job.js";
+
+type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining">;
+
+export interface Handed {
+  readonly job: JobReport;
+  readonly chunks: readonly Chunk[];
+  /** The job's status, but IN_PROGRESS while any chunk is left after this reply: clients stop at a final one. */
+  readonly status: JobStatus;
+}
+
+/** The chunks not yet handed out, oldest first (contract: `/stream`). Held while there is none and the job goes on. */
+export async function readStream(
+  needs: Streaming,
+  endpoint: Endpoint,
+  jobId: string,
+  waitMs: number,
+  gone: AbortSignal,
+): Promise<Handed> {
+  const signal = AbortSignal.any([gone, needs.draining]);
+  const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signal };
+  const peeked = await waitFor(needs, wait, async () => {
+    const job = await findJob(needs, endpoint, jobId);
+    const { chunks, more } = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax);
+    return { value: { job, chunks, more }, done: chunks.length > 0 || isFinal(job.status) };
+  });
+  if (isFinal(peeked.job.status) || peeked.chunks.length === 0) return handed(peeked);
+  return handed(await gather(needs, endpoint, jobId, peeked, signal));
+}
+
+interface Peeked {
+  readonly job: JobReport;
+  readonly chunks: Chunk[];
+  readonly more: boolean;
+}
+
+/** A moment more, so that tokens come in handfuls and not one by one. */
+async function gather(needs: Streaming, endpoint: Endpoint, jobId: string, first: Peeked, signal: AbortSignal): Promise<Peeked> {
+  await needs.clock.sleep(limits.streamGatherMs, signal);
+  const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
+  if (!job || job.starts !== first.job.starts) return { ...first, more: true };
+  const bytes = first.chunks.reduce((sum, chunk) => sum + chunk.output.length, 0);
+  if (first.more || bytes >= limits.streamReplyBytesMax) return { ...first, job, more: true };
+  const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
+  return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
+}
+
+function handed({ job, chunks, more }: Peeked): Handed {
+  return { job, chunks, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
+}
+
+/** What an event stream tells: nothing is consumed, so it can be read again. */
+export type StreamEvent =
+  | { readonly kind: "chunk"; readonly chunk: Chunk }
+  | { readonly kind: "status"; readonly status: JobStatus; readonly start: number }
+  | { readonly kind: "done"; readonly job: JobReport }
+  | { readonly kind: "pause" };
+
+/** Follows a job to its end. `from`: the last event its reader has seen. A job that starts over begins at chunk 0 again. */
+export async function* followStream(
+  needs: Streaming,
+  endpoint: Endpoint,
+  jobId: string,
+  from: { start: number; index: number } | undefined,
+  gone: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const signal = AbortSignal.any([gone, needs.draining]);
+  let start = from?.start ?? -1;
+  let next = from ? from.index + 1 : 0;
+  let told: string | undefined;
+  while (!signal.aborted) {
+    const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signal };
+    const seen = await waitFor(needs, wait, async () => {
+      const job = await findJob(needs, endpoint, jobId);
+      const chunks = await needs.chunks.read(job.no, job.starts === start ? next : 0, limits.streamReplyBytesMax);
+      return { value: { job, chunks }, done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}` };
+    });
+    if (signal.aborted) return;
+    const { job, chunks } = seen;
+    if (job.starts !== start) {
+      start = job.starts;
+      next = 0;
+    }
+    const state = `${job.status}/${job.starts}`;
+    if (state !== told && !isFinal(job.status)) yield { kind: "status", status: job.status, start };
+    else if (chunks.length === 0 && !isFinal(job.status)) yield { kind: "pause" };
+    told = state;
+    for (const chunk of chunks) yield { kind: "chunk", chunk };
+    next += chunks.length;
+    if (chunks.length === 0 && isFinal(job.status)) return yield { kind: "done", job };
+  }
+}

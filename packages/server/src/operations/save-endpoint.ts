@@ -1,0 +1,70 @@
+import { topics } from "../bell.js";
+import { type Endpoint, needsRelease } from "../domain/endpoint.js";
+import type { ApiKey } from "../domain/key.js";
+import { isPath } from "../domain/template.js";
+import { endpointNotFound, invalid, Refusal } from "../errors.js";
+import { announceEnd, cancelWaiting, ringStops } from "./change-job.js";
+import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
+import type { Needs } from "./needs.js";
+
+type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell">;
+type Deleting = Saving & Needs<"jobs" | "reader" | "tallies" | "emit">;
+
+/** Another user's endpoint answers exactly like an unknown one. */
+export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
+  const endpoint = registry.endpoint(id);
+  if (!endpoint || endpoint.deletedAt !== undefined || endpoint.ownerNo !== caller.ownerNo) throw endpointNotFound(id);
+  return endpoint;
+}
+
+export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  const settings = mergeSettings(needs, caller, undefined, input);
+  if (settings.type === "LB") throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
+  const template = needs.registry.template(settings.templateId);
+  if (template && isPath(template.settings.imageName) && !caller.isAdmin) {
+    throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
+  }
+  const endpoint = await needs.registry.createEndpoint({
+    id: needs.ids.resource(),
+    ownerNo: caller.ownerNo,
+    settings,
+    createdAt: needs.clock.now(),
+  });
+  needs.bell.ring("demand");
+  return endpoint;
+}
+
+/** Changes only what was sent. What a worker is made of makes a new version; any save ends crash-loop pauses. */
+export async function updateEndpoint(needs: Saving, caller: ApiKey, endpoint: Endpoint, input: EndpointInput): Promise<Endpoint> {
+  const settings = mergeSettings(needs, caller, endpoint.settings, input);
+  const saved = await needs.registry.saveEndpoint(endpoint, settings, needsRelease(endpoint.settings, settings));
+  needs.bell.ring(topics.demand(endpoint.no));
+  return saved;
+}
+
+/** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */
+export async function deleteEndpoint(needs: Deleting, endpoint: Endpoint, options: { setToZero: boolean }): Promise<void> {
+  const { workersMin, workersMax } = endpoint.settings;
+  if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
+    throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
+  }
+  await needs.registry.removeEndpoint(endpoint, needs.clock.now());
+  await clearEndpoint(needs, endpoint.no);
+}
+
+/** Cancels the unfinished jobs of a deleted endpoint; its workers are stopped by the scaler. Goes on after a restart. */
+export async function clearEndpoint(needs: Deleting, endpointNo: number): Promise<void> {
+  const error = "The endpoint was deleted (endpoint deleted).";
+  needs.bell.ring(topics.demand(endpointNo));
+  await cancelWaiting(needs, endpointNo, error);
+  for (const no of (await needs.tallies.holdings(endpointNo)).keys()) {
+    for (const held of await needs.reader.heldBy(no)) {
+      if (held.stopWanted) continue;
+      const ended = await needs.jobs.change(held, { by: "cancel", error }, needs.clock.now());
+      if (ended) announceEnd(needs, endpointNo, ended);
+      ringStops(needs, no);
+    }
+  }
+  // a job that was given back meanwhile waits again
+  await cancelWaiting(needs, endpointNo, error);
+}

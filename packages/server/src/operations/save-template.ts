@@ -1,0 +1,89 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { topics } from "../bell.js";
+import type { ApiKey } from "../domain/key.js";
+import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
+import { invalid, Refusal, unauthorized } from "../errors.js";
+import { checkEnv } from "./endpoint-settings.js";
+import type { Needs } from "./needs.js";
+
+/** What a caller may send of a template: absent keeps, null clears. */
+export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
+
+type Saving = Needs<"registry" | "place" | "ids" | "bell">;
+
+export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
+  const template = registry.template(id);
+  if (!template || template.ownerNo !== caller.ownerNo) {
+    throw new Refusal("NOT_FOUND", `There is no template '${id.slice(0, 80)}' for this key.`);
+  }
+  return template;
+}
+
+export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+  const settings = merge(needs, caller, { ...templateDefaults, name: "", imageName: "" }, input);
+  checkName(needs, caller, settings.name, undefined);
+  return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
+}
+
+/** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
+export async function updateTemplate(needs: Saving, caller: ApiKey, template: Template, input: TemplateInput): Promise<Template> {
+  const settings = merge(needs, caller, template.settings, input);
+  checkName(needs, caller, settings.name, template.id);
+  const saved = await needs.registry.saveTemplate(template, settings);
+  const release = changesWorkers(template.settings, settings);
+  for (const endpoint of usersOf(needs, template)) {
+    await needs.registry.saveEndpoint(endpoint, endpoint.settings, release);
+    needs.bell.ring(topics.demand(endpoint.no));
+  }
+  return saved;
+}
+
+export async function deleteTemplate(needs: Saving, template: Template): Promise<void> {
+  const [user] = usersOf(needs, template);
+  if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this template; delete it or give it another one first.`);
+  await needs.registry.removeTemplate(template);
+}
+
+const usersOf = ({ registry }: Saving, template: Template) =>
+  registry.endpoints().filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
+
+function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: string | undefined): void {
+  const same = registry.templates().find((other) => other.ownerNo === caller.ownerNo && other.settings.name === name);
+  if (same && same.id !== ownId) throw new Refusal("IN_USE", `Another template of yours is named '${name}'; choose another name.`);
+}
+
+function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
+  const draft: Record<string, unknown> = { ...base };
+  for (const [field, value] of Object.entries(input)) {
+    if (value === null) draft[field] = templateDefaults[field as keyof typeof templateDefaults];
+    else if (value !== undefined) draft[field] = value;
+    if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];
+  }
+  const settings = draft as unknown as TemplateSettings;
+  if (settings.name === "") throw invalid("A template needs a 'name'.");
+  checkEnv(settings.env);
+  const imageName = isPath(settings.imageName) ? directory(needs, caller, settings.imageName) : settings.imageName;
+  return { ...settings, imageName };
+}
+
+/** The absolute path of a handler's directory; relative ones start from the server's working directory. */
+function directory({ place }: Saving, caller: ApiKey, image: string): string {
+  if (!place.localProcesses) throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
+  if (!caller.isAdmin) throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
+  const path = image.startsWith("file:")
+    ? fromFileUrl(image, place.workingDir)
+    : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    throw invalid(`'${image.slice(0, 200)}' in imageName is not a directory on this machine.`);
+  }
+  return path;
+}
+
+function fromFileUrl(image: string, workingDir: string): string {
+  if (!image.startsWith("file://")) return resolve(workingDir, image.slice("file:".length));
+  if (!URL.canParse(image) || new URL(image).host !== "") throw invalid("imageName is not a file URL of this machine.");
+  return fileURLToPath(image);
+}

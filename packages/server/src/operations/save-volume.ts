@@ -1,0 +1,41 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ApiKey } from "../domain/key.js";
+import type { Volume } from "../domain/volume.js";
+import { invalid, Refusal } from "../errors.js";
+import type { Needs } from "./needs.js";
+
+type Saving = Needs<"registry" | "place" | "ids">;
+
+export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
+  const volume = registry.volume(id);
+  if (volume?.ownerNo !== caller.ownerNo) {
+    throw new Refusal("NOT_FOUND", `There is no network volume '${id.slice(0, 80)}' for this key.`);
+  }
+  return volume;
+}
+
+/** Makes a volume: a directory under the data directory. */
+export async function createVolume(needs: Saving, caller: ApiKey, input: Pick<Volume, "name" | "size" | "dataCenterId">): Promise<Volume> {
+  const id = needs.ids.resource();
+  await mkdir(join(needs.place.volumesDir, id), { recursive: true, mode: 0o700 });
+  const { name, size, dataCenterId } = input;
+  return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
+}
+
+export async function updateVolume(needs: Saving, volume: Volume, input: { name?: string; size?: number }): Promise<Volume> {
+  if (input.size !== undefined && input.size < volume.size) throw invalid(`A volume can only grow: its size is ${volume.size} GB.`);
+  return needs.registry.saveVolume({ ...volume, ...input });
+}
+
+/** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
+export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  const volume = needs.registry.volume(id);
+  if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+  const user = needs.registry
+    .endpoints()
+    .find(({ settings, deletedAt }) => deletedAt === undefined && settings.networkVolumeIds.includes(id));
+  if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
+  await needs.registry.removeVolume(volume);
+  await rm(join(needs.place.volumesDir, volume.id), { recursive: true, force: true });
+}

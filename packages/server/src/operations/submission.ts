@@ -1,0 +1,89 @@
+import { invalid, Refusal } from "../errors.js";
+import type { Policy } from "../domain/job.js";
+import { type Checked, checkInput, textOf } from "../json.js";
+import { limits } from "../limits.js";
+
+/** A submission body, checked. Texts are JSON as it came. */
+export interface SubmissionParts {
+  readonly input: string;
+  readonly webhook: string | undefined;
+  readonly policy: Policy;
+  readonly policyText: string | undefined;
+  readonly s3Config: string | undefined;
+}
+
+/** Reads what `/run` and `/runsync` take (contract: Job submission body). Unknown fields are ignored. */
+export async function readSubmission(body: Buffer): Promise<SubmissionParts> {
+  const checked = await checkInput(body);
+  if (!checked.scan.ok) {
+    throw new Refusal("INVALID_JSON", `The body is not the JSON we take: ${checked.scan.why} (at position ${checked.scan.at}).`);
+  }
+  if (checked.scan.kind !== "object") throw invalid("The body must be a JSON object with an 'input' object in it.");
+  const span = checked.scan.members.get("input");
+  if (!span || checked.bytes[span.start] !== 0x7b) {
+    throw invalid(`'input' ${span ? "is not" : "is missing: it must be"} a JSON object; send {"input": {…}}.`);
+  }
+  const policyText = objectText(checked, "policy");
+  return {
+    input: textOf(checked.bytes, span),
+    webhook: readWebhook(member(checked, "webhook")),
+    policy: readPolicy(policyText === undefined ? {} : JSON.parse(policyText)),
+    policyText,
+    s3Config: readS3Config(objectText(checked, "s3Config")),
+  };
+}
+
+function member(checked: Checked, name: string): string | undefined {
+  const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;
+  const text = span && textOf(checked.bytes, span);
+  return text === "null" ? undefined : text;
+}
+
+function objectText(checked: Checked, name: string): string | undefined {
+  const text = member(checked, name);
+  if (text !== undefined && !text.startsWith("{")) throw invalid(`'${name}' must be a JSON object.`);
+  if (text !== undefined && text.length > limits.errorCharsMax) throw invalid(`'${name}' is too long.`);
+  return text;
+}
+
+function readWebhook(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = text.length <= limits.webhookUrlCharsMax ? JSON.parse(text) : undefined;
+  if (url === "") return undefined;
+  const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) {
+    throw invalid(`'webhook' must be an http or https URL of at most ${limits.webhookUrlCharsMax} characters.`);
+  }
+  return url;
+}
+
+function readPolicy(policy: Record<string, unknown>): Policy {
+  const { lowPriority } = policy;
+  if (lowPriority !== undefined && lowPriority !== null && typeof lowPriority !== "boolean") {
+    throw invalid("'policy.lowPriority' must be true or false.");
+  }
+  const executionTimeoutMs = millis(policy, "executionTimeout", limits.executionTimeoutMsMin, limits.executionTimeoutMsMax);
+  const ttlMs = millis(policy, "ttl", limits.ttlMsMin, limits.ttlMsMax);
+  return {
+    lowPriority: lowPriority === true,
+    ...(executionTimeoutMs === undefined ? {} : { executionTimeoutMs }),
+    ...(ttlMs === undefined ? {} : { ttlMs }),
+  };
+}
+
+function millis(policy: Record<string, unknown>, name: string, min: number, max: number): number | undefined {
+  const value = policy[name];
+  if (value === undefined || value === null) return undefined;
+  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max) {
+    throw invalid(`'policy.${name}' must be a whole number of milliseconds from ${min} to ${max}.`);
+  }
+  return value as number;
+}
+
+function readS3Config(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  for (const [name, value] of Object.entries(JSON.parse(text))) {
+    if (typeof value !== "string") throw invalid(`'s3Config.${name.slice(0, 50)}' must be a string.`);
+  }
+  return text;
+}

@@ -1,0 +1,79 @@
+import { topics } from "../bell.js";
+import type { Endpoint } from "../domain/endpoint.js";
+import { retentionMs } from "../domain/job.js";
+import { endpointNotFound, invalid, Refusal } from "../errors.js";
+import { limits } from "../limits.js";
+import type { IdempotencyRecord, NewJob } from "../store.js";
+import type { Needs } from "./needs.js";
+import { readSubmission, type SubmissionParts } from "./submission.js";
+
+export interface Submit {
+  readonly endpoint: Endpoint;
+  readonly route: "run" | "runsync";
+  readonly body: Buffer;
+  /** Where it was given. */
+  readonly waitMs: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly requestId: string;
+}
+
+export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
+
+/** Stores a job; when this resolves it is on disk. With an idempotency key the same job again, never a second one. */
+export async function submitJob(
+  needs: Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">,
+  submit: Submit,
+): Promise<SubmitOutcome> {
+  const { endpoint, route, idempotencyKey } = submit;
+  if (idempotencyKey !== undefined) checkKey(idempotencyKey);
+  const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(submit.body);
+  const parts = await readSubmission(submit.body);
+  const now = needs.clock.now();
+  const job = newJob(needs, submit, parts, now);
+  const keyed: NewJob = {
+    ...job,
+    idempotency:
+      idempotencyKey === undefined
+        ? undefined
+        : { keyHash: needs.vault.hash(idempotencyKey), bodyHash, route, expiresAt: now + limits.idempotencyMs },
+  };
+  const submitted = await needs.jobs.submit(keyed);
+  if (submitted.kind === "closed") throw endpointNotFound(endpoint.id);
+  if (submitted.kind === "known") return recognised(submitted.record, bodyHash, route);
+  needs.bell.ring(topics.queue(endpoint.no));
+  needs.bell.ring(topics.demand(endpoint.no));
+  needs.bell.ring("expiries");
+  needs.emit({ type: "job.submitted", endpointId: endpoint.id, jobId: job.id, requestId: submit.requestId });
+  return { jobId: job.id };
+}
+
+function newJob({ ids, vault }: Needs<"ids" | "vault">, submit: Submit, parts: SubmissionParts, now: number): NewJob {
+  const { endpoint, route, waitMs } = submit;
+  const uuid = ids.uuid(now);
+  return {
+    endpointNo: endpoint.no,
+    id: route === "run" ? `${uuid}-u1` : `sync-${uuid}-u1`,
+    body: parts.input,
+    webhook: parts.webhook,
+    s3Config: parts.s3Config === undefined ? undefined : vault.seal(parts.s3Config),
+    policy: parts.policyText,
+    lowPriority: parts.policy.lowPriority,
+    executionTimeoutMs: parts.policy.executionTimeoutMs ?? endpoint.settings.executionTimeoutMs,
+    retentionMs: retentionMs(route, waitMs),
+    ttlEndAt: now + (parts.policy.ttlMs ?? limits.ttlMsDefault),
+    createdAt: now,
+    idempotency: undefined,
+  };
+}
+
+function checkKey(key: string): void {
+  if (key.length === 0 || key.length > limits.idempotencyKeyCharsMax || !/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid(`Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} visible ASCII characters.`);
+  }
+}
+
+function recognised(record: IdempotencyRecord, bodyHash: string, route: string): SubmitOutcome {
+  if (record.bodyHash === bodyHash && record.route === route) return { jobId: record.jobId, known: record };
+  const what = record.route === route ? "body" : "route";
+  throw new Refusal("IDEMPOTENCY_CONFLICT", `This Idempotency-Key was used with another ${what}; use a new key for a new job.`);
+}

@@ -1,0 +1,100 @@
+import { topics } from "../bell.js";
+import { limits } from "../limits.js";
+import type { LiveWorker } from "../registry.js";
+import type { HeldJob, TakenJob } from "../store.js";
+import { loseJob } from "./change-job.js";
+import type { Needs } from "./needs.js";
+import { noteCall } from "./worker-life.js";
+
+type Taking = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault">;
+
+export interface Take {
+  readonly worker: LiveWorker;
+  readonly count: number;
+  /** The worker says that it holds nothing (`job_in_progress=0`). */
+  readonly holdsNothing: boolean;
+  /** Aborted when the poll's client is gone. */
+  readonly gone: AbortSignal;
+}
+
+export const finishedSilently = "The worker finished without reporting a result";
+
+/** A worker asks for jobs: held until some come or 20 s have passed (worker protocol: `job-take`). */
+export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
+  const { worker } = take;
+  const arrivedAt = needs.clock.now();
+  if (worker.row.endedAt === undefined) await noteCall(needs, worker, { isTake: true });
+  if (take.holdsNothing) await judgeIdle(needs, worker, arrivedAt);
+  worker.polls++;
+  try {
+    const jobs = await stand(needs, take);
+    for (const job of jobs) worker.unwritten.add(job.id);
+    if (jobs.length > 0) afterTake(needs, take, jobs);
+    return jobs;
+  } finally {
+    worker.polls--;
+    worker.polledAt = needs.clock.now();
+  }
+}
+
+async function stand(needs: Taking, { worker, count, gone }: Take): Promise<TakenJob[]> {
+  const signal = AbortSignal.any([gone, worker.dismissed.signal]);
+  // nothing is handed to a worker that is closed or ended: its polls are held all the same, or it would spin
+  if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
+    await needs.clock.sleep(limits.takeHoldMs, signal);
+    return [];
+  }
+  const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
+  const over = new AbortController();
+  void needs.clock.sleep(limits.takeHoldMs, AbortSignal.any([signal, over.signal])).then(leave);
+  const found = await jobs;
+  over.abort();
+  return found;
+}
+
+function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): void {
+  const { row } = worker;
+  worker.busyAt = needs.clock.now();
+  needs.registry.noteSlots(row.endpointNo, row.version, jobs.length);
+  needs.bell.ring("deadlines");
+  const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
+  for (const job of jobs) {
+    needs.bell.ring(topics.job(job.id));
+    needs.emit({ type: "job.taken", endpointId, jobId: job.id, workerId: row.id, delayMs: job.takenAt - job.queuedAt });
+  }
+  needs.bell.ring(topics.demand(row.endpointNo));
+}
+
+/** The answer to a take was written: from now on its jobs are the worker's. */
+export function tookOver(worker: LiveWorker, jobs: readonly TakenJob[]): void {
+  for (const job of jobs) worker.unwritten.delete(job.id);
+}
+
+/** The poll was gone before its answer could be written: its jobs go back, excused. */
+export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readonly TakenJob[]): Promise<void> {
+  tookOver(worker, jobs);
+  const ids = new Set(jobs.map((job) => job.id));
+  for (const held of await needs.reader.heldBy(worker.row.no)) {
+    if (ids.has(held.id) && !held.stopWanted) await loseJob(needs, held, "the poll was gone", true);
+  }
+}
+
+/** What a worker that holds nothing was thought to hold is lost, or has stopped. */
+async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): Promise<void> {
+  const earlier = (held: HeldJob) => held.takenAt < arrivedAt && !worker.unwritten.has(held.id);
+  const all = (await needs.reader.heldBy(worker.row.no)).filter(earlier);
+  if (all.length === 0) return;
+  const stopped = all.filter((held) => held.stopWanted).map((held) => held.no);
+  if (stopped.length > 0) await needs.jobs.confirmStopped(worker.row.no, stopped);
+  for (const held of all) if (!held.stopWanted) await loseJob(needs, held, finishedSilently, false);
+  needs.bell.ring("expiries");
+}
+
+/** The job object a worker is handed, as JSON text: exactly `id`, `input` and what was given beside it. */
+export function jobText({ vault }: Needs<"vault">, job: TakenJob): string {
+  let text = `{"id":${JSON.stringify(job.id)},"input":${job.input}`;
+  if (job.webhook !== undefined) text += `,"webhook":${JSON.stringify(job.webhook)}`;
+  if (job.s3Config !== undefined) text += `,"s3Config":${vault.open(job.s3Config)}`;
+  if (job.policy !== undefined) text += `,"policy":${job.policy}`;
+  return `${text}}`;
+}

@@ -1,0 +1,185 @@
+// The keeper: one small process per host that owns the local workers' pipes and outlives the server.
+// It is started as `node keeper.js <socket> <logs directory> <milliseconds without a server>`.
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { limits } from "../../limits.js";
+import { WorkerLog } from "./worker-log.js";
+
+interface Kept {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly startTime: string;
+  readonly log: WorkerLog;
+  exit?: { code?: number; signal?: string };
+  /** Resolves when both pipes are at their end. */
+  closed: Promise<void>;
+}
+interface Call {
+  readonly n: number;
+  readonly verb: string;
+  readonly id: string;
+  readonly argv?: string[];
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  readonly awayMs?: number;
+}
+
+const [socketPath = "", logsDir = "", away = "0"] = process.argv.slice(2);
+const kept = new Map<string, Kept>();
+const servers = new Set<Socket>();
+let awayMs = Number(away);
+let awaySince = Date.now();
+let leaving = false;
+
+const startTimeOf = (pid: number): string => {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+};
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // it has ended
+  }
+}
+
+function start(call: Call): Promise<{ pid: number; startTime: string }> {
+  const { id, argv = [], cwd, env } = call;
+  const known = kept.get(id);
+  if (known) return Promise.resolve({ pid: known.pid, startTime: known.startTime });
+  return new Promise((resolve, reject) => {
+    const child = spawn(argv[0] ?? "", argv.slice(1), { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    child.once("error", (error: NodeJS.ErrnoException) => reject(new Error(`'${argv[0]}' could not be started (${error.code})`)));
+    child.once("spawn", () => {
+      const pid = child.pid as number;
+      const log = new WorkerLog(join(logsDir, `${id}.log`));
+      for (const pipe of ["stdout", "stderr"] as const) {
+        child[pipe]?.setEncoding("utf8").on("data", (text: string) => log.write(pipe, text));
+      }
+      const closed = new Promise<void>((done) => child.once("close", () => done()));
+      const entry: Kept = { child, pid, startTime: startTimeOf(pid), log, closed };
+      kept.set(id, entry);
+      // the leader's exit is the end: `close` waits for children that hold the pipes
+      child.once("exit", (code, name) => ended(id, entry, code, name));
+      resolve({ pid, startTime: entry.startTime });
+    });
+  });
+}
+
+function ended(id: string, entry: Kept, code: number | null, name: NodeJS.Signals | null): void {
+  signal(-entry.pid, "SIGKILL");
+  entry.exit = { ...(code === null ? {} : { code }), ...(name === null ? {} : { signal: name }) };
+  void settled(entry).then(() => {
+    entry.log.close();
+    tell({ event: "end", id });
+    if (servers.size === 0 && running().length === 0) end();
+  });
+}
+
+/** Its pipes at their end, or a moment later: a grandchild in a session of its own may hold them open. */
+const settled = (entry: Kept) => Promise.race([entry.closed, new Promise((done) => setTimeout(done, 200))]);
+
+const running = () => [...kept.values()].filter((entry) => !entry.exit);
+
+function look(id: string) {
+  const entry = kept.get(id);
+  if (!entry) return { state: "unknown" };
+  if (entry.exit) return { state: "ended", exit: entry.exit };
+  return { state: "running", handle: { pid: entry.pid, startTime: entry.startTime } };
+}
+
+async function answer(call: Call): Promise<unknown> {
+  const entry = kept.get(call.id);
+  switch (call.verb) {
+    case "start":
+      return start(call);
+    case "look":
+      return look(call.id);
+    case "stop":
+      if (entry && !entry.exit) signal(entry.pid, "SIGTERM");
+      return {};
+    case "kill":
+      if (entry && !entry.exit) signal(-entry.pid, "SIGKILL");
+      return {};
+    case "tail":
+      return { text: entry?.log.tail() ?? "" };
+    case "forget":
+      if (entry?.exit) kept.delete(call.id);
+      return {};
+    case "leave":
+      awayMs = call.awayMs ?? awayMs;
+      leaving = awayMs === 0;
+      return {};
+    default:
+      throw new Error(`the keeper knows no '${call.verb}'`);
+  }
+}
+
+function tell(message: object): void {
+  for (const socket of servers) socket.write(`${JSON.stringify(message)}\n`);
+}
+
+const door = createServer((socket) => {
+  servers.add(socket);
+  leaving = false;
+  socket.on("error", () => socket.destroy());
+  socket.on("close", () => {
+    servers.delete(socket);
+    awaySince = Date.now();
+    if (servers.size === 0 && running().length === 0) end();
+  });
+  createInterface({ input: socket }).on("line", (line) => {
+    const call: Call = JSON.parse(line);
+    answer(call).then(
+      (result) => socket.write(`${JSON.stringify({ n: call.n, result })}\n`),
+      (error: Error) => socket.write(`${JSON.stringify({ n: call.n, error: error.message })}\n`),
+    );
+  });
+});
+
+let ending = false;
+function end(): void {
+  if (ending) return;
+  ending = true;
+  door.close();
+  rmSync(socketPath, { force: true });
+  process.exit(0);
+}
+
+/** Nobody came for too long, or the data directory is gone: workers are stopped, then killed. */
+function stopAll(): void {
+  if (ending) return;
+  for (const entry of running()) signal(entry.pid, "SIGTERM");
+  setTimeout(() => {
+    for (const entry of running()) signal(-entry.pid, "SIGKILL");
+    end();
+  }, limits.stopGraceMsDefault);
+  setInterval(() => running().length === 0 && end(), 100);
+}
+
+let stopping = false;
+let lastTick = performance.now();
+setInterval(() => {
+  for (const entry of kept.values()) if (!entry.exit) entry.log.flush();
+  // time in which this process did not run is not time in which nobody came
+  const tick = performance.now();
+  if (tick - lastTick > limits.clockGapMs) awaySince += tick - lastTick;
+  lastTick = tick;
+  const alone = servers.size === 0 && (leaving || Date.now() - awaySince > awayMs);
+  if ((alone || !existsSync(dirname(logsDir))) && !stopping) {
+    stopping = true;
+    stopAll();
+  }
+}, 250);
+
+for (const name of ["SIGINT", "SIGHUP", "SIGPIPE"] as const) process.on(name, () => {});
+process.on("SIGTERM", () => {
+  stopping = true;
+  stopAll();
+});
+rmSync(socketPath, { force: true });
+door.listen(socketPath, () => process.send?.("listening"));

@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { Launch, Provider, Sighting } from "../../provider.js";
+import { KeeperClient, type KeeperOptions } from "./keeper-client.js";
+import { killGroup } from "./process-table.js";
+
+/** The command that runs the handler found in a directory; undefined where there is none. */
+export function handlerCommand(directory: string): string[] | undefined {
+  for (const name of ["handler.ts", "handler.js", "handler.mjs"]) {
+    if (existsSync(join(directory, name))) return [process.execPath, runHandler(), join(directory, name)];
+  }
+  if (!existsSync(join(directory, "handler.py"))) return undefined;
+  const own = join(directory, ".venv/bin/python");
+  return [existsSync(own) ? own : "python3", "-u", "handler.py"];
+}
+
+const runHandler = () => createRequire(import.meta.url).resolve("@millrace/worker/run-handler");
+
+/** Runs workers as local processes, each in a process group of its own, under the keeper. */
+export function processProvider(options: KeeperOptions): Provider {
+  mkdirSync(options.logsDir, { recursive: true, mode: 0o700 });
+  const listeners: ((workerId: string) => void)[] = [];
+  const tell = (workerId: string) => listeners.forEach((listener) => void listener(workerId));
+  const started = new Set<string>();
+  const keeper = new KeeperClient(options, {
+    end: tell,
+    // with their keeper its workers are lost: each is looked for, not found, and cleaned up
+    lost: () => [...started].forEach(tell),
+  });
+  return {
+    async start({ workerId, directory, command, env }: Launch) {
+      const argv = command.length > 0 ? command : handlerCommand(directory);
+      if (!argv) {
+        throw new Error("there is no handler.ts, handler.js, handler.mjs or handler.py in the directory, and no start command");
+      }
+      if (!existsSync(directory)) throw new Error("the handler's directory is gone");
+      const handle = await keeper.call<{ pid: number; startTime: string }>("start", workerId, { argv, cwd: directory, env });
+      started.add(workerId);
+      return handle;
+    },
+    look: (workerId) => keeper.call<Sighting>("look", workerId),
+    stop: async (workerId) => void (await keeper.call("stop", workerId)),
+    async kill(workerId, handle) {
+      await keeper.call("kill", workerId);
+      if (handle) killGroup(workerId, handle);
+    },
+    logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
+    async forget(workerId) {
+      started.delete(workerId);
+      await keeper.call("forget", workerId);
+    },
+    onEnd: (listener) => void listeners.push(listener),
+    async leave(awayMs) {
+      await keeper.call("leave", "", { awayMs });
+      await keeper.close();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { limits } from "./limits.js";
+
+const bucketMs = 100;
+const buckets = limits.rateWindowMs / bucketMs;
+
+/** A sliding count over the last 10 s, in steps of 100 ms, and what is in flight. */
+class Window {
+  readonly #counts = new Uint32Array(buckets);
+  #sum = 0;
+  #last = 0;
+  inFlight = 0;
+  usedAt = 0;
+
+  #advance(now: number): void {
+    const step = Math.floor(now / bucketMs);
+    const passed = Math.min(step - this.#last, buckets);
+    for (let n = 1; n <= passed; n++) {
+      const at = (this.#last + n) % buckets;
+      this.#sum -= this.#counts[at]!;
+      this.#counts[at] = 0;
+    }
+    if (passed > 0) this.#last = step;
+  }
+
+  count(now: number): number {
+    this.#advance(now);
+    return this.#sum;
+  }
+
+  add(now: number): void {
+    this.usedAt = now;
+    this.#counts[this.#last % buckets]! += 1;
+    this.#sum++;
+    this.inFlight++;
+  }
+
+  /** When the oldest counted request leaves the window. */
+  freeInMs(now: number): number {
+    for (let n = buckets - 1; n >= 0; n--) {
+      if (this.#counts[(this.#last - n + buckets) % buckets]! > 0) {
+        return Math.max(bucketMs, (this.#last - n + buckets) * bucketMs - now + bucketMs);
+      }
+    }
+    return bucketMs;
+  }
+}
+
+export interface RateRow {
+  /** Requests per 10 s. */
+  readonly requests: number;
+  readonly concurrent: number;
+}
+
+export type Admission =
+  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: false; readonly limit: number; readonly remaining: number; readonly retryAfterSeconds: number };
+
+/** The rate rows of the contract (Limits: Rate limits), per key owner, endpoint and operation. */
+export const rateRows = {
+  runsync: { requests: 2_000, concurrent: 400 },
+  run: { requests: 1_000, concurrent: 200 },
+  status: { requests: 2_000, concurrent: 400 },
+  stream: { requests: 2_000, concurrent: 400 },
+  cancel: { requests: 100, concurrent: 20 },
+  "purge-queue": { requests: 2, concurrent: Number.POSITIVE_INFINITY },
+  openai: { requests: 2_000, concurrent: 400 },
+  requests: { requests: 10, concurrent: 2 },
+} as const satisfies Record<string, RateRow>;
+export type RatedOperation = keyof typeof rateRows;
+
+/** Counts requests against their rows. */
+export class Rates {
+  readonly #windows = new Map<string, Window>();
+
+  /** `allowance`: running workers × requests per worker, which raises a limit but never lowers it (dynamic rule). */
+  admit(who: string, operation: RatedOperation, allowance: number, now: number): Admission {
+    const row: RateRow = rateRows[operation];
+    const limit = Math.max(row.requests, allowance);
+    const concurrent = row.concurrent * (limit / row.requests);
+    const name = `${who}/${operation}`;
+    let window = this.#windows.get(name);
+    if (!window) {
+      window = new Window();
+      this.#windows.set(name, window);
+      if (this.#windows.size > 10_000) this.#forget(now);
+    }
+    const count = window.count(now);
+    if (count >= limit || window.inFlight >= concurrent) {
+      const waitMs = count >= limit ? window.freeInMs(now) : 1_000;
+      const retryAfterSeconds = Math.min(10, Math.max(1, Math.ceil(waitMs / 1_000)));
+      return { ok: false, limit, remaining: Math.max(0, limit - count), retryAfterSeconds };
+    }
+    window.add(now);
+    let released = false;
+    return {
+      ok: true,
+      release: () => {
+        if (!released) window.inFlight--;
+        released = true;
+      },
+    };
+  }
+
+  #forget(now: number): void {
+    for (const [name, window] of this.#windows) {
+      if (window.inFlight === 0 && now - window.usedAt > limits.rateWindowMs) this.#windows.delete(name);
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
+import { type Heard, nothingHeard } from "./domain/absence.js";
+import type { ApiKey } from "./domain/key.js";
+import type { Template } from "./domain/template.js";
+import type { Volume } from "./domain/volume.js";
+import type { Worker } from "./domain/worker.js";
+import { limits } from "./limits.js";
+import type { Stores, User, WorkerPatch } from "./store.js";
+
+/** What this server knows of a worker beyond its row: begun anew at each start. */
+export interface LiveWorker {
+  row: Worker;
+  /** Its last call of any kind; at our start, now. */
+  seenAt: number;
+  /** When its last ping came. */
+  pingedAt: number | undefined;
+  /** When it last held a job, or became ready. */
+  busyAt: number;
+  /** When it last asked for jobs. */
+  polledAt: number;
+  heard: Heard;
+  /** Jobs it was already told to stop. */
+  readonly told: Set<number>;
+  /** How many of its polls are held now. */
+  polls: number;
+  /** Jobs on their way to it: taken, but the answer is not yet written. */
+  readonly unwritten: Set<string>;
+  /** Set when its polls are to be answered at once. */
+  readonly dismissed: AbortController;
+}
+
+/** What every request needs, in memory: keys, endpoints, templates, volumes and workers. Writes go through to the store. */
+export class Registry {
+  readonly #stores: Stores;
+  readonly #keys = new Map<string, ApiKey>();
+  readonly #users = new Map<number, User>();
+  readonly #endpoints = new Map<number, Endpoint>();
+  readonly #endpointNos = new Map<string, number>();
+  readonly #templates = new Map<string, Template>();
+  readonly #volumes = new Map<string, Volume>();
+  readonly #workers = new Map<number, LiveWorker>();
+  readonly #workerNos = new Map<string, number>();
+  readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
+  readonly #slots = new Map<string, number>();
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  /** Reads everything; every worker's last sign of life is `now`. */
+  async load(now: number): Promise<void> {
+    await this.reloadKeys();
+    for (const endpoint of await this.#stores.endpoints.all()) this.#put(endpoint);
+    for (const template of await this.#stores.templates.all()) this.#templates.set(template.id, template);
+    for (const volume of await this.#stores.volumes.all()) this.#volumes.set(volume.id, volume);
+    for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#admit(row, now);
+  }
+
+  async reloadKeys(): Promise<void> {
+    const [keys, users] = [await this.#stores.keys.keys(), await this.#stores.keys.users()];
+    this.#keys.clear();
+    for (const key of keys) this.#keys.set(key.hash, key);
+    for (const user of users) this.#users.set(user.no, user);
+  }
+
+  key = (hash: string): ApiKey | undefined => this.#keys.get(hash);
+  user = (no: number): User | undefined => this.#users.get(no);
+
+  // endpoints
+
+  endpoint(id: string): Endpoint | undefined {
+    const no = this.#endpointNos.get(id);
+    return no === undefined ? undefined : this.#endpoints.get(no);
+  }
+  endpointByNo = (no: number): Endpoint | undefined => this.#endpoints.get(no);
+  endpoints = (): Endpoint[] => [...this.#endpoints.values()];
+
+  async createEndpoint(made: Parameters<Stores["endpoints"]["create"]>[0]): Promise<Endpoint> {
+    return this.#put(await this.#stores.endpoints.create(made));
+  }
+  async saveEndpoint(endpoint: Endpoint, settings: EndpointSettings, release: boolean): Promise<Endpoint> {
+    await this.#stores.endpoints.save(endpoint.no, settings, release);
+    const version = endpoint.version + (release ? 1 : 0);
+    return this.#put({ ...endpoint, settings, version, failedStarts: 0, failedAt: undefined, verdict: undefined });
+  }
+  async removeEndpoint(endpoint: Endpoint, now: number): Promise<void> {
+    await this.#stores.endpoints.remove(endpoint.no, now);
+    this.#put({ ...endpoint, deletedAt: now });
+  }
+  async noteStart(no: number, note: { failedStarts: number; failedAt?: number; verdict?: string }): Promise<void> {
+    const endpoint = this.#endpoints.get(no);
+    if (!endpoint) return;
+    this.#put({ ...endpoint, failedStarts: note.failedStarts, failedAt: note.failedAt, verdict: note.verdict });
+    await this.#stores.endpoints.noteStart(no, note);
+  }
+  /** The most jobs that a worker of this version has held or asked for; 1 until known. */
+  slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${endpoint.version}`) ?? 1;
+  noteSlots(endpointNo: number, version: number, slots: number): void {
+    const name = `${endpointNo}/${version}`;
+    if (slots > (this.#slots.get(name) ?? 1)) this.#slots.set(name, slots);
+  }
+
+  // templates and volumes
+
+  template = (id: string): Template | undefined => this.#templates.get(id);
+  templates = (): Template[] => [...this.#templates.values()];
+  async createTemplate(made: Parameters<Stores["templates"]["create"]>[0]): Promise<Template> {
+    const template = await this.#stores.templates.create(made);
+    this.#templates.set(template.id, template);
+    return template;
+  }
+  async saveTemplate(template: Template, settings: Template["settings"]): Promise<Template> {
+    await this.#stores.templates.save(template.no, settings);
+    const saved = { ...template, settings };
+    this.#templates.set(template.id, saved);
+    return saved;
+  }
+  async removeTemplate(template: Template): Promise<void> {
+    await this.#stores.templates.remove(template.no);
+    this.#templates.delete(template.id);
+  }
+
+  volume = (id: string): Volume | undefined => this.#volumes.get(id);
+  volumes = (): Volume[] => [...this.#volumes.values()];
+  async createVolume(made: Omit<Volume, "no">): Promise<Volume> {
+    const volume = await this.#stores.volumes.create(made);
+    this.#volumes.set(volume.id, volume);
+    return volume;
+  }
+  async saveVolume(volume: Volume): Promise<Volume> {
+    await this.#stores.volumes.save(volume);
+    this.#volumes.set(volume.id, volume);
+    return volume;
+  }
+  async removeVolume(volume: Volume): Promise<void> {
+    await this.#stores.volumes.remove(volume.no);
+    this.#volumes.delete(volume.id);
+  }
+
+  // workers
+
+  worker(id: string): LiveWorker | undefined {
+    const no = this.#workerNos.get(id);
+    return no === undefined ? undefined : this.#workers.get(no);
+  }
+  workerByNo = (no: number): LiveWorker | undefined => this.#workers.get(no);
+  /** Workers that have not ended. */
+  liveWorkers = (): LiveWorker[] => [...this.#workers.values()].filter((worker) => worker.row.endedAt === undefined);
+  workersOf = (endpointNo: number): LiveWorker[] =>
+    [...(this.#byEndpoint.get(endpointNo) ?? [])].filter((worker) => worker.row.endedAt === undefined);
+
+  async createWorker(made: Parameters<Stores["workers"]["create"]>[0]): Promise<LiveWorker> {
+    return this.#admit(await this.#stores.workers.create(made), made.createdAt);
+  }
+  /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
+  async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {
+    worker.row = { ...worker.row, ...patch };
+    await this.#stores.workers.save(worker.row.no, patch);
+  }
+  /** Forgets workers that ended long ago. */
+  async forgetWorkers(endedBefore: number): Promise<void> {
+    for (const [no, { row }] of this.#workers) {
+      if (row.endedAt === undefined || row.endedAt > endedBefore) continue;
+      const live = this.#workers.get(no)!;
+      this.#workers.delete(no);
+      this.#workerNos.delete(row.id);
+      this.#byEndpoint.get(row.endpointNo)?.delete(live);
+    }
+    await this.#stores.workers.forget(endedBefore);
+  }
+
+  #put(endpoint: Endpoint): Endpoint {
+    this.#endpoints.set(endpoint.no, endpoint);
+    this.#endpointNos.set(endpoint.id, endpoint.no);
+    return endpoint;
+  }
+
+  #admit(row: Worker, now: number): LiveWorker {
+    const live: LiveWorker = {
+      row,
+      seenAt: now,
+      pingedAt: undefined,
+      busyAt: row.lastDoneAt ?? row.readyAt ?? now,
+      polledAt: now,
+      heard: nothingHeard,
+      told: new Set(),
+      polls: 0,
+      unwritten: new Set(),
+      dismissed: new AbortController(),
+    };
+    this.#workers.set(row.no, live);
+    this.#workerNos.set(row.id, row.no);
+    const peers = this.#byEndpoint.get(row.endpointNo) ?? new Set();
+    this.#byEndpoint.set(row.endpointNo, peers.add(live));
+    return live;
+  }
+}

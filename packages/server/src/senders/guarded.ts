@@ -1,0 +1,71 @@
+import { lookup as resolve } from "node:dns";
+import ipaddr from "ipaddr.js";
+import { Agent, request } from "undici";
+import { limits } from "../limits.js";
+import type { Sender } from "../sender.js";
+
+/** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, nor one of these mapped. */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  return ipaddr.process(address).range() === "unicast";
+}
+
+class Refused extends Error {}
+
+/** A sender whose every connection goes to an address that was checked after it was resolved. */
+export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Sender {
+  const agent = new Agent({
+    connections: limits.webhookConcurrencyPerHost,
+    headersTimeout: limits.webhookTimeoutMs,
+    bodyTimeout: limits.webhookTimeoutMs,
+    connect: {
+      timeout: limits.webhookTimeoutMs,
+      lookup: (hostname, options, callback) => {
+        resolve(hostname, { ...options, all: true }, (error, addresses) => {
+          if (error) return callback(error, "", 0);
+          const forbidden = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
+          if (forbidden) return callback(new Refused(`its address ${forbidden.address} is not a public one`), "", 0);
+          if (options.all) return callback(null, addresses);
+          callback(null, addresses[0]!.address, addresses[0]!.family);
+        });
+      },
+    },
+  });
+  return {
+    async post(url, body, headers, signal) {
+      try {
+        const { hostname } = new URL(url);
+        const literal = hostname.replace(/^\[|\]$/g, "");
+        // a literal address is dialled without a lookup
+        if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
+          return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
+        }
+        const timeout = AbortSignal.any([signal, AbortSignal.timeout(limits.webhookTimeoutMs)]);
+        const reply = await request(url, { method: "POST", body, headers, dispatcher: agent, signal: timeout });
+        await drop(reply.body);
+        return { status: reply.statusCode, error: undefined };
+      } catch (error) {
+        return { status: undefined, error: reason(error) };
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Reads a bounded part of a reply that nobody needs, so that its connection may be used again. */
+async function drop(body: AsyncIterable<Uint8Array> & { destroy(): unknown }): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > limits.webhookReplyBytesMax) break;
+  }
+  body.destroy();
+}
+
+function reason(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (cause instanceof Refused) return `the target was refused: ${cause.message}`;
+  if (!(cause instanceof Error)) return "the call failed";
+  if (cause.name === "TimeoutError") return `no answer within ${limits.webhookTimeoutMs / 1_000} s`;
+  return "code" in cause && typeof cause.code === "string" ? `the call failed: ${cause.code}` : "the call failed";
+}

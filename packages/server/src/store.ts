@@ -1,0 +1,298 @@
+import type { ApiKey, Scope } from "./domain/key.js";
+import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
+import type { Change, Job, JobReport, JobStatus, Verdict } from "./domain/job.js";
+import type { Template, TemplateSettings } from "./domain/template.js";
+import type { Volume } from "./domain/volume.js";
+import type { Exit, ProcessHandle, Wanted, Worker } from "./domain/worker.js";
+
+/** A job to store. `body`, `policy` and `s3Config` are JSON text; `s3Config` is sealed already. */
+export interface NewJob {
+  readonly endpointNo: number;
+  readonly id: string;
+  readonly body: string;
+  readonly webhook: string | undefined;
+  readonly s3Config: string | undefined;
+  readonly policy: string | undefined;
+  readonly lowPriority: boolean;
+  readonly executionTimeoutMs: number;
+  readonly retentionMs: number;
+  readonly ttlEndAt: number;
+  readonly createdAt: number;
+  readonly idempotency: { readonly keyHash: string; readonly bodyHash: string; readonly route: string; readonly expiresAt: number } | undefined;
+}
+
+/** What an idempotency key stands for, also after its job is gone. */
+export interface IdempotencyRecord {
+  readonly jobId: string;
+  readonly bodyHash: string;
+  readonly route: string;
+  readonly lastStatus: JobStatus;
+}
+
+export type Submitted =
+  | { readonly kind: "submitted" }
+  | { readonly kind: "known"; readonly record: IdempotencyRecord }
+  | { readonly kind: "closed" }; // the endpoint is deleted
+
+/** One worker's wish in a turn of its line. */
+export interface Ask {
+  readonly workerNo: number;
+  readonly count: number;
+}
+
+/** A job as its worker is handed it. */
+export interface TakenJob {
+  readonly no: number;
+  readonly id: string;
+  readonly workerNo: number;
+  readonly starts: number;
+  readonly takenAt: number;
+  readonly queuedAt: number;
+  readonly deadlineAt: number;
+  readonly input: string;
+  readonly webhook: string | undefined;
+  readonly s3Config: string | undefined;
+  readonly policy: string | undefined;
+}
+
+export interface Taken {
+  readonly jobs: TakenJob[];
+  readonly dry: boolean;
+}
+
+/** A job that a worker holds, or was told to stop and has not confirmed. */
+export interface HeldJob {
+  readonly no: number;
+  readonly endpointNo: number;
+  readonly id: string;
+  readonly status: JobStatus;
+  readonly starts: number;
+  readonly excused: number;
+  readonly workerNo: number;
+  readonly takenAt: number;
+  readonly finishedAt: number | undefined;
+  readonly stopWanted: boolean;
+}
+
+/** What a settled job was, for whoever waits for it or counts it. */
+export interface Settled {
+  readonly id: string;
+  readonly status: JobStatus;
+  readonly delivery: boolean;
+  readonly delayMs: number;
+  readonly executionMs: number;
+}
+
+/** The hot half of the queue: every verb is one commit, and resolves only when it is on disk. */
+export interface JobStore {
+  submit(job: NewJob): Promise<Submitted>;
+  /** Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. `dry`: nothing was left. */
+  take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
+  /** Records a worker's last word; undefined where it no longer holds the job (the word also confirms a stop). */
+  settle(endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number): Promise<Settled | undefined>;
+  progress(endpointNo: number, jobId: string, workerNo: number, progress: string): Promise<boolean>;
+  /** Applies a change where the job still is as it was read (status, starts, worker). */
+  change(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, change: Change, now: number): Promise<Settled | undefined>;
+  /** Sets the ttl; the job may be gone at once. */
+  setTtl(jobNo: number, ttlEndAt: number, now: number): Promise<boolean>;
+  /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */
+  confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
+  /** Cancels waiting jobs up to a place, a batch at a time. */
+  cancelWaiting(endpointNo: number, upToPlace: number, error: string, now: number, limit: number): Promise<Settled[]>;
+  /** Deletes what has expired, a batch at a time; running jobs are marked to be stopped first. */
+  sweep(now: number, limit: number): Promise<{ deleted: number; stopped: HeldJob[]; more: boolean }>;
+}
+
+/** What can be asked of the queue without changing it. Nothing that has expired is ever shown. */
+export interface JobReader {
+  find(endpointNo: number, jobId: string, now: number): Promise<JobReport | undefined>;
+  /** The job's input and its companions, as stored. */
+  submission(jobNo: number): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  list(endpointNo: number, query: { status?: JobStatus; limit: number; beforeNo?: number }, now: number): Promise<JobReport[]>;
+  /** By worker, what it holds or has to stop. */
+  heldBy(workerNo: number): Promise<HeldJob[]>;
+  /** Running jobs past their deadline. */
+  overdue(now: number, limit: number): Promise<HeldJob[]>;
+  /** Jobs to stop that no worker has confirmed. */
+  unstopped(): Promise<HeldJob[]>;
+  nextDeadline(): Promise<number | undefined>;
+  nextExpiry(): Promise<number | undefined>;
+  /** Jobs before this place, counted up to `max`. */
+  position(endpointNo: number, place: number, max: number): Promise<number>;
+  lastPlace(): Promise<number>;
+}
+
+/** An endpoint's counts, kept in the jobs' own commits. */
+export interface Tally {
+  readonly waiting: number;
+  readonly waitingNormal: number;
+  readonly running: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly retried: number;
+}
+
+export interface TallyReader {
+  tally(endpointNo: number): Promise<Tally>;
+  /** Since when the oldest normal job waits. */
+  oldestWaiting(endpointNo: number): Promise<number | undefined>;
+  /** How many jobs each worker of an endpoint holds. */
+  holdings(endpointNo: number): Promise<ReadonlyMap<number, number>>;
+  /** Counts again from the jobs: for tests, and for repair. */
+  recount(endpointNo: number): Promise<Tally>;
+}
+
+/** A piece of output, as JSON text. */
+export interface Chunk {
+  readonly index: number;
+  readonly start: number;
+  readonly output: string;
+  readonly metrics: string | undefined;
+}
+
+export interface ChunkStore {
+  /** Appends a worker's chunks; false where it no longer holds the job. */
+  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly { output: string; metrics?: string }[]): Promise<boolean>;
+  /** Takes the chunks not yet handed out, up to a number of bytes (at least one); `more` says whether any is left. */
+  handOut(jobNo: number, bytesMax: number): Promise<{ chunks: Chunk[]; more: boolean }>;
+  /** Gives back what a reply could not deliver, where nothing was handed out since. */
+  handBack(jobNo: number, chunks: readonly Chunk[]): Promise<void>;
+  /** Reads without consuming, from an index on. */
+  read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]>;
+}
+
+export interface Delivery {
+  readonly no: number;
+  readonly jobNo: number;
+  readonly jobId: string;
+  readonly endpointNo: number;
+  readonly webhookId: string;
+  readonly url: string;
+  readonly tries: number;
+  readonly state: "pending" | "delivered" | "failed";
+  readonly nextAt: number | undefined;
+}
+export interface Attempt {
+  readonly at: number;
+  readonly status: number | undefined;
+  readonly error: string | undefined;
+  readonly durationMs: number;
+}
+
+export interface DeliveryStore {
+  due(now: number, limit: number): Promise<Delivery[]>;
+  nextDue(): Promise<number | undefined>;
+  record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
+  list(endpointNos: readonly number[], jobId: string | undefined, limit: number): Promise<(Delivery & { attempts: Attempt[] })[]>;
+  /** Deliveries and their attempts that ended before `before`. */
+  forget(before: number): Promise<void>;
+}
+
+export interface EndpointStore {
+  create(endpoint: { id: string; ownerNo: number; settings: EndpointSettings; createdAt: number }): Promise<Endpoint>;
+  /** `release` makes a new version. Any save ends crash-loop pauses. */
+  save(no: number, settings: EndpointSettings, release: boolean): Promise<void>;
+  remove(no: number, now: number): Promise<void>;
+  /** All that are not deleted, or whose jobs or workers have not ended. */
+  all(): Promise<Endpoint[]>;
+  noteStart(no: number, note: { failedStarts: number; failedAt?: number; verdict?: string }): Promise<void>;
+}
+
+export interface TemplateStore {
+  create(template: { id: string; ownerNo: number; settings: TemplateSettings }): Promise<Template>;
+  save(no: number, settings: TemplateSettings): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<Template[]>;
+}
+
+export interface VolumeStore {
+  create(volume: Omit<Volume, "no">): Promise<Volume>;
+  save(volume: Volume): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<Volume[]>;
+}
+
+/** What may change in a worker's row after its making. */
+export interface WorkerPatch {
+  readonly wanted?: Wanted;
+  readonly secretHash?: string;
+  readonly handle?: ProcessHandle;
+  readonly workerUrl?: string;
+  readonly startedAt?: number;
+  readonly readyAt?: number;
+  readonly closedAt?: number;
+  readonly stopAt?: number;
+  readonly killAt?: number;
+  readonly endedAt?: number;
+  readonly lastDoneAt?: number;
+  readonly hasPinged?: boolean;
+  readonly exit?: Exit;
+}
+
+export interface WorkerStore {
+  create(worker: { id: string; endpointNo: number; version: number; hostNo: number; createdAt: number }): Promise<Worker>;
+  save(no: number, patch: WorkerPatch): Promise<void>;
+  /** All that have not ended, and those that ended after `endedSince`. */
+  all(endedSince: number): Promise<Worker[]>;
+  forget(endedBefore: number): Promise<void>;
+}
+
+export interface User {
+  readonly no: number;
+  readonly id: string;
+  readonly isAdmin: boolean;
+  /** The webhook signing secret, sealed. */
+  readonly webhookSecret: string;
+}
+
+export interface KeyStore {
+  users(): Promise<User[]>;
+  createUser(user: Omit<User, "no">): Promise<User>;
+  keys(): Promise<ApiKey[]>;
+  /** Adds a key; a bootstrap key replaces the one before. */
+  add(key: { hash: string; ownerNo: number; scope: Scope; prefix: string; isBootstrap: boolean }): Promise<void>;
+}
+
+/** One scaling decision, for as long as it stayed the same. */
+export interface Decision {
+  readonly fromAt: number;
+  readonly untilAt: number;
+  readonly times: number;
+  readonly inputs: string;
+  readonly outcome: string;
+  readonly reason: string;
+}
+export interface DecisionStore {
+  /** Appends a decision, and closes the one before it (`ended`), where there was one. */
+  record(
+    endpointNo: number,
+    decision: { at: number; inputs: string; outcome: string; reason: string },
+    ended: { untilAt: number; times: number } | undefined,
+  ): Promise<void>;
+  list(endpointNo: number, limit: number): Promise<Decision[]>;
+  forget(before: number): Promise<void>;
+}
+
+export interface HostStore {
+  /** The number of the host with this id, made where it is new. */
+  ensure(id: string, now: number): Promise<number>;
+}
+
+/** All stores of one database. */
+export interface Stores {
+  readonly jobs: JobStore;
+  readonly reader: JobReader;
+  readonly tallies: TallyReader;
+  readonly chunks: ChunkStore;
+  readonly deliveries: DeliveryStore;
+  readonly endpoints: EndpointStore;
+  readonly templates: TemplateStore;
+  readonly volumes: VolumeStore;
+  readonly workers: WorkerStore;
+  readonly keys: KeyStore;
+  readonly decisions: DecisionStore;
+  readonly hosts: HostStore;
+  /** Resolves when a read has been answered. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,94 @@
+import type { Chunk, ChunkStore } from "../../store.js";
+import type { Database } from "./driver.js";
+import type { GroupWriter } from "./writer.js";
+
+interface ChunkRow {
+  index: number;
+  start: number;
+  output: string;
+  metrics: string | null;
+}
+const toChunk = (row: ChunkRow): Chunk => ({
+  index: row.index,
+  start: row.start,
+  output: row.output,
+  metrics: row.metrics ?? undefined,
+});
+
+/** The first chunks whose bytes fit, and one at least. */
+function fitting(rows: Iterable<ChunkRow>, bytesMax: number): Chunk[] {
+  const chunks: Chunk[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += row.output.length + (row.metrics?.length ?? 0);
+    if (chunks.length > 0 && bytes > bytesMax) break;
+    chunks.push(toChunk(row));
+  }
+  return chunks;
+}
+
+const columns = `"index", start, output, metrics`;
+/** One read fetches this many rows at most: a reply of more waits for the next call. */
+const page = 1_000;
+
+class SqliteChunks {
+  readonly #sql;
+  constructor(db: Database) {
+    this.#sql = {
+      holder: db.prepare("SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1"),
+      open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
+      grow: db.prepare("UPDATE stream SET next_index = next_index + ? WHERE job_no = ? RETURNING next_index"),
+      insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, ?, ?)`),
+      stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
+      from: db.prepare(`SELECT ${columns} FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
+      hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
+      handBack: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ? AND handed_index = ?"),
+    };
+  }
+
+  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly { output: string; metrics?: string }[]): boolean {
+    const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
+    if (!job) return false;
+    this.#sql.open.run(job.no);
+    const { next_index: next } = this.#sql.grow.get(pieces.length, job.no);
+    pieces.forEach((piece, at) => {
+      this.#sql.insert.run(job.no, next - pieces.length + at, job.starts, piece.output, piece.metrics ?? null);
+    });
+    return true;
+  }
+
+  handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
+    const stream = this.#sql.stream.get(jobNo);
+    if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
+    const chunks = fitting(this.#sql.from.all(jobNo, stream.handed_index), bytesMax);
+    const handed = stream.handed_index + chunks.length;
+    this.#sql.hand.run(handed, jobNo);
+    return { chunks, more: handed < stream.next_index };
+  }
+
+  handBack(jobNo: number, chunks: readonly Chunk[]): void {
+    const first = chunks[0];
+    if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length);
+  }
+
+  read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
+    return fitting(this.#sql.from.all(jobNo, fromIndex), bytesMax);
+  }
+}
+
+/** Chunks: appended by their holder, each handed to one reader, in order. */
+export function sqliteChunkStore(db: Database, readDb: Database, writer: GroupWriter): ChunkStore {
+  const chunks = new SqliteChunks(db);
+  const reads = new SqliteChunks(readDb);
+  writer.learn({
+    appendChunks: chunks.append.bind(chunks),
+    handOut: chunks.handOut.bind(chunks),
+    handBack: chunks.handBack.bind(chunks),
+  });
+  return {
+    append: (...args) => writer.word("appendChunks", args, args[3].reduce((sum, piece) => sum + piece.output.length, 0)),
+    handOut: (...args) => writer.word("handOut", args),
+    handBack: (...args) => writer.word("handBack", args),
+    read: async (...args) => reads.read(...args),
+  };
+}

@@ -1,0 +1,32 @@
+import { createRequire } from "node:module";
+
+/** A value SQLite stores. */
+export type Value = string | number | bigint | Uint8Array | null;
+
+/** The part of node:sqlite's interface that we use. */
+export interface Statement {
+  run(...values: Value[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  // biome-ignore lint/suspicious/noExplicitAny: rows are given their type by the one toX(row) of their table
+  get(...values: Value[]): any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  all(...values: Value[]): any[];
+}
+export interface Database {
+  prepare(sql: string): Statement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+const require = createRequire(import.meta.url);
+
+/** The runtime's own SQLite (Node ≥ 22.13), else the npm package of the same interface, whose binary is inside it. */
+function sqliteModule(): { DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => Database } {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 13) ? require("node:sqlite") : require("@photostructure/sqlite");
+}
+
+/** Opens a database file, or `:memory:`. */
+export function openDatabase(path: string, options: { readOnly?: boolean } = {}): Database {
+  const { DatabaseSync } = sqliteModule();
+  return new DatabaseSync(path, options);
+}

@@ -1,0 +1,49 @@
+import type { JobReader } from "../../store.js";
+import type { Database } from "./driver.js";
+import { code, heldColumns, jobColumns, toHeldJob, toJob } from "./job-row.js";
+import type { Tallies } from "./tallies.js";
+
+const from = "FROM job j LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+
+/** Reads of the queue, on the connection that only reads. */
+export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
+  const sql = {
+    find: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`),
+    submission: db.prepare("SELECT body, webhook, s3_config FROM job_input WHERE job_no = ?"),
+    list: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
+      ORDER BY j.no DESC LIMIT ?`),
+    listStatus: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
+      AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
+    held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
+    overdue: db.prepare(`SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`),
+    unstopped: db.prepare(`SELECT ${heldColumns} FROM job WHERE stop_wanted = 1 AND worker_no IN
+      (SELECT no FROM worker WHERE ended_at IS NULL)`),
+    nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
+    nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0"),
+    position: db.prepare(`SELECT count(*) AS n FROM
+      (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
+  };
+  return {
+    find: async (endpointNo, jobId, now) => {
+      const row = sql.find.get(endpointNo, jobId, now);
+      return row && toJob(row);
+    },
+    submission: async (jobNo) => {
+      const row = sql.submission.get(jobNo);
+      return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+    },
+    list: async (endpointNo, { status, limit, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+      const rows = status
+        ? sql.listStatus.all(endpointNo, beforeNo, now, code[status], limit)
+        : sql.list.all(endpointNo, beforeNo, now, limit);
+      return rows.map(toJob);
+    },
+    heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
+    overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),
+    unstopped: async () => sql.unstopped.all().map(toHeldJob),
+    nextDeadline: async () => sql.nextDeadline.get().at ?? undefined,
+    nextExpiry: async () => sql.nextExpiry.get().at ?? undefined,
+    position: async (endpointNo, place, max) => sql.position.get(endpointNo, place, max).n,
+    lastPlace: async () => tallies.lastPlace,
+  };
+}

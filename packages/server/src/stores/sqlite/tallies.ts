@@ -1,0 +1,80 @@
+import type { Tally, TallyReader } from "../../store.js";
+import type { Database } from "./driver.js";
+import type { Gathered } from "./writer.js";
+
+/** Changes of an endpoint's counts, added up in memory and written once a group. */
+export class Tallies implements Gathered {
+  readonly #deltas = new Map<number, Record<keyof Tally, number>>();
+  readonly #counter: ReturnType<Database["prepare"]>;
+  readonly #add: ReturnType<Database["prepare"]>;
+  #nextPlace: number;
+  #savedPlace: number;
+
+  constructor(db: Database) {
+    this.#add = db.prepare(`
+      INSERT INTO tally (endpoint_no, waiting, waiting_normal, running, completed, failed, retried) VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (endpoint_no) DO UPDATE SET waiting = waiting + excluded.waiting,
+        waiting_normal = waiting_normal + excluded.waiting_normal, running = running + excluded.running,
+        completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
+    this.#counter = db.prepare("UPDATE counter SET value = ? WHERE name = 'next_place'");
+    this.#nextPlace = db.prepare("SELECT value FROM counter WHERE name = 'next_place'").get().value;
+    this.#savedPlace = this.#nextPlace;
+  }
+
+  /** The next number in the order of all jobs. */
+  nextPlace(): number {
+    return this.#nextPlace++;
+  }
+
+  get lastPlace(): number {
+    return this.#nextPlace - 1;
+  }
+
+  add(endpointNo: number, delta: Partial<Tally>): void {
+    let sum = this.#deltas.get(endpointNo);
+    if (!sum) {
+      sum = { waiting: 0, waitingNormal: 0, running: 0, completed: 0, failed: 0, retried: 0 };
+      this.#deltas.set(endpointNo, sum);
+    }
+    for (const [name, by] of Object.entries(delta)) sum[name as keyof Tally] += by;
+  }
+
+  flush(): void {
+    for (const [no, d] of this.#deltas) {
+      this.#add.run(no, d.waiting, d.waitingNormal, d.running, d.completed, d.failed, d.retried);
+    }
+    if (this.#nextPlace !== this.#savedPlace) this.#counter.run(this.#nextPlace);
+    this.#savedPlace = this.#nextPlace;
+    this.#deltas.clear();
+  }
+
+  /** Places drawn in a group that failed stay unused: order needs no gaplessness. */
+  discard(): void {
+    this.#deltas.clear();
+    this.#savedPlace = -1;
+  }
+}
+
+const none: Tally = { waiting: 0, waitingNormal: 0, running: 0, completed: 0, failed: 0, retried: 0 };
+
+/** Reads of an endpoint's counts. */
+export function sqliteTallyReader(db: Database): TallyReader {
+  const sql = {
+    tally: db.prepare(`SELECT waiting, waiting_normal AS waitingNormal, running, completed, failed, retried
+      FROM tally WHERE endpoint_no = ?`),
+    oldest: db.prepare(`SELECT queued_at FROM job
+      WHERE endpoint_no = ? AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`),
+    holdings: db.prepare(`SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND j.status = 1) AS held
+      FROM worker w WHERE w.endpoint_no = ? AND w.ended_at IS NULL`),
+    recount: db.prepare(`SELECT count(*) FILTER (WHERE status = 0) AS waiting,
+      count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS waitingNormal,
+      count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = ?`),
+  };
+  const tally = (no: number): Tally => ({ ...none, ...sql.tally.get(no) });
+  return {
+    tally: async (no) => tally(no),
+    oldestWaiting: async (no) => sql.oldest.get(no)?.queued_at,
+    holdings: async (no) => new Map(sql.holdings.all(no).map((row) => [row.no, row.held])),
+    recount: async (no) => ({ ...tally(no), ...sql.recount.get(no) }),
+  };
+}

@@ -1,0 +1,161 @@
+import { busy, Refusal } from "../../errors.js";
+import { limits } from "../../limits.js";
+import type { Database } from "./driver.js";
+
+/** A write as data: its verb, its arguments, and about how many bytes it carries. */
+interface Call {
+  readonly verb: string;
+  readonly args: readonly unknown[];
+  readonly bytes: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
+type Verbs = Readonly<Record<string, (...args: any[]) => unknown>>;
+
+/** What runs inside each transaction beside the calls: counts gathered in memory, written once a group. */
+export interface Gathered {
+  /** Writes what was gathered, just before the commit. */
+  flush(): void;
+  /** Forgets what was gathered, after a rollback. */
+  discard(): void;
+}
+
+/**
+ * The only connection that writes. What has gathered since the last turn of the event loop runs in one transaction;
+ * a promise resolves when its group is on disk. A group that fails is run again call by call, so that a bad row fails alone.
+ */
+export class GroupWriter {
+  readonly #db: Database;
+  readonly #gathered: Gathered;
+  readonly #onFatal: (error: Error) => void;
+  readonly #hasRoom: () => boolean;
+  #verbs: Verbs = {};
+  #queue: Call[] = [];
+  #queuedBytes = 0;
+  #scheduled = false;
+  #closed = false;
+
+  constructor(db: Database, gathered: Gathered, parts: { onFatal: (error: Error) => void; hasRoom: () => boolean }) {
+    this.#db = db;
+    this.#gathered = gathered;
+    this.#onFatal = parts.onFatal;
+    this.#hasRoom = parts.hasRoom;
+  }
+
+  /** Adds the verbs of a store. */
+  learn(verbs: Verbs): void {
+    this.#verbs = { ...this.#verbs, ...verbs };
+  }
+
+  /** A write that a client asked for: refused when the queue of calls is full. */
+  call<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
+    const full = this.#queue.length >= limits.queuedCallsMax || this.#queuedBytes + bytes > limits.queuedBytesMax;
+    return full ? Promise.reject(busy()) : this.#enqueue(verb, args, bytes);
+  }
+
+  /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
+  admit<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
+    return this.#hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
+  }
+
+  /** A worker's word, or our own: refused last. */
+  word<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
+    const full = this.#queue.length >= 2 * limits.queuedCallsMax || this.#queuedBytes + bytes > 2 * limits.queuedBytesMax;
+    return full ? Promise.reject(busy()) : this.#enqueue(verb, args, bytes);
+  }
+
+  /** Writes what is queued, then takes no more. */
+  async close(): Promise<void> {
+    while (this.#queue.length > 0) this.#turn();
+    this.#closed = true;
+  }
+
+  #enqueue<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
+    if (this.#closed) return Promise.reject(busy());
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ verb, args, bytes, resolve: resolve as (value: unknown) => void, reject });
+      this.#queuedBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    const group = this.#nextGroup();
+    if (group.length === 0) return;
+    if (this.#queue.length > 0) this.#schedule();
+    try {
+      this.#run(group);
+    } catch (error) {
+      if (this.#isFatal(error)) return this.#fail(group, error as Error);
+      if (group.length === 1) return group[0]!.reject(worded(error));
+      for (const call of group) this.#alone(call);
+    }
+  }
+
+  #nextGroup(): Call[] {
+    let bytes = 0;
+    let count = 0;
+    for (const call of this.#queue) {
+      if (count > 0 && (count >= limits.groupCallsMax || bytes + call.bytes > limits.groupBytesMax)) break;
+      bytes += call.bytes;
+      count++;
+    }
+    this.#queuedBytes -= bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  #run(group: readonly Call[]): void {
+    this.#db.exec("BEGIN IMMEDIATE");
+    let results: unknown[];
+    try {
+      results = group.map((call) => this.#verbs[call.verb]!(...call.args));
+      this.#gathered.flush();
+      this.#db.exec("COMMIT");
+    } catch (error) {
+      this.#gathered.discard();
+      try {
+        this.#db.exec("ROLLBACK");
+      } catch {
+        // SQLite has rolled back by itself
+      }
+      throw error;
+    }
+    group.forEach((call, at) => void call.resolve(results[at]));
+  }
+
+  #alone(call: Call): void {
+    try {
+      this.#run([call]);
+    } catch (error) {
+      if (this.#isFatal(error)) return this.#fail([call], error as Error);
+      call.reject(worded(error));
+    }
+  }
+
+  /** A failed fsync is never retried: what the disk holds is unknown, so the process ends and a restart reads it anew. */
+  #isFatal(error: unknown): boolean {
+    return error instanceof Error && /disk I\/O error|malformed|IOERR/i.test(error.message);
+  }
+
+  #fail(group: readonly Call[], error: Error): void {
+    this.#closed = true;
+    for (const call of [...group, ...this.#queue]) call.reject(busy());
+    this.#queue = [];
+    this.#onFatal(error);
+  }
+}
+
+const storageFull = () =>
+  new Refusal("STORAGE_FULL", "The disk under the data directory is nearly full; free some space and try again.");
+
+const worded = (error: unknown): unknown =>
+  error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message) ? storageFull() : error;

@@ -1,0 +1,168 @@
+import type { Selectable } from "kysely";
+import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store.js";
+import { maybe, type Runner, writeOne } from "./runner.js";
+import type { Tables } from "./schema.js";
+
+const toDelivery = (row: Selectable<Tables["delivery"]>): Delivery => ({
+  no: row.no,
+  jobNo: row.job_no,
+  jobId: row.job_id,
+  endpointNo: row.endpoint_no,
+  webhookId: row.webhook_id,
+  url: row.url,
+  tries: row.tries,
+  state: row.state,
+  nextAt: maybe(row.next_at),
+});
+
+const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
+  at: row.at,
+  status: maybe(row.status),
+  error: maybe(row.error),
+  durationMs: row.duration_ms,
+});
+
+export function deliveryStore(runner: Runner): DeliveryStore {
+  const { sql } = runner;
+  const pending = sql.selectFrom("delivery").where("state", "=", "pending");
+  return {
+    due: async (now, limit) => {
+      const query = pending.selectAll().where("next_at", "<=", now).orderBy("next_at").limit(limit);
+      return (await runner.read(query.compile())).map(toDelivery);
+    },
+    nextDue: async () => {
+      const [row] = await runner.read(pending.select((eb) => eb.fn.min("next_at").as("at")).compile());
+      return maybe(row?.at ?? null);
+    },
+    record: async (deliveryNo, attempt, { state, nextAt }) => {
+      const ended = state === "pending" ? null : attempt.at + attempt.durationMs;
+      await runner.write([
+        sql
+          .insertInto("attempt")
+          .columns(["delivery_no", "n", "at", "status", "error", "duration_ms"])
+          .expression((eb) =>
+            eb
+              .selectFrom("delivery")
+              .select((s) => [
+                "no",
+                s("tries", "+", 1).as("n"),
+                s.val(attempt.at).as("at"),
+                s.val(attempt.status ?? null).as("status"),
+                s.val(attempt.error ?? null).as("error"),
+                s.val(attempt.durationMs).as("duration_ms"),
+              ])
+              .where("no", "=", deliveryNo),
+          )
+          .compile(),
+        sql
+          .updateTable("delivery")
+          .set((eb) => ({ tries: eb("tries", "+", 1) }))
+          .where("no", "=", deliveryNo)
+          .compile(),
+        // a retry of the job may have superseded the delivery meanwhile
+        sql
+          .updateTable("delivery")
+          .set({ state, next_at: nextAt ?? null, ended_at: ended })
+          .where("no", "=", deliveryNo)
+          .where("state", "=", "pending")
+          .compile(),
+      ]);
+    },
+    list: async (endpointNos, jobId, limit) => {
+      if (endpointNos.length === 0) return [];
+      let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
+      if (jobId !== undefined) query = query.where("job_id", "=", jobId);
+      const deliveries = await runner.read(query.orderBy("no", "desc").limit(limit).compile());
+      if (deliveries.length === 0) return [];
+      const nos = deliveries.map((row) => row.no);
+      const attempts = await runner.read(
+        sql.selectFrom("attempt").selectAll().where("delivery_no", "in", nos).orderBy("n").compile(),
+      );
+      return deliveries.map((row) => ({
+        ...toDelivery(row),
+        attempts: attempts.filter((attempt) => attempt.delivery_no === row.no).map(toAttempt),
+      }));
+    },
+    forget: async (before) => {
+      const old = sql.selectFrom("delivery").select("no").where("ended_at", "<=", before);
+      await runner.write([
+        sql.deleteFrom("attempt").where("delivery_no", "in", old).compile(),
+        sql.deleteFrom("delivery").where("ended_at", "<=", before).compile(),
+      ]);
+    },
+  };
+}
+
+export function keyStore(runner: Runner): KeyStore {
+  const { sql } = runner;
+  return {
+    users: async () =>
+      (await runner.read(sql.selectFrom("user").selectAll().compile())).map((row) => ({
+        no: row.no,
+        id: row.id,
+        isAdmin: row.is_admin === 1,
+        webhookSecret: row.webhook_secret,
+      })),
+    createUser: async ({ id, isAdmin, webhookSecret }) => {
+      const values = { id, is_admin: Number(isAdmin), webhook_secret: webhookSecret };
+      const { no } = await writeOne(runner, sql.insertInto("user").values(values).returning("no").compile());
+      return { no, id, isAdmin, webhookSecret };
+    },
+    keys: async () => {
+      const query = sql
+        .selectFrom("api_key")
+        .innerJoin("user", "user.no", "api_key.owner_no")
+        .select(["api_key.no", "hash", "prefix", "scope", "owner_no", "is_admin"])
+        .where("revoked_at", "is", null);
+      return (await runner.read(query.compile())).map((row) => ({
+        no: row.no,
+        hash: row.hash,
+        prefix: row.prefix,
+        scope: JSON.parse(row.scope),
+        ownerNo: row.owner_no,
+        isAdmin: row.is_admin === 1,
+      }));
+    },
+    add: async ({ hash, ownerNo, scope, prefix, isBootstrap }) => {
+      const values = { hash, prefix, scope: JSON.stringify(scope), owner_no: ownerNo, is_bootstrap: Number(isBootstrap), revoked_at: null };
+      const replaced = sql.deleteFrom("api_key").where("is_bootstrap", "=", 1).compile();
+      await runner.write([...(isBootstrap ? [replaced] : []), sql.insertInto("api_key").values(values).compile()]);
+    },
+  };
+}
+
+const toDecision = (row: Selectable<Tables["decision"]>): Decision => ({
+  fromAt: row.from_at,
+  untilAt: row.until_at,
+  times: row.times,
+  inputs: row.inputs,
+  outcome: row.outcome,
+  reason: row.reason,
+});
+
+export function decisionStore(runner: Runner): DecisionStore {
+  const { sql } = runner;
+  return {
+    record: async (endpointNo, { at, inputs, outcome, reason }, ended) => {
+      const values = { endpoint_no: endpointNo, from_at: at, until_at: at, times: 1, inputs, outcome, reason };
+      const close = sql
+        .updateTable("decision")
+        .set({ until_at: ended?.untilAt ?? at, times: ended?.times ?? 1 })
+        .where("no", "=", (eb) =>
+          eb
+            .selectFrom("decision")
+            .select((s) => s.fn.max("no").as("no"))
+            .where("endpoint_no", "=", endpointNo),
+        );
+      const append = sql.insertInto("decision").values(values);
+      await runner.write([...(ended ? [close.compile()] : []), append.compile()]);
+    },
+    list: async (endpointNo, limit) => {
+      const query = sql.selectFrom("decision").selectAll().where("endpoint_no", "=", endpointNo);
+      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toDecision);
+    },
+    forget: async (before) => {
+      await runner.write([sql.deleteFrom("decision").where("until_at", "<=", before).compile()]);
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { Generated } from "kysely";
+
+/** The cool tables as both databases have them: JSON is text, times are integer milliseconds, flags are 0 or 1. */
+export interface Tables {
+  user: { no: Generated<number>; id: string; is_admin: number; webhook_secret: string };
+  api_key: {
+    no: Generated<number>;
+    hash: string;
+    prefix: string;
+    scope: string;
+    owner_no: number;
+    is_bootstrap: number;
+    revoked_at: number | null;
+  };
+  host: { no: Generated<number>; id: string; seen_at: number };
+  template: { no: Generated<number>; id: string; owner_no: number; settings: string };
+  volume: {
+    no: Generated<number>;
+    id: string;
+    owner_no: number;
+    name: string;
+    size: number;
+    data_center_id: string;
+  };
+  endpoint: {
+    no: Generated<number>;
+    id: string;
+    owner_no: number;
+    settings: string;
+    version: number;
+    created_at: number;
+    deleted_at: number | null;
+    failed_starts: Generated<number>;
+    failed_at: number | null;
+    verdict: string | null;
+  };
+  worker: {
+    no: Generated<number>;
+    id: string;
+    endpoint_no: number;
+    version: number;
+    host_no: number;
+    wanted: "running" | "closed" | "paused" | "stopped";
+    secret_hash: string | null;
+    handle: string | null;
+    worker_url: string | null;
+    created_at: number;
+    started_at: number | null;
+    ready_at: number | null;
+    closed_at: number | null;
+    stop_at: number | null;
+    kill_at: number | null;
+    ended_at: number | null;
+    last_done_at: number | null;
+    has_pinged: Generated<number>;
+    exit: string | null;
+  };
+  delivery: {
+    no: Generated<number>;
+    job_no: number;
+    job_id: string;
+    endpoint_no: number;
+    webhook_id: string;
+    url: string;
+    tries: Generated<number>;
+    state: "pending" | "delivered" | "failed";
+    next_at: number | null;
+    ended_at: number | null;
+  };
+  attempt: { delivery_no: number; n: number; at: number; status: number | null; error: string | null; duration_ms: number };
+  tally: { endpoint_no: number; waiting: number; running: number };
+  decision: {
+    no: Generated<number>;
+    endpoint_no: number;
+    from_at: number;
+    until_at: number;
+    times: number;
+    inputs: string;
+    outcome: string;
+    reason: string;
+  };
+}

@@ -1,0 +1,55 @@
+import pino, { type Logger } from "pino";
+import type { Emit, MillraceEvent } from "../events.js";
+
+/** What each event is worth: its level, and its sentence. Jobs that go well are told at `debug`: metrics count them. */
+function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", string] | undefined {
+  switch (event.type) {
+    case "server.started":
+      return ["debug", "listening"];
+    case "server.stopping":
+      return ["info", `stopping on ${event.signal}: workers have their grace, then their jobs are given back`];
+    case "server.warning":
+      return ["warn", event.message];
+    case "request.failed":
+      return ["error", `a request to ${event.route} failed on our side`];
+    case "request.served":
+      return undefined;
+    case "job.submitted":
+      return ["debug", "job submitted"];
+    case "job.taken":
+      return ["debug", "job taken"];
+    case "job.ended":
+      return event.status === "COMPLETED" ? ["debug", "job completed"] : ["info", `job ${event.status}`];
+    case "job.givenBack":
+      return ["info", `job given back: ${event.why}`];
+    case "job.expired":
+      return ["debug", `${event.count} expired jobs deleted`];
+    case "worker.started":
+      return ["info", "worker started"];
+    case "worker.ready":
+      return ["info", `worker ready after ${event.afterMs} ms`];
+    case "worker.stopping":
+      return ["info", `worker is to stop: ${event.why}`];
+    case "worker.ended":
+      return ["info", `worker ended: ${event.why}`];
+    case "worker.startFailed":
+      return ["warn", `worker failed at its start (${event.failedStarts} in a row): ${event.why}`];
+    case "endpoint.scaled":
+      return ["info", `${event.outcome}: ${event.reason}`];
+    case "webhook.attempted":
+      return event.status === 200 ? ["debug", "webhook delivered"] : ["info", "webhook attempt failed"];
+  }
+}
+
+/** The log: JSON lines, or pretty on a terminal; each event that matters is one line. */
+export function eventLog(level: string): Emit {
+  const logger: Logger = process.stdout.isTTY
+    ? pino({ level, base: null, transport: { target: "pino-pretty", options: { ignore: "pid,hostname" } } })
+    : pino({ level, base: null });
+  return (event) => {
+    const told = line(event);
+    if (!told || !logger.isLevelEnabled(told[0])) return;
+    const { type, error, ...rest } = event as MillraceEvent & { error?: unknown };
+    logger[told[0]]({ event: type, ...rest, ...(error === undefined ? {} : { err: error }) }, told[1]);
+  };
+}

@@ -1,0 +1,12 @@
+/** Hashing, signing and sealing: the only place that touches key material. */
+export interface Vault {
+  /** SHA-256, hex: how keys and secrets are stored. */
+  hash(text: string | Uint8Array): string;
+  /** Whether two hashes are equal, in constant time. */
+  equal(a: string, b: string): boolean;
+  /** Encrypts a text with the server's seal key. */
+  seal(text: string): string;
+  open(sealed: string): string;
+  /** The Standard Webhooks signature headers of a payload, signed with a `whsec_…` secret. */
+  sign(secret: string, webhookId: string, wallMs: number, payload: string): Record<string, string>;
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+import module from "node:module";
+
+// Before anything else is imported: the compiled code of a first start makes the next ones faster (Node 22 and later).
+(module as { enableCompileCache?: () => void }).enableCompileCache?.();
+
+const { startHandler } = await import("./handler-start.js");
+
+// millrace-run-handler <directory or file> [--test-input '<json>']
+const isPlace = (arg: string, at: number, args: string[]) => !arg.startsWith("--") && args[at - 1] !== "--test-input";
+await startHandler(process.argv.slice(2).find(isPlace) ?? ".");

@@ -1,0 +1,320 @@
+// Makes a clone ready: packages installed, TypeScript built. Runs before anything is installed, so it imports `node:` only.
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+/** The repository's root. */
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+/** What is made here and may be deleted at any time. */
+export const cache = join(root, ".cache");
+/** Where npm puts the commands of installed packages. */
+export const bin = join(root, "node_modules", ".bin");
+
+const nodeOldest = [20, 19];
+const lockPollMs = 200;
+/** How long a child may take to end after a signal before it is killed. */
+const endPatienceMs = 5_000;
+
+/** One sentence for the reader, and what the command that failed printed. */
+export class SetUpFailure extends Error {
+  constructor(sentence, output = "") {
+    super(sentence);
+    this.output = output;
+  }
+
+  print() {
+    console.error([this.message, this.output.trimEnd()].filter(Boolean).join("\n"));
+  }
+}
+
+/** Runs a script's outline and ends the process with the code it returns; a SetUpFailure is printed and ends it with 1. */
+export async function main(outline) {
+  const disarm = endOnSignals();
+  try {
+    const code = await outline(disarm);
+    if (code !== undefined) process.exit(code);
+  } catch (error) {
+    if (!(error instanceof SetUpFailure)) throw error;
+    error.print();
+    process.exit(1);
+  }
+}
+
+// ---- Packages
+
+/** Installs the packages of package-lock.json, those for building and testing too, unless they are there already. */
+export async function installPackages() {
+  checkNode();
+  if (packagesState() === "ready") return;
+  await locked(async () => {
+    const state = packagesState();
+    if (state === "ready") return;
+    if (state === "missing") rmSync(join(root, "node_modules"), { recursive: true, force: true });
+    mkdirSync(join(root, "node_modules"), { recursive: true });
+    writeFileSync(packagesStamp, "unfinished\n");
+    const words = state === "missing" ? "Installing packages (first start, about half a minute)" : "Updating packages";
+    // Not `npm ci`: it insists that the lock file names the optional packages of every platform, even those that the
+    // registry in use does not carry. With --no-save the lock file decides all the same, and is never written.
+    // --include=dev: the compiler is needed under NODE_ENV=production too.
+    const args = ["install", "--no-save", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+    const npm = await withProgress(words, () => run("npm", args));
+    if (npm.code !== 0) throw new SetUpFailure("npm could not install the packages:", npm.output);
+    writeFileSync(packagesStamp, `${packagesWanted()}\n`);
+  });
+}
+
+const packagesStamp = join(root, "node_modules", ".millrace-stamp");
+
+/** `stale` can be updated where it is; `missing` also stands for an install that was cut off or made for another platform. */
+function packagesState() {
+  const stamp = readText(packagesStamp)?.trim();
+  const [platform] = packagesWanted().split(" ");
+  if (stamp === packagesWanted()) return "ready";
+  const npmFinished = existsSync(join(root, "node_modules", ".package-lock.json"));
+  return npmFinished && (stamp === undefined || stamp.startsWith(`${platform} `)) ? "stale" : "missing";
+}
+
+function packagesWanted() {
+  const { platform, arch, versions } = process;
+  return `${platform}-${arch}-${versions.modules} ${hashOf(readText(join(root, "package-lock.json")) ?? "")}`;
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > nodeOldest[0] || (major === nodeOldest[0] && minor >= nodeOldest[1])) return;
+  throw new SetUpFailure(`Millrace needs Node.js ${nodeOldest.join(".")} or newer; this is ${process.versions.node}.`);
+}
+
+// ---- Building
+
+/** Compiles every package to its `dist`, unless no source changed since the last time. */
+export async function build() {
+  if (isBuilt()) return;
+  await locked(async () => {
+    if (isBuilt()) return;
+    rmSync(buildStamp, { force: true });
+    // Taken before the compiler reads, so that a file saved meanwhile is compiled the next time.
+    const sources = sourcesNow();
+    const tsc = await withProgress("Building", () => run(join(bin, "tsc"), ["-b"]));
+    if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
+    writeFileSync(buildStamp, `${sources}\n`);
+  });
+}
+
+const buildStamp = join(cache, "build-stamp");
+
+function isBuilt() {
+  if (readText(buildStamp)?.trim() !== sourcesNow()) return false;
+  return packageNames().every((name) => existsSync(join(root, "packages", name, "dist", ".tsbuildinfo")));
+}
+
+/** A fingerprint of all that a build reads: names, sizes and times of change. */
+export function sourcesNow() {
+  const packages = packageNames().map((name) => join("packages", name));
+  const files = [
+    ...readdirSync(root).filter((name) => /^(tsconfig.*|package(-lock)?)\.json$/.test(name)),
+    ...packages.flatMap((path) => [join(path, "package.json"), join(path, "tsconfig.json")]),
+    ...packages.flatMap((path) => filesUnder(join(path, "src"))).filter((path) => !path.endsWith(".test.ts")),
+  ];
+  return hashOf(files.map(fileState).sort().join("\n"));
+}
+
+function packageNames() {
+  const folders = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.map(({ name }) => name).filter((name) => existsSync(join(root, "packages", name, "tsconfig.json")));
+}
+
+function filesUnder(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesUnder(path) : [path];
+  });
+}
+
+function fileState(path) {
+  const stat = statSync(join(root, path), { throwIfNoEntry: false });
+  return `${path} ${stat?.size} ${stat?.mtimeMs}`;
+}
+
+// ---- One at a time: a folder that names the processes which hold it
+
+const lock = join(cache, "set-up.lock");
+let isHolding = false;
+
+/** Runs `work` while no other process of this clone is in such work. */
+export async function locked(work) {
+  try {
+    await takeLock();
+    return await work();
+  } catch (error) {
+    if (!["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(error.code)) throw error;
+    throw new SetUpFailure(`This folder must be set up, but it cannot be written (${error.message}).`);
+  } finally {
+    dropLock();
+  }
+}
+
+async function takeLock() {
+  mkdirSync(cache, { recursive: true });
+  const mine = `${lock}.${randomUUID()}`;
+  mkdirSync(join(mine, holderName(process.pid)), { recursive: true });
+  let saidSo = false;
+  while (!tryRename(mine, lock)) {
+    const holders = holdersNow();
+    if (holders.length === 0) continue;
+    const living = holders.find((holder) => holderName(holder.split("-")[0]) === holder);
+    if (living === undefined) {
+      // The name says whom it belonged to and stays taken, so of two processes that clear the same lock one fails here
+      // instead of clearing the lock of whoever came next.
+      tryRename(lock, `${lock}.left-by-${holders.join("+")}`);
+      continue;
+    }
+    if (!saidSo) console.error(`Waiting for process ${living.split("-")[0]}, which is setting up this folder …`);
+    saidSo = true;
+    await sleep(lockPollMs);
+  }
+  isHolding = true;
+}
+
+function dropLock() {
+  if (!isHolding) return;
+  isHolding = false;
+  // Moved first: a folder that is being emptied would look like a lock without a holder.
+  const gone = `${lock}.${randomUUID()}`;
+  if (tryRename(lock, gone)) rmSync(gone, { recursive: true, force: true });
+}
+
+function holdersNow() {
+  try {
+    return readdirSync(lock).sort();
+  } catch {
+    return [];
+  }
+}
+
+/** `pid-start`: a process id is used again, but not with the same start. Undefined for a process that has ended. */
+function holderName(pid) {
+  if (!existsSync("/proc/self/stat")) return isAlive(Number(pid)) ? `${pid}-0` : undefined;
+  const stat = readText(`/proc/${pid}/stat`);
+  const [state, ...rest] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? [];
+  return state === undefined || state === "Z" ? undefined : `${pid}-${rest[18]}`;
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "EPERM";
+  }
+}
+
+function tryRename(from, to) {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (["ENOTEMPTY", "EEXIST", "ENOENT", "EPERM"].includes(error.code)) return false;
+    throw error;
+  }
+}
+
+// ---- Children, and ending early
+
+const children = new Set();
+let isEnding = false;
+
+/** Runs a command to its end; its output is gathered unless `stdio` says otherwise. Its code is null where it cannot be started. */
+export async function run(command, args, { env = process.env, stdio = ["ignore", "pipe", "pipe"] } = {}) {
+  // A process group of its own: what it starts in turn can be ended with it.
+  const child = spawn(command, args, { cwd: root, env, stdio, detached: true });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text) => (output += text));
+  const closed = new Promise((done) => {
+    child.once("error", (error) => done({ code: null, output: `${command}: ${error.message}` }));
+    child.once("close", (code) => done({ code, output }));
+  });
+  if (child.pid === undefined) return closed;
+  children.add(child);
+  // If this process is killed, the lock is held until its child has ended as well.
+  if (isHolding) mkdirSync(join(lock, holderName(child.pid) ?? "ended"), { recursive: true });
+  const result = await closed;
+  children.delete(child);
+  // The signal's handler ends this process; a failure reported on the way would only mislead.
+  return isEnding ? new Promise(() => {}) : result;
+}
+
+/** Sends a signal to a child of `run` or `spawn` and to all that it started. */
+export function signalGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== "ESRCH") throw error;
+  }
+}
+
+function endOnSignals() {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, endEarly);
+  process.on("exit", dropLock);
+  return () => {
+    for (const signal of signals) process.off(signal, endEarly);
+  };
+}
+
+async function endEarly(signal) {
+  const code = 128 + constants.signals[signal];
+  const kill = () => {
+    for (const child of children) signalGroup(child, "SIGKILL");
+  };
+  if (isEnding) {
+    kill();
+    process.exit(code);
+  }
+  isEnding = true;
+  const ended = [...children].map((child) => new Promise((done) => child.once("close", done)));
+  for (const child of children) signalGroup(child, "SIGTERM");
+  const impatience = setTimeout(kill, endPatienceMs);
+  await Promise.all(ended);
+  clearTimeout(impatience);
+  if (isInProgress) process.stderr.write("\n");
+  process.exit(code);
+}
+
+// ---- Words
+
+let isInProgress = false;
+
+/** Shows one line with the time that `work` took; on a terminal it counts. */
+export async function withProgress(words, work) {
+  const began = Date.now();
+  const secondsTaken = () => `${Math.round((Date.now() - began) / 1000)} s`;
+  const again = process.stderr.isTTY ? `\r${words} …` : "";
+  process.stderr.write(`${words} …`);
+  const counting = again && setInterval(() => process.stderr.write(`${again} ${secondsTaken()}`), 1_000);
+  isInProgress = true;
+  try {
+    return await work();
+  } finally {
+    clearInterval(counting);
+    isInProgress = false;
+    process.stderr.write(`${again} ${secondsTaken()}\n`);
+  }
+}
+
+/** A file's text, or undefined where there is none. */
+export function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function hashOf(text) {
+  return createHash("sha256").update(text).digest("hex");
+}

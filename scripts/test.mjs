@@ -1,0 +1,143 @@
+// `npm test`: makes the clone and the machine ready, runs the tests, and ends with the line `N passed, N failed`.
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  bin,
+  build,
+  cache,
+  installPackages,
+  locked,
+  main,
+  readText,
+  run,
+  SetUpFailure,
+  withProgress,
+} from "./set-up.mjs";
+
+/** What the tests need of the machine: a command that succeeds where it is there, and the Debian package that brings it. */
+const machineNeeds = [
+  { probe: ["python3", "--version"], debian: "python3" },
+  { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
+];
+
+/** The stock Python SDK, against which compatibility is tested. */
+const pythonPackages = ["runpod==1.12.0"];
+const venv = join(cache, "venv");
+
+await main(async () => {
+  await installPackages();
+  await build();
+  await installMachineNeeds();
+  await makeVenv();
+  const filters = process.argv.slice(2);
+  const { passed, failed, skipped, isGreen } = await runTests(filters);
+  const mustNotSkip = skipped > 0 && filters.length === 0;
+  if (mustNotSkip) console.log(`${skipped} skipped or left to do: in a whole run every test must run.`);
+  console.log(`${passed} passed, ${failed} failed`);
+  return isGreen && !mustNotSkip ? 0 : 1;
+});
+
+// ---- The machine
+
+async function installMachineNeeds() {
+  if ((await missing()).length === 0) return;
+  await locked(async () => {
+    const packages = await missing();
+    if (packages.length === 0) return;
+    const names = packages.join(" ");
+    const prefix = await administrator();
+    if (prefix === undefined) {
+      throw new SetUpFailure(`The tests need these Debian packages, which only root can install: ${names}`);
+    }
+    const aptGet = (...args) => run(...split([...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", ...args]));
+    const { code, output } = await withProgress(`Installing ${names}`, async () => {
+      // One of several package sources may be out of order; whether it was needed shows in the install.
+      const update = await aptGet("update", "-q");
+      const args = ["install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", ...packages];
+      const install = await aptGet(...args);
+      return { code: install.code, output: `${update.output}${install.output}` };
+    });
+    if (code !== 0) throw new SetUpFailure(`apt-get could not install ${names}:`, output);
+    const still = await missing();
+    if (still.length > 0) throw new SetUpFailure(`Installed, but what PATH finds still lacks: ${still.join(" ")}`);
+  });
+}
+
+async function missing() {
+  const packages = [];
+  for (const { probe, debian } of machineNeeds) if (!(await succeeds(probe))) packages.push(debian);
+  return packages;
+}
+
+/** What a command of root's begins with; undefined where this user may not give one, or there is no apt-get. */
+async function administrator() {
+  if (!(await succeeds(["apt-get", "--version"]))) return undefined;
+  if (process.getuid?.() === 0) return [];
+  return (await succeeds(["sudo", "-n", "true"])) ? ["sudo", "-n"] : undefined;
+}
+
+async function succeeds(words) {
+  return (await run(...split(words))).code === 0;
+}
+
+function split([command, ...args]) {
+  return [command, args];
+}
+
+async function makeVenv() {
+  const stamp = join(venv, ".millrace-stamp");
+  const python = await run("python3", ["-c", "import sys; print(sys.base_prefix, sys.version)"]);
+  // A virtual environment holds absolute paths: a clone that was moved needs a new one.
+  const wanted = [venv, python.output.trim(), ...pythonPackages].join("\n");
+  if (readText(stamp) === wanted) return;
+  await locked(async () => {
+    if (readText(stamp) === wanted) return;
+    rmSync(venv, { recursive: true, force: true });
+    const words = `Making a Python environment with ${pythonPackages.join(", ")}`;
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...pythonPackages];
+    const { code, output } = await withProgress(words, async () => {
+      const made = await run("python3", ["-m", "venv", venv]);
+      return made.code === 0 ? run(join(venv, "bin", "python"), pip) : made;
+    });
+    if (code !== 0) throw new SetUpFailure("The Python environment for the tests could not be made:", output);
+    writeFileSync(stamp, wanted);
+  });
+}
+
+// ---- The tests
+
+async function runTests(filters) {
+  mkdirSync(cache, { recursive: true });
+  const file = join(cache, `vitest-${process.pid}.json`);
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
+  const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...filters], {
+    env,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const report = readText(file);
+  if (existsSync(file)) renameSync(file, join(cache, "vitest.json"));
+  return tally(code, report);
+}
+
+/** Counts a report. A run that went wrong beside its tests (a file that does not load, a stray error) counts as a failure. */
+function tally(code, report) {
+  if (report === undefined) {
+    console.log("The tests did not run to their end.");
+    return { passed: 0, failed: 1, skipped: 0, isGreen: false };
+  }
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
+  const broken = testResults.filter(
+    (suite) => suite.status === "failed" && suite.assertionResults.every((test) => test.status !== "failed"),
+  );
+  for (const suite of broken) console.log(`Failed outside its tests: ${suite.name}`);
+  const known = numFailedTests + broken.length;
+  const isGreen = code === 0 && known === 0;
+  if (!isGreen && known === 0) console.log(`No test failed, but the run ended with exit code ${code}.`);
+  return {
+    passed: numPassedTests,
+    failed: isGreen ? 0 : Math.max(known, 1),
+    skipped: numPendingTests + numTodoTests,
+    isGreen,
+  };
+}

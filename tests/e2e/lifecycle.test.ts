@@ -1,0 +1,304 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { call, freePort, journal, root, startServer, type TestServer, until } from "../harness.js";
+import { type Ending, makeFolder, makeQueue, makeRunning } from "./handlers.js";
+import { isAlive, makePuppets } from "./puppet.js";
+import { type Body, healthOf, reach, statusOf, submit } from "./wire.js";
+
+/** A server of the test's own, ended with it. */
+async function startOwn(test: Ending, env: Record<string, string> = {}): Promise<TestServer> {
+  const server = await startServer(env);
+  test.onTestFinished(() => server.end());
+  return server;
+}
+
+/** A server process with exactly this environment, whatever becomes of it. */
+interface Process {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | null>;
+  log(): string;
+}
+
+function launch(test: Ending, env: Record<string, string>): Process {
+  const child = spawn(process.execPath, [join(root, "packages/server/dist/main.js")], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (text) => (output += text));
+  child.stderr.on("data", (text) => (output += text));
+  const exit = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  test.onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+    await exit;
+  });
+  return { child, exit, log: () => output };
+}
+
+/** Waits until the address says that it is ready, and resolves with how long that took. */
+async function ready(port: number): Promise<number> {
+  const begun = performance.now();
+  await until(async () => {
+    const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    await reply?.arrayBuffer();
+    return reply?.status === 200;
+  });
+  return performance.now() - begun;
+}
+
+/** A start that must fail: with 1 or 2, a sentence with these words, and no stack. */
+async function expectNoStart(test: Ending, env: Record<string, string>, ...words: RegExp[]): Promise<string> {
+  const { exit, log } = launch(test, env);
+  expect([1, 2]).toContain(await exit);
+  for (const word of words) expect(log()).toMatch(word);
+  expect(log()).not.toMatch(/^\s+at .+:\d+/m);
+  expect(log()).not.toMatch(/node:internal/);
+  return log();
+}
+
+/** A data directory that goes after the servers on it, which were launched later. */
+function makeDataDir(test: Ending): string {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-e2e-data-"));
+  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+const starts = (file: string) => journal(file).filter((line) => line.includes(" start "));
+const pidOf = (line: string | undefined) => Number(line?.split(" ")[2]);
+
+describe.concurrent("SIGTERM", () => {
+  it("ends the server with 0, and its workers with it; their jobs run after the next start", async (test) => {
+    const folder = makeFolder(test);
+    const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
+    const server = await startOwn(test);
+    const endpoint = await makeRunning(test, server, { workersMax: 1 });
+    const running = await submit(server, endpoint, { gate, journal: ran, name: "a", echo: 1 });
+    const waiting = await submit(server, endpoint, { gate, journal: ran, name: "b", echo: 2 });
+    await until(() => starts(ran).length === 1);
+    const pid = pidOf(starts(ran)[0]);
+    expect(isAlive(pid)).toBe(true);
+    expect(await server.stop()).toBe(0);
+    await until(() => !isAlive(pid), 5_000);
+    expect(server.log()).not.toMatch(/^\s+at .+:\d+/m);
+    writeFileSync(gate, "");
+    await server.restart();
+    expect(await reach(server, endpoint, running, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
+    expect((await reach(server, endpoint, waiting, "COMPLETED")).output).toBe(2);
+    expect(
+      journal(ran)
+        .filter((line) => line.includes(" end "))
+        .map((line) => line[0]),
+    ).toEqual(["a", "b"]);
+    expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 2, failed: 0, retried: 0 });
+  });
+
+  it("answers those who stand waiting, rather than leave them", async (test) => {
+    const server = await startOwn(test);
+    const endpoint = await makeQueue(test, server);
+    const job = await submit(server, endpoint);
+    const held = call(server, "POST", `/v2/${endpoint}/runsync`, { input: {} });
+    const held2 = call(server, "GET", `/v2/${endpoint}/status-sync/${job}`);
+    await until(async () => (await healthOf(server, endpoint)).jobs.inQueue === 2);
+    const begun = performance.now();
+    expect(await server.stop()).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(15_000);
+    for (const reply of await Promise.all([held, held2])) {
+      expect([200, 503]).toContain(reply.status);
+      if (reply.status === 200) expect(reply.body.status).toBe("IN_QUEUE");
+    }
+  });
+});
+
+describe.concurrent("a kill -9", () => {
+  it("leaves workers at their jobs, whose results are accepted after the restart, once", async (test) => {
+    const folder = makeFolder(test);
+    const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
+    const server = await startOwn(test);
+    const endpoint = await makeRunning(test, server, { workersMin: 2, workersMax: 2 });
+    const jobs: string[] = [];
+    for (const name of ["a", "b"]) jobs.push(await submit(server, endpoint, { gate, journal: ran, name, echo: name }));
+    await until(() => starts(ran).length === 2);
+    await server.kill();
+    for (const line of starts(ran)) expect(isAlive(pidOf(line))).toBe(true);
+    writeFileSync(gate, ""); // they end while nobody listens
+    await until(() => journal(ran).filter((line) => line.includes(" end ")).length === 2);
+    await server.restart();
+    for (const [n, job] of jobs.entries()) {
+      const body = await reach(server, endpoint, job, "COMPLETED");
+      expect(body).toMatchObject({ output: ["a", "b"][n], retries: 0 });
+    }
+    expect(starts(ran)).toHaveLength(2);
+    expect((await healthOf(server, endpoint)).jobs).toMatchObject({
+      completed: 2,
+      inQueue: 0,
+      inProgress: 0,
+      retried: 0,
+    });
+    const next = await call(server, "POST", `/v2/${endpoint}/runsync`, { input: { echo: "next" } });
+    expect(next.body.output).toBe("next");
+  });
+
+  it("does not change a worker's secret, nor what it holds", async (test) => {
+    const server = await startOwn(test);
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const job = await submit(server, endpoint);
+    await worker.take();
+    await worker.ping([job]);
+    await server.kill();
+    await server.restart();
+    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "IN_PROGRESS", workerId: worker.id });
+    expect((await worker.ping([job])).status).toBe(200);
+    expect((await worker.done(job, { output: "after" })).status).toBe(200);
+    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "COMPLETED", output: "after", retries: 0 });
+    const next = await submit(server, endpoint);
+    expect((await worker.take()).body.id).toBe(next);
+  });
+
+  it("gives the jobs of workers that died meanwhile back", async (test) => {
+    const folder = makeFolder(test);
+    const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
+    const server = await startOwn(test);
+    const endpoint = await makeRunning(test, server, { workersMax: 1 });
+    const job = await submit(server, endpoint, { gate, journal: ran, name: "a", echo: "second" });
+    await until(() => starts(ran).length === 1);
+    await server.kill();
+    process.kill(pidOf(starts(ran)[0]), "SIGKILL");
+    writeFileSync(gate, "");
+    await server.restart();
+    expect(await reach(server, endpoint, job, "COMPLETED")).toMatchObject({ output: "second", retries: 1 });
+    expect(starts(ran)).toHaveLength(2);
+  });
+
+  it("loses no job that was acknowledged", async (test) => {
+    const server = await startOwn(test, { MILLRACE_RATE_LIMITS: "off" });
+    const endpoint = await makeQueue(test, server);
+    const acknowledged: string[] = [];
+    let stop = false;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!stop) {
+        const job = await submit(server, endpoint, { n: acknowledged.length }).catch(() => undefined);
+        if (job === undefined) return;
+        acknowledged.push(job);
+      }
+    });
+    await until(() => acknowledged.length > 200);
+    await server.kill();
+    stop = true;
+    await Promise.all(clients);
+    await server.restart();
+    for (const job of acknowledged) expect((await statusOf(server, endpoint, job)).status).toBe("IN_QUEUE");
+    const { inQueue } = (await healthOf(server, endpoint)).jobs;
+    expect(inQueue).toBeGreaterThanOrEqual(acknowledged.length);
+    expect(inQueue).toBeLessThanOrEqual(acknowledged.length + 8); // at most the ones that were on their way
+  });
+
+  it("leaves settings as they were saved", async (test) => {
+    const server = await startOwn(test);
+    const endpoint = await makeQueue(test, server);
+    const saved = (await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { idleTimeout: 77 })).body;
+    await server.kill();
+    await server.restart();
+    expect((await call(server, "GET", `/v1/endpoints/${endpoint}`)).body).toEqual(saved);
+  });
+});
+
+describe.concurrent("a start", () => {
+  it("on a port in use fails with one sentence", async (test) => {
+    const dataDir = makeDataDir(test);
+    const holder = createServer();
+    const port = await freePort();
+    await new Promise<void>((done) => holder.listen(port, "127.0.0.1", done));
+    test.onTestFinished(() => void holder.close());
+    const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: String(port), MILLRACE_DEMO: "off" };
+    await expectNoStart(test, env, new RegExp(`\\b${port}\\b`), /in use|taken/i);
+  });
+
+  it("on a data directory in use fails with one sentence, and leaves its server alone", async (test) => {
+    const server = await startOwn(test);
+    const env = { MILLRACE_DATA_DIR: server.dataDir, MILLRACE_PORT: String(await freePort()), MILLRACE_DEMO: "off" };
+    await expectNoStart(test, env, /in use|already|another/i);
+    expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
+  it("with wrong settings tells all of them at once", async (test) => {
+    const wrong = {
+      MILLRACE_PORT: "eighty",
+      MILLRACE_RATE_LIMITS: "maybe",
+      MILLRACE_REQUESTS_PER_WORKER: "-1",
+      MILLRACE_WORKER_URL: "not a url",
+    };
+    const env = { MILLRACE_DATA_DIR: makeDataDir(test), MILLRACE_DEMO: "off", ...wrong };
+    await expectNoStart(test, env, ...Object.keys(wrong).map((name) => new RegExp(name)));
+  });
+
+  it("on an empty folder prints a key, once, and runs a demo job", async (test) => {
+    const dataDir = makeDataDir(test);
+    const port = await freePort();
+    const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: String(port) };
+    const first = launch(test, env);
+    await ready(port);
+    const url = `http://127.0.0.1:${port}`;
+    const key = await until(async () => {
+      for (const word of new Set(first.log().match(/[A-Za-z0-9_-]{24,}/g) ?? [])) {
+        const reply = await call({ url, key: word }, "GET", "/v1/endpoints");
+        if (reply.status === 200) return word;
+      }
+      return undefined;
+    }, 10_000);
+    const target = { url, key };
+    const endpoints = (await call(target, "GET", "/v1/endpoints")).body;
+    expect(endpoints).toHaveLength(1);
+    const demo = endpoints[0].id;
+    await until(async () => (await healthOf(target, demo)).jobs.completed > 0, 30_000);
+    const [done]: Body[] = (await call(target, "GET", `/v2/${demo}/requests?status=COMPLETED`)).body.requests;
+    expect(done).toMatchObject({ status: "COMPLETED", output: expect.anything() });
+    for (const name of readdirSync(dataDir)) {
+      const found = statSync(join(dataDir, name));
+      if (found.isFile() || found.isDirectory()) expect(found.mode & 0o077, `${name} is its owner's only`).toBe(0);
+    }
+    first.child.kill("SIGTERM");
+    expect(await first.exit).toBe(0);
+
+    const second = launch(test, env);
+    expect(await ready(port)).toBeLessThan(5_000);
+    expect((await call(target, "GET", "/v1/endpoints")).body).toHaveLength(1);
+    expect(second.log()).not.toContain(key);
+    second.child.kill("SIGTERM");
+    expect(await second.exit).toBe(0);
+
+    const third = launch(test, { ...env, MILLRACE_API_KEY: "mr_given_later_0123456789abcdef012345" });
+    await ready(port);
+    expect((await call(target, "GET", "/v1/endpoints")).status).toBe(401);
+    const given = { url, key: "mr_given_later_0123456789abcdef012345" };
+    expect((await call(given, "GET", "/v1/endpoints")).body).toHaveLength(1);
+    expect(third.log()).not.toContain(given.key);
+  });
+
+  it("answers 503 rather than refuse, from the moment its port is open", async (test) => {
+    const server = await startOwn(test);
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const job = await submit(server, endpoint);
+    await worker.take();
+    await server.kill();
+    const statuses: number[] = [];
+    const restarting = server.restart();
+    await until(async () => {
+      const status = await worker.done(job, { output: 1 }).then(
+        (answer) => answer.status,
+        () => 0,
+      );
+      if (status !== 0) statuses.push(status);
+      return status === 200;
+    }, 20_000);
+    await restarting;
+    for (const status of statuses.slice(0, -1)) expect(status).toBe(503);
+    expect(await reach(server, endpoint, job, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
+  });
+});

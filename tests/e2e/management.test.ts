@@ -1,0 +1,358 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
+import { endWith, makeHandler } from "./handlers.js";
+import { makePuppets } from "./puppet.js";
+import { idPattern, makeBare, makeTemplate, makeVolume, uniqueName, unknownId } from "./resources.js";
+import { type Body, expectRefusal, healthOf, reach, submit, textCall } from "./wire.js";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server?.end());
+
+const rest = (method: string, path: string, body?: unknown) => call(server, method, `/v1${path}`, body);
+
+describe.concurrent("/v1/templates", () => {
+  it("are made with the defaults of the public description", async (test) => {
+    const imageName = makeHandler(test);
+    const name = uniqueName();
+    const { status, body } = await rest("POST", "/templates", { name, imageName });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      id: expect.stringMatching(idPattern),
+      name,
+      imageName,
+      category: "NVIDIA",
+      containerDiskInGb: 50,
+      dockerEntrypoint: [],
+      dockerStartCmd: [],
+      env: {},
+      isPublic: false,
+      isRunpod: false,
+      isServerless: false,
+      ports: ["8888/http", "22/tcp"],
+      readme: "",
+      volumeInGb: 20,
+      volumeMountPath: "/workspace",
+    });
+    expect((await rest("GET", `/templates/${body.id}`)).body).toEqual(body);
+  });
+
+  it("give back what was sent, as it was", async (test) => {
+    const sent = {
+      category: "CPU",
+      containerDiskInGb: 10,
+      dockerEntrypoint: ["/bin/sh", "-c"],
+      dockerStartCmd: ["node", "z", "a", "z"],
+      env: { B: "2", A: "1", __proto__x: "3" },
+      isServerless: true,
+      ports: ["9000/tcp", "80/http"],
+      readme: "# Hello",
+      volumeInGb: 0,
+      volumeMountPath: "/data",
+    };
+    const made = await makeTemplate(test, server, sent);
+    expect(made).toMatchObject(sent);
+    const list = await rest("GET", "/templates?includeEndpointBoundTemplates=true");
+    expect(list.status).toBe(200);
+    expect(list.body.find((one: Body) => one.id === made.id)).toEqual(made);
+  });
+
+  it.for(["PATCH", "POST"])("change by %s only in what was sent, and by no defaults", async (method, test) => {
+    const made = await makeTemplate(test, server, {
+      env: { A: "1" },
+      ports: ["80/http"],
+      readme: "text",
+      volumeInGb: 1,
+    });
+    const path = `/templates/${made.id}${method === "POST" ? "/update" : ""}`;
+    const changed = await rest(method, path, { name: "renamed" });
+    expect([changed.status, changed.body]).toEqual([200, { ...made, name: "renamed" }]);
+    expect((await rest("GET", `/templates/${made.id}`)).body).toEqual(changed.body);
+    expect((await rest(method, path, { env: { B: "2" } })).body).toEqual({ ...changed.body, env: { B: "2" } });
+    expect((await rest(method, path, {})).body.env).toEqual({ B: "2" });
+  });
+
+  it("are refused without a name or an image, or with fields of the wrong kind", async (test) => {
+    const imageName = makeHandler(test);
+    expectRefusal(await rest("POST", "/templates", { imageName }), 400, /name/);
+    expectRefusal(await rest("POST", "/templates", { name: uniqueName() }), 400, /imageName/);
+    expectRefusal(await rest("POST", "/templates", { name: uniqueName(), imageName, env: "A=1" }), 400, /env/);
+    expectRefusal(await rest("POST", "/templates", { name: uniqueName(), imageName, ports: "80" }), 400, /ports/);
+    expectRefusal(await rest("POST", "/templates", "{not json"), 400);
+    const missing = { name: uniqueName(), imageName: join(imageName, "missing") };
+    expectRefusal(await rest("POST", "/templates", missing), 400, /director|folder/i);
+    const file = { name: uniqueName(), imageName: join(imageName, "handler.mjs") };
+    expectRefusal(await rest("POST", "/templates", file), 400, /director|folder/i);
+  });
+
+  it("keep a relative path absolute", async (test) => {
+    const made = await makeTemplate(test, server, { imageName: "./tests" });
+    expect(made.imageName).toMatch(/^(file:\/\/)?\/.*\/tests$/);
+  });
+
+  it("can be deleted once nobody uses them", async (test) => {
+    const endpoint = await makeBare(test, server);
+    expectRefusal(await rest("DELETE", `/templates/${endpoint.templateId}`), 400);
+    expect((await rest("GET", `/templates/${endpoint.templateId}`)).status).toBe(200);
+    expect((await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint.id}`)).status).toBe(204);
+    const gone = await textCall(server, "DELETE", `/v1/templates/${endpoint.templateId}`);
+    expect([gone.status, gone.text]).toEqual([204, ""]);
+    expectRefusal(await rest("GET", `/templates/${endpoint.templateId}`), 404);
+    expect([400, 404]).toContain((await rest("DELETE", `/templates/${endpoint.templateId}`)).status);
+  });
+});
+
+describe.concurrent("/v1/endpoints", () => {
+  it("are made with the defaults, and answered 200", async (test) => {
+    const template = await makeTemplate(test, server);
+    const { status, body } = await rest("POST", "/endpoints", { name: "mine", templateId: template.id });
+    expect(status).toBe(200);
+    endWith(test, server, body.id);
+    expect(body).toMatchObject({
+      id: expect.stringMatching(idPattern),
+      name: "mine",
+      templateId: template.id,
+      type: "QB",
+      computeType: "GPU",
+      executionTimeoutMs: 600_000,
+      flashBootType: "OFF",
+      gpuCount: 1,
+      idleTimeout: 5,
+      scalerType: "QUEUE_DELAY",
+      scalerValue: 4,
+      workersMin: 0,
+      workersMax: 3,
+      env: {},
+    });
+    expect(Number.isInteger(body.version)).toBe(true);
+    expect(Math.abs(Date.parse(body.createdAt) - Date.now())).toBeLessThan(60_000);
+    expect(Object.values(body)).not.toContain(null);
+  });
+
+  it("give back what was sent, as it was", async (test) => {
+    const sent = {
+      name: "as sent",
+      gpuTypeIds: ["NVIDIA L4", "NVIDIA A40", "NVIDIA RTX A4000"],
+      dataCenterIds: ["US-TX-3", "EU-RO-1"],
+      executionTimeoutMs: 5_000,
+      flashboot: true,
+      idleTimeout: 3_600,
+      scalerType: "REQUEST_COUNT",
+      scalerValue: 9,
+      workersMin: 0,
+      workersMax: 0,
+    };
+    const made = await makeBare(test, server, sent);
+    expect(made).toMatchObject({ ...sent, flashBootType: "FLASHBOOT" });
+    expect((await rest("GET", `/endpoints/${made.id}`)).body).toEqual(made);
+    const list = await rest("GET", "/endpoints");
+    expect(list.body.find((one: Body) => one.id === made.id)).toEqual(made);
+  });
+
+  it("show their template and workers only when asked", async (test) => {
+    const { id, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const plain = (await rest("GET", `/endpoints/${id}`)).body;
+    expect(plain).not.toHaveProperty("template");
+    expect(plain).not.toHaveProperty("workers");
+    const full = (await rest("GET", `/endpoints/${id}?includeTemplate=true&includeWorkers=true`)).body;
+    expect(full.template).toMatchObject({ id: plain.templateId });
+    expect(full.workers).toEqual([expect.objectContaining({ id: worker.id, desiredStatus: "RUNNING" })]);
+    const list = (await rest("GET", "/endpoints?includeWorkers=true")).body;
+    expect(list.find((one: Body) => one.id === id).workers).toHaveLength(1);
+  });
+
+  it.for(["PATCH", "POST"])("change by %s only in what was sent, and by no defaults", async (method, test) => {
+    const fields = { idleTimeout: 7, scalerValue: 9, workersMax: 2, flashboot: true, gpuTypeIds: ["NVIDIA L4"] };
+    const made = await makeBare(test, server, { ...fields, executionTimeoutMs: 9_000, dataCenterIds: ["EU-RO-1"] });
+    const path = `/endpoints/${made.id}${method === "POST" ? "/update" : ""}`;
+    const { status, body } = await rest(method, path, { name: "renamed" });
+    expect(status).toBe(200);
+    expect({ ...body, version: made.version }).toEqual({ ...made, name: "renamed" });
+    expect((await rest(method, path, { workersMax: 5 })).body).toMatchObject({ ...fields, workersMax: 5 });
+  });
+
+  it("are refused with fields out of bounds, naming them, and stay as they were", async (test) => {
+    const made = await makeBare(test, server);
+    for (const [field, value] of [
+      ["idleTimeout", 0],
+      ["idleTimeout", 3_601],
+      ["scalerValue", 0],
+      ["scalerType", "MAGIC"],
+      ["workersMin", -1],
+      ["workersMax", 1.5],
+      ["workersMax", "3"],
+      ["gpuCount", 0],
+      ["gpuTypeIds", "NVIDIA L4"],
+      ["gpuTypeIds", ["NVIDIA POTATO"]],
+      ["name", "x".repeat(192)],
+      ["templateId", unknownId],
+    ] as const) {
+      const words = new RegExp(field.replace("templateId", "template"), "i");
+      expectRefusal(await rest("PATCH", `/endpoints/${made.id}`, { [field]: value }), 400, words);
+      const { templateId } = made;
+      expectRefusal(await rest("POST", "/endpoints", { templateId, [field]: value }), 400, words);
+    }
+    expectRefusal(await rest("POST", "/endpoints", { name: "no template" }), 400, /templateId/);
+    expect((await rest("GET", `/endpoints/${made.id}`)).body).toEqual(made);
+  });
+
+  it("are deleted only when workersMin and workersMax are 0", async (test) => {
+    const made = await makeBare(test, server);
+    expectRefusal(await rest("DELETE", `/endpoints/${made.id}`), 400, /workersM/);
+    await rest("PATCH", `/endpoints/${made.id}`, { workersMax: 1, workersMin: 1 });
+    expectRefusal(await rest("DELETE", `/endpoints/${made.id}`), 400, /workersM/);
+    expect((await rest("GET", `/endpoints/${made.id}`)).status).toBe(200);
+    await rest("PATCH", `/endpoints/${made.id}`, { workersMax: 0, workersMin: 0 });
+    const headers = { "content-type": "application/json" };
+    const gone = await textCall(server, "DELETE", `/v1/endpoints/${made.id}`, "", headers);
+    expect([gone.status, gone.text]).toEqual([204, ""]);
+    expectRefusal(await rest("GET", `/endpoints/${made.id}`), 404);
+    expectRefusal(await call(server, "POST", `/v2/${made.id}/run`, { input: {} }), 404);
+    expect((await rest("GET", "/endpoints")).body.map((one: Body) => one.id)).not.toContain(made.id);
+  });
+
+  it("are deleted whole where public clients ask", async (test) => {
+    const made = await makeBare(test, server);
+    const job = await submit(server, made.id, { gate: "/nonexistent/gate" });
+    await reach(server, made.id, job, "IN_PROGRESS");
+    const gone = await textCall(server, "DELETE", `/sdk/v1/endpoints/${made.id}`);
+    expect([gone.status, gone.text]).toEqual([204, ""]);
+    expectRefusal(await rest("GET", `/endpoints/${made.id}`), 404);
+    expectRefusal(await call(server, "GET", `/v2/${made.id}/status/${job}`), 404);
+  });
+
+  it("are 404 where they are unknown, and 401 without a key", async () => {
+    expectRefusal(await rest("GET", `/endpoints/${unknownId}`), 404);
+    expect([400, 404]).toContain((await rest("PATCH", `/endpoints/${unknownId}`, { name: "x" })).status);
+    expect([400, 404]).toContain((await rest("DELETE", `/endpoints/${unknownId}`)).status);
+    for (const path of ["/endpoints", "/templates", "/networkvolumes", "/containerregistryauth", "/pods"]) {
+      const reply = await call(server, "GET", `/v1${path}`, undefined, { authorization: "Bearer wrong" });
+      expectRefusal(reply, 401);
+      const own = await rest("GET", path);
+      expect(own.status, path).toBe(200);
+      expect(Array.isArray(own.body), path).toBe(true);
+    }
+  });
+});
+
+describe.concurrent("/v1/networkvolumes", () => {
+  it("are made, shown, changed and deleted", async () => {
+    const sent = { name: "models", size: 50, dataCenterId: "EU-RO-1" };
+    const made = await makeVolume(server, sent);
+    expect(made).toEqual({ id: expect.stringMatching(idPattern), ...sent });
+    expect((await rest("GET", `/networkvolumes/${made.id}`)).body).toEqual(made);
+    expect((await rest("GET", "/networkvolumes")).body).toContainEqual(made);
+    const renamed = await rest("PATCH", `/networkvolumes/${made.id}`, { name: "weights" });
+    expect(renamed.body).toEqual({ ...made, name: "weights" });
+    const grown = await rest("POST", `/networkvolumes/${made.id}/update`, { size: 60 });
+    expect(grown.body).toEqual({ ...made, name: "weights", size: 60 });
+    const gone = await textCall(server, "DELETE", `/v1/networkvolumes/${made.id}`);
+    expect([gone.status, gone.text]).toEqual([204, ""]);
+    expectRefusal(await rest("GET", `/networkvolumes/${made.id}`), 404);
+  });
+
+  it("are refused out of bounds", async () => {
+    const whole = { name: "v", size: 1, dataCenterId: "EU-RO-1" };
+    for (const [field, value] of [
+      ["size", -1],
+      ["size", 4_001],
+      ["size", "1"],
+      ["name", undefined],
+      ["dataCenterId", undefined],
+    ] as const) {
+      expectRefusal(await rest("POST", "/networkvolumes", { ...whole, [field]: value }), 400, new RegExp(field));
+    }
+  });
+
+  it("are deleted with 400 where the id is unknown, malformed or already gone, and 401 without a key", async () => {
+    for (const id of [unknownId, "!", "x".repeat(500), "%20"]) {
+      expectRefusal(await rest("DELETE", `/networkvolumes/${id}`), 400);
+    }
+    const { id } = await makeVolume(server);
+    const headers = { authorization: "Bearer wrong" };
+    expectRefusal(await call(server, "DELETE", `/v1/networkvolumes/${id}`, undefined, headers), 401);
+    expect((await rest("DELETE", `/networkvolumes/${id}`)).status).toBe(204);
+    expectRefusal(await rest("DELETE", `/networkvolumes/${id}`), 400);
+  });
+
+  it("stay while an endpoint has them, and can go when it lets go", async (test) => {
+    const volume = await makeVolume(server);
+    const endpoint = await makeBare(test, server, { networkVolumeId: volume.id });
+    expect(endpoint.networkVolumeId).toBe(volume.id);
+    expectRefusal(await rest("DELETE", `/networkvolumes/${volume.id}`), 400);
+    const freed = await rest("PATCH", `/endpoints/${endpoint.id}`, { networkVolumeId: "" });
+    expect(freed.body).not.toHaveProperty("networkVolumeId");
+    expect((await rest("DELETE", `/networkvolumes/${volume.id}`)).status).toBe(204);
+    const missing = { networkVolumeId: volume.id };
+    expectRefusal(await rest("PATCH", `/endpoints/${endpoint.id}`, missing), 400, /networkVolumeId|volume/);
+  });
+
+  it("are found by local workers, and keep what was written", async (test) => {
+    const volume = await makeVolume(server);
+    const source = `
+      import { appendFileSync, readFileSync } from "node:fs";
+      export default async () => {
+        const file = process.env.RUNPOD_VOLUME_PATH + "/kept";
+        appendFileSync(file, "x");
+        return { length: readFileSync(file, "utf8").length, volume: process.env.RUNPOD_VOLUME_ID };
+      };`;
+    for (const length of [1, 2]) {
+      const endpoint = await makeEndpoint(server, makeHandler(test, source), { networkVolumeId: volume.id });
+      endWith(test, server, endpoint);
+      const { body } = await call(server, "POST", `/v2/${endpoint}/runsync`, { input: {} });
+      expect(body.output).toEqual({ length, volume: volume.id });
+    }
+  });
+});
+
+describe.concurrent("operations", () => {
+  it("say that the server is alive and ready, without a key", async () => {
+    for (const path of ["/healthz", "/readyz"]) {
+      const reply = await fetch(server.url + path);
+      expect(reply.status, path).toBe(200);
+      await reply.arrayBuffer();
+    }
+  });
+
+  it("show metrics in the Prometheus text format", async (test) => {
+    const endpoint = await makeBare(test, server);
+    await call(server, "POST", `/v2/${endpoint.id}/runsync`, { input: {} });
+    const reply = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.key}` } });
+    const text = await reply.text();
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get("content-type")).toMatch(/^text\/plain/);
+    const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    expect(samples.length).toBeGreaterThan(10);
+    for (const line of samples) expect(line).toMatch(/^[a-zA-Z_:][\w:]*(\{.*\})? \S+( \d+)?$/);
+    expect(samples.some((line) => line.startsWith("millrace_"))).toBe(true);
+    expect(text).not.toContain(server.key);
+  });
+
+  it("describe both APIs", async () => {
+    for (const [path, routes] of [
+      ["/v1/openapi.json", ["/endpoints", "/templates", "/networkvolumes/{networkVolumeId}"]],
+      ["/v2/openapi.json", ["run", "runsync", "status", "cancel", "retry", "purge-queue", "health", "stream"]],
+    ] as const) {
+      const reply = await fetch(server.url + path);
+      expect(reply.status, path).toBe(200);
+      const document = (await reply.json()) as Body;
+      expect(document.openapi).toMatch(/^3\./);
+      const paths = Object.keys(document.paths).join("\n");
+      for (const route of routes) expect(paths, path).toContain(route);
+    }
+  });
+});
+
+it("a worker's environment is its endpoint's and its template's, and null clears", async (test) => {
+  const { id, puppet } = await makePuppets(test, server, {}, { FROM_TEMPLATE: "1" });
+  expect((await puppet()).env.FROM_TEMPLATE).toBe("1");
+  const { templateId } = (await rest("GET", `/endpoints/${id}`)).body;
+  const cleared = await rest("PATCH", `/templates/${templateId}`, { readme: null, containerRegistryAuthId: null });
+  expect(cleared.status).toBe(200);
+  expect(cleared.body.env.FROM_TEMPLATE).toBe("1");
+  await until(async () => (await healthOf(server, id)).workers.initializing === 1);
+});

@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, startServer, type TestServer, until } from "../harness.js";
+import { type Ending, makeQueue, makeRunning } from "./handlers.js";
+import { type HeldJob, makeHeld } from "./puppet.js";
+import { type Body, readEvents, type SentEvent, statusOf, submit } from "./wire.js";
+
+const MB = 2 ** 20;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server?.end());
+
+/** A job in the hands of a puppet, and every way to read its chunks. */
+interface Read extends HeldJob {
+  /** The contract's array. */
+  chunks(query?: string): Promise<Body[]>;
+  /** What public clients read. */
+  envelope(query?: string): Promise<{ status: string; stream: Body[] }>;
+  events(lastId?: string, signal?: AbortSignal): Promise<Response>;
+}
+
+async function makeRead(test: Ending): Promise<Read> {
+  const held = await makeHeld(test, server);
+  const path = `${held.endpoint}/stream/${held.job}`;
+  const read = async (prefix: string, query: string) => {
+    const reply = await call(server, "GET", `${prefix}/${path}${query}`);
+    expect(reply.status).toBe(200);
+    return reply.body;
+  };
+  return {
+    ...held,
+    chunks: (query = "") => read("/v2", query),
+    envelope: (query = "") => read("/sdk/v2", query),
+    events: (lastId, signal) =>
+      fetch(`${server.url}/v2/${path}`, {
+        headers: {
+          authorization: `Bearer ${server.key}`,
+          accept: "text/event-stream",
+          ...(lastId === undefined ? {} : { "last-event-id": lastId }),
+        },
+        ...(signal === undefined ? {} : { signal }),
+      }),
+  };
+}
+
+const outputs = (chunks: Body[]) => chunks.map((chunk) => chunk.output);
+const indexes = (chunks: Body[]) => chunks.map((chunk) => chunk.metrics.stream_index);
+
+describe.concurrent("/stream", () => {
+  it("is the array of chunks, with the worker's metrics and an index from 0", async (test) => {
+    const { worker, job, chunks } = await makeRead(test);
+    const metrics = { running: 1, scenario: "batch", avg_gen_throughput: 0.5 };
+    await worker.chunk(job, { output: { text: ["a"] }, metrics });
+    await worker.chunk(job, { output: "b" });
+    expect(await chunks()).toEqual([
+      { output: { text: ["a"] }, metrics: { ...metrics, stream_index: 0 } },
+      { output: "b", metrics: { stream_index: 1 } },
+    ]);
+  });
+
+  it("is an envelope with the status where public clients ask", async (test) => {
+    const { worker, job, envelope } = await makeRead(test);
+    expect(await envelope("?wait=0")).toEqual({ status: "IN_PROGRESS", stream: [] });
+    await worker.chunk(job, { output: "a" });
+    const chunk = { output: "a", metrics: { stream_index: 0 } };
+    expect(await envelope()).toEqual({ status: "IN_PROGRESS", stream: [chunk] });
+    await worker.done(job, { output: [] }, true);
+    expect(await envelope()).toEqual({ status: "COMPLETED", stream: [] });
+  });
+
+  it("hands each chunk out once, in order", async (test) => {
+    const { worker, job, chunks } = await makeRead(test);
+    for (const output of ["a", "a", "b"]) await worker.chunk(job, { output });
+    const first = await chunks();
+    expect([outputs(first), indexes(first)]).toEqual([
+      ["a", "a", "b"],
+      [0, 1, 2],
+    ]);
+    await worker.chunk(job, { output: "c" });
+    const next = await chunks();
+    expect([outputs(next), indexes(next)]).toEqual([["c"], [3]]);
+    await worker.done(job, {}, true);
+    expect(await chunks()).toEqual([]);
+  });
+
+  it("hands chunks out after the end as before it", async (test) => {
+    const { worker, job, endpoint, envelope } = await makeRead(test);
+    await worker.chunk(job, { output: 1 });
+    await worker.done(job, { output: ["whole"] }, true);
+    const reply = await envelope();
+    expect([reply.status, outputs(reply.stream)]).toEqual(["COMPLETED", [1]]);
+    expect((await statusOf(server, endpoint, job)).output).toEqual(["whole"]);
+  });
+
+  it("says IN_PROGRESS while chunks are left, and gives at most 8 MB at a time", async (test) => {
+    const { worker, job, envelope } = await makeRead(test);
+    const count = 20;
+    const output = "x".repeat(MB - 100);
+    for (let n = 0; n < count; n++) await worker.chunk(job, { output });
+    await worker.done(job, { output: [] }, true);
+    const seen: number[] = [];
+    for (let replies = 1; ; replies++) {
+      const reply = await envelope();
+      expect(reply.stream.length).toBeGreaterThan(0);
+      expect(JSON.stringify(reply.stream).length).toBeLessThanOrEqual(8.1 * MB);
+      seen.push(...indexes(reply.stream));
+      expect(reply.status).toBe(seen.length === count ? "COMPLETED" : "IN_PROGRESS");
+      if (seen.length === count) break;
+      expect(replies).toBeLessThan(10);
+    }
+    expect(seen).toEqual(Array.from({ length: count }, (_, n) => n));
+    expect(await envelope()).toEqual({ status: "COMPLETED", stream: [] });
+  });
+
+  it("is held for a second while there is nothing, and no longer", async (test) => {
+    const { chunks } = await makeRead(test);
+    const begun = performance.now();
+    expect(await chunks()).toEqual([]);
+    const heldMs = performance.now() - begun;
+    expect(heldMs).toBeGreaterThan(900);
+    expect(heldMs).toBeLessThan(3_000);
+  });
+
+  it("is held as long as `wait` says, and answers as soon as there is a chunk", async (test) => {
+    const { worker, job, chunks } = await makeRead(test);
+    const begun = performance.now();
+    expect(await chunks("?wait=0")).toEqual([]);
+    expect(performance.now() - begun).toBeLessThan(800);
+    const held = chunks("?wait=30000");
+    const clamped = chunks("?wait=99999999");
+    await until(() => performance.now() - begun > 1_200);
+    await worker.chunk(job, { output: "a" });
+    await worker.chunk(job, { output: "b" });
+    const first = await Promise.race([held, clamped]);
+    expect(first.length).toBeGreaterThan(0);
+    await worker.done(job, {}, true);
+    const both = [...(await held), ...(await clamped)];
+    expect(outputs(both).sort()).toEqual(["a", "b"]);
+  });
+
+  it("answers at once when the job ends", async (test) => {
+    const { worker, job, envelope } = await makeRead(test);
+    const held = envelope("?wait=30000");
+    await worker.done(job, { error: "broken" }, true);
+    expect(await held).toEqual({ status: "FAILED", stream: [] });
+  });
+
+  it("does not lose the chunks of a reader that hung up", async (test) => {
+    const { worker, job, endpoint, chunks } = await makeRead(test);
+    const hangUp = new AbortController();
+    const headers = { authorization: server.key };
+    const url = `${server.url}/v2/${endpoint}/stream/${job}?wait=30000`;
+    const held = fetch(url, { headers, signal: hangUp.signal }).catch((error) => error.name);
+    await chunks("?wait=0");
+    hangUp.abort();
+    expect(await held).toBe("AbortError");
+    await chunks("?wait=0"); // the server has had a turn to see the socket close
+    await worker.chunk(job, { output: "kept" });
+    expect(outputs(await chunks())).toEqual(["kept"]);
+  });
+
+  it("drops what a worker says after the end", async (test) => {
+    const { worker, job, chunks } = await makeRead(test);
+    await worker.chunk(job, { output: "in time" });
+    await worker.done(job, {}, true);
+    expect((await worker.chunk(job, { output: "late" })).status).toBe(200);
+    expect(outputs(await chunks())).toEqual(["in time"]);
+    expect(await chunks()).toEqual([]);
+  });
+
+  it("begins again at 0 when the job starts over", async (test) => {
+    const { worker, job, endpoint, chunks } = await makeRead(test);
+    await worker.chunk(job, { output: "first start" });
+    const again = await worker.take(); // it says that it holds nothing, so its job is given back and comes again
+    expect(again.body.id).toBe(job);
+    await worker.chunk(job, { output: "second start" });
+    expect(await chunks()).toEqual([{ output: "second start", metrics: { stream_index: 0 } }]);
+    expect((await statusOf(server, endpoint, job)).retries).toBe(1);
+  });
+
+  it("keeps the text of a chunk", async (test) => {
+    const { worker, job, endpoint } = await makeRead(test);
+    const text = '{"n":12345678901234567890,"huge":1e400,"a":1,"a":2}';
+    await worker.chunk(job, `{"output":${text}}`);
+    const reply = await fetch(`${server.url}/v2/${endpoint}/stream/${job}`, { headers: { authorization: server.key } });
+    expect(await reply.text()).toContain(`"output":${text}`);
+  });
+
+  it("is 404 for an unknown job, and empty for one that waits", async (test) => {
+    const endpoint = await makeQueue(test, server);
+    const unknown = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
+    for (const prefix of ["/v2", "/sdk/v2"]) {
+      expect((await call(server, "GET", `${prefix}/${endpoint}/stream/${unknown}`)).status).toBe(404);
+    }
+    const job = await submit(server, endpoint);
+    const reply = await call(server, "POST", `/sdk/v2/${endpoint}/stream/${job}?wait=0`);
+    expect([reply.status, reply.body]).toEqual([200, { status: "IN_QUEUE", stream: [] }]);
+  });
+
+  it("carries what a generator handler yields", async (test) => {
+    const source = "export default async function* (input) { for (const word of input.words) yield word; }";
+    const endpoint = await makeRunning(test, server, {}, source);
+    const job = await submit(server, endpoint, { words: ["one", "two", "three"] });
+    const seen: unknown[] = [];
+    await until(async () => {
+      const reply = await call(server, "GET", `/sdk/v2/${endpoint}/stream/${job}`);
+      seen.push(...outputs(reply.body.stream));
+      return reply.body.status === "COMPLETED";
+    });
+    expect(seen).toEqual(["one", "two", "three"]);
+  });
+});
+
+describe.concurrent("a chunk over 1 MB", () => {
+  async function pieces(test: Ending, output: unknown): Promise<Body[]> {
+    const { worker, job, chunks } = await makeRead(test);
+    expect((await worker.chunk(job, { output, metrics: { running: 1 } })).status).toBe(200);
+    const found = await chunks();
+    const parts = found[0]?.metrics.parts;
+    expect(parts).toBeGreaterThan(1);
+    expect(found).toHaveLength(parts);
+    const first = found[0]?.metrics.part;
+    for (const [n, { output: piece, metrics }] of found.entries()) {
+      expect(metrics).toMatchObject({ part: first + n, parts, running: 1 });
+      expect(metrics.stream_index).toBeTypeOf("number");
+      expect(Buffer.byteLength(JSON.stringify(piece))).toBeLessThanOrEqual(MB);
+    }
+    return found;
+  }
+
+  it("is split between the characters of a string", async (test) => {
+    const output = "é€😀x".repeat(300_000);
+    const found = outputs(await pieces(test, output));
+    expect(found.join("") === output).toBe(true);
+    for (const piece of found) expect(piece.isWellFormed?.() ?? !/\ufffd/.test(piece)).toBe(true);
+  });
+
+  it("is split between the elements of an array", async (test) => {
+    const output = Array.from({ length: 30_000 }, (_, n) => ({ n, text: "é".repeat(50) }));
+    const found = outputs(await pieces(test, output));
+    for (const piece of found) expect(Array.isArray(piece)).toBe(true);
+    expect(found.flat()).toEqual(output);
+  });
+
+  it("is split into pieces of its JSON text otherwise", async (test) => {
+    const output = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`key ${n}`, "é".repeat(50)]));
+    const found = outputs(await pieces(test, output));
+    for (const piece of found) expect(piece).toBeTypeOf("string");
+    expect(JSON.parse(found.join(""))).toEqual(output);
+  });
+
+  it("stays whole at exactly 1 MB", async (test) => {
+    const { worker, job, chunks } = await makeRead(test);
+    const output = "x".repeat(MB - 2); // two quotes around it
+    await worker.chunk(job, { output });
+    const found = await chunks();
+    expect(found).toHaveLength(1);
+    expect(found[0].output === output).toBe(true);
+    expect(found[0].metrics).toEqual({ stream_index: 0 });
+  });
+});
+
+describe.concurrent("server-sent events", () => {
+  const chunkEvents = (events: readonly SentEvent[]) => events.filter((event) => event.event === "chunk");
+
+  it("carry each chunk with the id of its start and index, the status, and a last word", async (test) => {
+    const { worker, job, events } = await makeRead(test);
+    await worker.chunk(job, { output: "a", metrics: { running: 1 } });
+    const reply = await events();
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    await worker.chunk(job, { output: "b" });
+    await worker.done(job, { output: [] }, true);
+    const all = await readEvents(reply);
+    const found = chunkEvents(all);
+    expect(found.map((event) => event.id)).toEqual(["1-0", "1-1"]);
+    expect(found.map((event) => JSON.parse(event.data))).toEqual([
+      { output: "a", metrics: { running: 1, stream_index: 0 } },
+      { output: "b", metrics: { stream_index: 1 } },
+    ]);
+    const statuses = all.filter((event) => event.event === "status").map((event) => event.data);
+    expect(statuses.join()).toContain("IN_PROGRESS");
+    expect(all.at(-1)?.event).toBe("done");
+    expect(all.filter((event) => event.event === "done")).toHaveLength(1);
+  });
+
+  it("resume after the id that came last, and consume nothing", async (test) => {
+    const { worker, job, events, chunks } = await makeRead(test);
+    for (const output of ["a", "b", "c"]) await worker.chunk(job, { output });
+    const broken = new AbortController();
+    const first = await events(undefined, broken.signal);
+    const seen = await readEvents(first, (soFar) => chunkEvents(soFar).length >= 2);
+    broken.abort();
+    const last = chunkEvents(seen)[1]?.id as string;
+    expect(last).toBe("1-1");
+    await worker.done(job, {}, true);
+    const rest = chunkEvents(await readEvents(await events(last)));
+    expect(rest.map((event) => event.id)).toEqual(["1-2"]);
+    const whole = chunkEvents(await readEvents(await events()));
+    expect(whole.map((event) => event.id)).toEqual(["1-0", "1-1", "1-2"]);
+    const nothing = await readEvents(await events("1-2"));
+    expect(chunkEvents(nothing)).toEqual([]);
+    expect(nothing.at(-1)?.event).toBe("done");
+    expect(outputs(await chunks())).toEqual(["a", "b", "c"]);
+  });
+
+  it("tell when the job starts over, and go on with its new start", async (test) => {
+    const { worker, job, events } = await makeRead(test);
+    await worker.chunk(job, { output: "old" });
+    const reply = await events();
+    let sawOld = false;
+    const reading = readEvents(reply, (soFar) => {
+      sawOld = chunkEvents(soFar).length > 0;
+      return false;
+    });
+    await until(() => sawOld);
+    expect((await worker.take()).body.id).toBe(job);
+    await worker.chunk(job, { output: "new" });
+    await worker.done(job, {}, true);
+    const all = await reading;
+    expect(chunkEvents(all).map((event) => event.id)).toEqual(["1-0", "2-0"]);
+    const between = all.slice(
+      all.findIndex((event) => event.id === "1-0") + 1,
+      all.findIndex((event) => event.id === "2-0"),
+    );
+    expect(between.some((event) => event.event === "status")).toBe(true);
+    const resumed = chunkEvents(await readEvents(await events("1-0")));
+    expect(resumed.map((event) => event.id)).toEqual(["2-0"]);
+  });
+});

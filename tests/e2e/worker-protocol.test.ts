@@ -1,0 +1,436 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, startServer, type TestServer, until } from "../harness.js";
+import { makeHeld, makePuppets } from "./puppet.js";
+import { healthOf, isHeld, statusOf, submit, textCall, unknownJob } from "./wire.js";
+
+const MB = 2 ** 20;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({ MILLRACE_RATE_LIMITS: "off", SECRET_OF_THE_HOST: "not for workers" });
+});
+afterAll(() => server?.end());
+
+describe.concurrent("a worker is given", () => {
+  it("its addresses, its secret and the facts, and nothing of the server's own", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server, {}, { GREETING: "hello world" });
+    const { env, id } = await puppet();
+    const base = `http://127.0.0.1:${server.port}/v2/${endpoint}`;
+    const starts = (name: string, text: string) =>
+      expect(env[name]?.startsWith(text), `${name}=${env[name]}`).toBe(true);
+    expect(id).toMatch(/^[a-z0-9]{14}$/);
+    expect(env.RUNPOD_ENDPOINT_ID).toBe(endpoint);
+    starts("RUNPOD_WEBHOOK_GET_JOB", `${base}/job-take/$ID?`);
+    starts("RUNPOD_WEBHOOK_POST_OUTPUT", `${base}/job-done/$RUNPOD_POD_ID/$ID?`);
+    starts("RUNPOD_WEBHOOK_POST_STREAM", `${base}/job-stream/$RUNPOD_POD_ID/$ID?`);
+    expect(env.RUNPOD_WEBHOOK_PING).toBe(`${base}/ping/$RUNPOD_POD_ID`);
+    expect(env.RUNPOD_AI_API_KEY?.length).toBeGreaterThanOrEqual(20);
+    expect(env.RUNPOD_WEBHOOK_GET_JOB).toContain(`token=${env.RUNPOD_AI_API_KEY}`);
+    expect(env.RUNPOD_PING_INTERVAL).toBe("4000");
+    expect(env).toMatchObject({ RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: "true", RUNPOD_DEBUG_LEVEL: "INFO" });
+    for (const fact of ["POD_HOSTNAME", "GPU_COUNT", "DC_ID", "CPU_COUNT", "MEM_GB"]) {
+      expect(env, fact).toHaveProperty(`RUNPOD_${fact}`);
+    }
+    expect(env.GREETING).toBe("hello world");
+    expect(env.HOME?.startsWith(server.dataDir)).toBe(true);
+    expect(JSON.stringify(env)).not.toContain(server.key);
+    for (const name of ["MILLRACE_API_KEY", "MILLRACE_DATA_DIR", "MILLRACE_PORT", "SECRET_OF_THE_HOST"]) {
+      expect(env).not.toHaveProperty(name);
+    }
+  });
+
+  it("the template's env, which overrides defaults but never the protocol's variables", async (test) => {
+    const wanted = { RUNPOD_DEBUG_LEVEL: "DEBUG", HOME: "/tmp", RUNPOD_POD_ID: "mine", RUNPOD_AI_API_KEY: "mine" };
+    const { id: endpoint, puppet } = await makePuppets(test, server, {}, wanted);
+    const { env } = await puppet();
+    expect(env).toMatchObject({ RUNPOD_DEBUG_LEVEL: "DEBUG", HOME: "/tmp" });
+    expect(env.RUNPOD_POD_ID).toMatch(/^[a-z0-9]{14}$/);
+    expect(env.RUNPOD_AI_API_KEY).not.toBe("mine");
+    expect(env.RUNPOD_ENDPOINT_ID).toBe(endpoint);
+  });
+
+  it("a secret and an id of its own", async (test) => {
+    const { puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
+    const [one, two] = [await puppet(0), await puppet(1)];
+    expect(one.id).not.toBe(two.id);
+    expect(one.env.RUNPOD_AI_API_KEY).not.toBe(two.env.RUNPOD_AI_API_KEY);
+  });
+});
+
+describe.concurrent("a take", () => {
+  it("is a job of exactly `id` and `input`, and what else was submitted with it", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const plain = await submit(server, endpoint, { a: 1 }, { unknown: true });
+    expect((await worker.take()).body).toEqual({ id: plain, input: { a: 1 } });
+    await worker.done(plain, {});
+    const more = {
+      webhook: "http://127.0.0.1:9/hook",
+      policy: { executionTimeout: 60_000, ttl: 120_000, lowPriority: false },
+      s3Config: { accessId: "a", accessSecret: "b", bucketName: "c", endpointUrl: "d" },
+    };
+    const full = await submit(server, endpoint, {}, { ...more, unknown: true });
+    expect((await worker.take()).body).toEqual({ id: full, input: {}, ...more });
+  });
+
+  it("is held until there is a job", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const take = worker.take();
+    expect(await isHeld(server, endpoint, take)).toBe(true);
+    const job = await submit(server, endpoint);
+    const answer = await take;
+    expect([answer.status, answer.body.id]).toEqual([200, job]);
+    expect((await statusOf(server, endpoint, job)).workerId).toBe(worker.id);
+  });
+
+  it("is held for 20 seconds, then has no content; so are a stop's and an ended worker's polls", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
+    const [worker, ended] = [await puppet(0), await puppet(1)];
+    await ended.take({ signal: AbortSignal.timeout(100) }).catch(() => undefined);
+    ended.kill();
+    await until(async () => (await ended.ping()).status === 401);
+    const begun = performance.now();
+    const polls = [worker.take(), worker.stops(), ended.take(), ended.stops()].map(async (asked) => {
+      const { status, text } = await asked;
+      return { status, text, heldMs: performance.now() - begun };
+    });
+    for (const { status, text, heldMs } of await Promise.all(polls)) {
+      expect([status, text]).toEqual([204, ""]);
+      expect(heldMs).toBeGreaterThan(18_000);
+      expect(heldMs).toBeLessThan(25_000);
+    }
+    expect((await healthOf(server, endpoint)).workers.ready).toBeGreaterThan(0);
+  });
+
+  it("gives a batch in order, as a list of at most so many", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const jobs = [];
+    for (let n = 0; n < 5; n++) jobs.push(await submit(server, endpoint, { n }));
+    const first = await worker.takeBatch(3);
+    expect(first.status).toBe(200);
+    expect(first.body).toEqual(jobs.slice(0, 3).map((id, n) => ({ id, input: { n } })));
+    const rest = await worker.takeBatch(10, true);
+    expect(rest.body.map((one: { id: string }) => one.id)).toEqual(jobs.slice(3));
+    for (const job of jobs) expect((await worker.done(job, { output: job })).status).toBe(200);
+    expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 5, retried: 0 });
+  });
+
+  it("is never refused for its query", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    for (const size of ["abc", "-1", "0", "", "1e9"]) {
+      const job = await submit(server, endpoint);
+      const answer = await worker.takeBatch(size);
+      expect([answer.status, answer.body?.[0]?.id], `batch_size=${size}`).toEqual([200, job]);
+      await worker.done(job, {});
+    }
+    const job = await submit(server, endpoint);
+    const url = worker.takeUrl(true).replace("job_in_progress=1", "job_in_progress=maybe&gpu=%ff");
+    const answer = await worker.call("GET", url);
+    expect([answer.status, answer.body?.id]).toEqual([200, job]);
+  });
+
+  it("whose client is gone gives its job back, and it does not count", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const hangUp = new AbortController();
+    const poll = worker.take({ signal: hangUp.signal }).catch(() => undefined);
+    expect(await isHeld(server, endpoint, poll)).toBe(true);
+    hangUp.abort();
+    await poll;
+    const job = await submit(server, endpoint);
+    expect((await worker.take()).body.id).toBe(job);
+    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "IN_PROGRESS", retries: 0 });
+  });
+});
+
+describe.concurrent("a result", () => {
+  it("is COMPLETED without output where it is null, or not there", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    for (const text of ['{"output": null}', "{}"]) {
+      const job = await submit(server, endpoint);
+      await worker.take();
+      expect((await worker.done(job, text)).status).toBe(200);
+      const body = await statusOf(server, endpoint, job);
+      expect(body.status).toBe("COMPLETED");
+      expect(body).not.toHaveProperty("output");
+      expect(body).not.toHaveProperty("error");
+    }
+  });
+
+  it("keeps outputs that look like nothing", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    for (const output of [false, 0, "", [], {}]) {
+      const job = await submit(server, endpoint);
+      await worker.take();
+      await worker.done(job, { output });
+      expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "COMPLETED", output });
+    }
+  });
+
+  it("is FAILED where it has an error, whatever JSON that is, and keeps the output beside it", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    for (const [said, error] of [
+      ['{"error":"out of memory","output":{"partial":1}}', "out of memory"],
+      ['{"error":{"kind":"oom","at":[1, 2]},"output":{"partial":1}}', '{"kind":"oom","at":[1, 2]}'],
+      ['{"error":12345678901234567890,"output":{"partial":1}}', "12345678901234567890"],
+      ['{"error":false,"output":{"partial":1}}', "false"],
+    ] as const) {
+      const job = await submit(server, endpoint);
+      await worker.take();
+      expect((await worker.done(job, said)).status).toBe(200);
+      const body = await statusOf(server, endpoint, job);
+      expect(body).toMatchObject({ status: "FAILED", error, output: { partial: 1 } });
+    }
+    const empty = await submit(server, endpoint);
+    await worker.take();
+    await worker.done(empty, { error: "" });
+    expect(await statusOf(server, endpoint, empty)).toMatchObject({
+      status: "FAILED",
+      error: expect.stringMatching(/\S/),
+    });
+    const none = await submit(server, endpoint);
+    await worker.take();
+    await worker.done(none, { error: null, output: 1 });
+    expect(await statusOf(server, endpoint, none)).toMatchObject({ status: "COMPLETED", output: 1 });
+  });
+
+  it("with NaN in it is FAILED, naming the position", async (test) => {
+    for (const [text, position] of [
+      ['{"output": {"loss": NaN}}', 20],
+      ['{"output": [1, Infinity]}', 15],
+    ] as const) {
+      const { worker, job, status } = await makeHeld(test, server);
+      expect((await worker.done(job, text)).status).toBe(200);
+      const body = await status();
+      expect(body.status).toBe("FAILED");
+      const numbers = [...body.error.matchAll(/\d+/g)].map((match) => Number(match[0]));
+      expect(
+        numbers.some((number) => number === position || number === position + 1),
+        body.error,
+      ).toBe(true);
+      expect(body).not.toHaveProperty("output");
+    }
+  });
+
+  it("that is malformed is answered 200, and FAILED", async (test) => {
+    for (const body of ["", "not json", '{"output":', "output=1"]) {
+      const { worker, job, status } = await makeHeld(test, server);
+      expect((await worker.done(job, body)).status).toBe(200);
+      expect(await status()).toMatchObject({ status: "FAILED", error: expect.stringMatching(/\S/) });
+    }
+    const { worker, job, status } = await makeHeld(test, server);
+    const bytes = Buffer.concat([Buffer.from('{"output":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
+    expect((await worker.call("POST", worker.doneUrl(job), new Uint8Array(bytes))).status).toBe(200);
+    expect((await status()).status).toBe("FAILED");
+  });
+
+  it("over the limit is answered 200, and FAILED saying so", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    const answer = await worker.done(job, `{"output":"${"x".repeat(20 * MB)}"}`);
+    expect(answer.status).toBe(200);
+    expect(await status()).toMatchObject({ status: "FAILED", error: expect.stringMatching(/20 ?MB|large|limit/i) });
+  });
+
+  it("just under the limit is kept", async (test) => {
+    const { worker, job, endpoint } = await makeHeld(test, server);
+    const output = "x".repeat(20 * MB - 100);
+    expect((await worker.done(job, { output })).status).toBe(200);
+    const shown = await textCall(server, "GET", `/v2/${endpoint}/status/${job}`);
+    expect(shown.text.includes(output)).toBe(true);
+  });
+
+  it("counts once: what comes after it changes nothing", async (test) => {
+    const { worker, job, status, endpoint } = await makeHeld(test, server);
+    await worker.done(job, { output: "first" });
+    const settled = await status();
+    for (const word of [
+      { output: "first" },
+      { output: "second" },
+      { error: "late" },
+      { status: "IN_PROGRESS", output: "progress" },
+      "not json",
+    ]) {
+      expect((await worker.done(job, word)).status).toBe(200);
+    }
+    expect(await status()).toEqual(settled);
+    expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 1, failed: 0, inProgress: 0 });
+  });
+
+  it("from a worker that does not hold the job is dropped", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
+    const [holder, other] = [await puppet(0), await puppet(1)];
+    const job = await submit(server, endpoint);
+    await holder.take();
+    expect((await other.done(job, { output: "stolen" })).status).toBe(200);
+    expect((await other.chunk(job, { output: "stolen" })).status).toBe(200);
+    expect((await other.done(job, { status: "IN_PROGRESS", output: "stolen" })).status).toBe(200);
+    const body = await statusOf(server, endpoint, job);
+    expect(body).toMatchObject({ status: "IN_PROGRESS", workerId: holder.id });
+    expect(body).not.toHaveProperty("output");
+    await holder.done(job, { output: "mine" });
+    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "COMPLETED", output: "mine" });
+    expect((await call(server, "GET", `/v2/${endpoint}/stream/${job}`)).body).toEqual([]);
+  });
+
+  it("for a job that is not there, or waits, is answered 200", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const waiting = await submit(server, endpoint);
+    for (const job of [unknownJob, "nonsense", waiting]) {
+      expect((await worker.done(job, { output: 1 })).status).toBe(200);
+      expect((await worker.chunk(job, { output: 1 })).status).toBe(200);
+    }
+    expect((await statusOf(server, endpoint, waiting)).status).toBe("IN_QUEUE");
+  });
+
+  it("belongs to the job of its address, whatever X-Request-ID says", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const [one, two] = [await submit(server, endpoint), await submit(server, endpoint)];
+    await worker.takeBatch(2);
+    const headers = { "x-request-id": two };
+    expect((await worker.call("POST", worker.doneUrl(one), '{"output":1}', { headers })).status).toBe(200);
+    expect((await statusOf(server, endpoint, one)).status).toBe("COMPLETED");
+    expect((await statusOf(server, endpoint, two)).status).toBe("IN_PROGRESS");
+  });
+
+  it("of many jobs may come in one call, each judged on its own", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const jobs: string[] = [];
+    for (let n = 0; n < 4; n++) jobs.push(await submit(server, endpoint));
+    const [good, bad, quiet, running] = jobs as [string, string, string, string];
+    await worker.takeBatch(4);
+    const answer = await worker.doneBatch([
+      { id: good, output: { n: 1 } },
+      { id: unknownJob, output: 1 },
+      { id: bad, error: "broken" },
+      { id: quiet },
+      7,
+    ]);
+    expect(answer.status).toBe(200);
+    expect(await statusOf(server, endpoint, good)).toMatchObject({ status: "COMPLETED", output: { n: 1 } });
+    expect(await statusOf(server, endpoint, bad)).toMatchObject({ status: "FAILED", error: "broken" });
+    expect((await statusOf(server, endpoint, quiet)).status).toBe("COMPLETED");
+    expect((await statusOf(server, endpoint, running)).status).toBe("IN_PROGRESS");
+    for (const body of ["not json", "{}", "[]", "null"]) expect((await worker.doneBatch(body)).status).toBe(200);
+    expect((await statusOf(server, endpoint, running)).status).toBe("IN_PROGRESS");
+  });
+
+  it("of a job that is asked to be the worker's last brings a fresh worker", async (test) => {
+    const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
+    await worker.done(job, { output: 1, stopPod: true });
+    expect(await status()).toMatchObject({ status: "COMPLETED", output: 1 });
+    const next = await submit(server, endpoint);
+    const fresh = await puppet(1);
+    expect(fresh.id).not.toBe(worker.id);
+    await until(() => !worker.alive());
+    expect((await fresh.take()).body.id).toBe(next);
+  });
+});
+
+describe.concurrent("progress", () => {
+  it("is shown while the job runs, and gone with its end", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    for (const output of ["10 %", { step: 2 }]) {
+      expect((await worker.done(job, { status: "IN_PROGRESS", output })).status).toBe(200);
+      expect(await status()).toMatchObject({ status: "IN_PROGRESS", output });
+    }
+    await worker.done(job, {});
+    const body = await status();
+    expect(body.status).toBe("COMPLETED");
+    expect(body).not.toHaveProperty("output");
+  });
+
+  it("is cleared when the job is given back", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    await worker.done(job, { status: "IN_PROGRESS", output: "half" });
+    expect((await worker.take()).body.id).toBe(job);
+    const body = await status();
+    expect(body).toMatchObject({ status: "IN_PROGRESS", retries: 1 });
+    expect(body).not.toHaveProperty("output");
+  });
+});
+
+describe.concurrent("a chunk", () => {
+  it("is counted each time it comes, equal or not, and skipped where it is not JSON", async (test) => {
+    const { worker, job, endpoint } = await makeHeld(test, server);
+    const words = ['{"output":"a"}', '{"output":"a"}', '{"output": NaN}', "not json", '{"output":"b"}'];
+    for (const text of words) expect((await worker.chunk(job, text)).status).toBe(200);
+    await worker.done(job, { output: [] }, true);
+    const { body } = await call(server, "GET", `/sdk/v2/${endpoint}/stream/${job}`);
+    expect(body.status).toBe("COMPLETED");
+    expect(body.stream.map((one: { output: unknown }) => one.output)).toEqual(["a", "a", "b"]);
+    expect((await statusOf(server, endpoint, job)).output).toEqual([]);
+  });
+});
+
+describe.concurrent("a worker's secret", () => {
+  it("is asked for on every call", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    const bare = (url: string) => url.replace(/token=[^&]*/, "token=wrong");
+    const headers = { authorization: "wrong" };
+    for (const [method, url, body] of [
+      ["GET", bare(worker.takeUrl(true)), undefined],
+      ["GET", bare(worker.stopUrl()), undefined],
+      ["POST", bare(worker.doneUrl(job)), '{"output":1}'],
+      ["POST", bare(worker.chunkUrl(job)), '{"output":1}'],
+      ["GET", worker.pingUrl([job]), undefined],
+    ] as const) {
+      expect((await worker.call(method, url, body, { headers })).status, url).toBe(401);
+    }
+    expect((await status()).status).toBe("IN_PROGRESS");
+  });
+
+  it("decides by the token, beside an Authorization header of another's, which is not logged", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    const headers = { authorization: "Bearer rpa_key_of_the_users_own_config" };
+    expect((await worker.call("POST", worker.doneUrl(job), '{"output":1}', { headers })).status).toBe(200);
+    expect((await status()).status).toBe("COMPLETED");
+    expect(server.log()).not.toContain("rpa_key_of_the_users_own_config");
+    expect(server.log()).not.toContain(worker.env.RUNPOD_AI_API_KEY);
+  });
+
+  it("opens this worker's calls, and nothing else", async (test) => {
+    const { worker, job, endpoint } = await makeHeld(test, server);
+    const other = await (await makePuppets(test, server)).puppet();
+    const secret = worker.env.RUNPOD_AI_API_KEY as string;
+    for (const authorization of [secret, `Bearer ${secret}`]) {
+      for (const [method, path] of [
+        ["GET", `/v2/${endpoint}/health`],
+        ["GET", `/v2/${endpoint}/status/${job}`],
+        ["POST", `/v2/${endpoint}/run`],
+        ["GET", "/v1/endpoints"],
+      ] as const) {
+        expect((await call(server, method, path, undefined, { authorization })).status, path).toBe(401);
+      }
+    }
+    const asOther = (url: string) =>
+      url.replace(/token=[^&]*/, `token=${secret}`).replace(other.env.RUNPOD_AI_API_KEY as string, secret);
+    const headers = { authorization: secret };
+    for (const url of [other.takeUrl(true), other.stopUrl(), other.pingUrl()]) {
+      const signal = AbortSignal.timeout(5_000);
+      expect((await other.call("GET", asOther(url), undefined, { headers, signal })).status, url).toBe(401);
+    }
+  });
+
+  it("of an ended worker opens nothing: its results are dropped, its pings refused", async (test) => {
+    const { worker, job, status, puppet } = await makeHeld(test, server);
+    worker.kill();
+    await until(async () => (await status()).status === "IN_QUEUE");
+    expect((await worker.done(job, { output: "late" })).status).toBe(200);
+    expect((await worker.chunk(job, { output: "late" })).status).toBe(200);
+    expect((await worker.ping([job])).status).toBe(401);
+    expect(await status()).toMatchObject({ status: "IN_QUEUE", retries: 1 });
+    const fresh = await puppet(1);
+    expect((await fresh.take()).body.id).toBe(job);
+    expect((await worker.done(job, { output: "late" })).status).toBe(200);
+    expect((await status()).status).toBe("IN_PROGRESS");
+  });
+});
