@@ -25,7 +25,10 @@ export function createClient({ url, key }: ClientOptions) {
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const reply = await fetch(new URL(path, url), {
       method,
-      headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const parsed = reply.status === 204 ? undefined : await reply.json();
@@ -35,7 +38,8 @@ export function createClient({ url, key }: ClientOptions) {
   const jobs = (endpointId: string) => `/v2/${encodeURIComponent(endpointId)}`;
   return {
     call,
-    run: (endpointId: string, job: Submission) => call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/run`, job),
+    run: (endpointId: string, job: Submission) =>
+      call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/run`, job),
     runsync: (endpointId: string, job: Submission, waitMs = 90_000) =>
       call<StatusBody>("POST", `${jobs(endpointId)}/runsync?wait=${waitMs}`, job),
     status: (endpointId: string, jobId: string) => call<StatusBody>("GET", `${jobs(endpointId)}/status/${jobId}`),

@@ -23,7 +23,9 @@ const endpointFields = {
   cpuFlavorIds: orNull(list("CPU flavours in order of preference.")),
   dataCenterIds: orNull(list("Data centres that suit; empty is any.")),
   env: orNull(Env),
-  executionTimeoutMs: orNull(Type.Integer({ minimum: 0, maximum: 604_800_000, description: "Milliseconds a job may run." })),
+  executionTimeoutMs: orNull(
+    Type.Integer({ minimum: 0, maximum: 604_800_000, description: "Milliseconds a job may run." }),
+  ),
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
   flashBootType: orNull(Type.String({ description: "OFF, FLASHBOOT or PRIORITY_FLASHBOOT." })),
   gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "GPUs for each worker." })),
@@ -37,8 +39,12 @@ const endpointFields = {
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, where there are several.")),
   scalerType: orNull(choice(scalerTypes, "How workers are scaled.")),
-  scalerValue: orNull(Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." })),
-  vcpuCount: orNull(Type.Integer({ minimum: 1, maximum: 1_024, description: "vCPUs of each worker of a CPU endpoint." })),
+  scalerValue: orNull(
+    Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),
+  ),
+  vcpuCount: orNull(
+    Type.Integer({ minimum: 1, maximum: 1_024, description: "vCPUs of each worker of a CPU endpoint." }),
+  ),
   workersMax: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The most workers at a time." })),
   workersMin: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The fewest workers at a time." })),
 };

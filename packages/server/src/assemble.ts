@@ -63,7 +63,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const directory = openDataDirectory(config.dataDir);
   const lock = lockDirectory(directory.lock);
   if (!lock) {
-    throw new StartError(`Another server uses the data directory ${config.dataDir}: stop it, or set MILLRACE_DATA_DIR to another one.`);
+    throw new StartError(
+      `Another server uses the data directory ${config.dataDir}: stop it, or set MILLRACE_DATA_DIR to another one.`,
+    );
   }
   const door = given.door ?? (await openDoor(config.host, config.port));
   const url = `http://${bracketed(config.host)}:${door.port}`;
@@ -109,10 +111,15 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       stopGraceMs: config.stopGraceMs,
     },
   };
-  const meter = metrics({ endpoints: () => registry.endpoints(), tally: stores.tallies.tally, workers: (no) => workerCounts(parts, no) });
+  const meter = metrics({
+    endpoints: () => registry.endpoints(),
+    tally: stores.tallies.tally,
+    workers: (no) => workerCounts(parts, no),
+  });
   listeners.push(meter.emit);
 
-  const provider = given.provider ?? processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
+  const provider =
+    given.provider ?? processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const app = await buildHttp(
     {
@@ -188,7 +195,11 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
   let [admin] = await stores.keys.users();
   if (!admin) {
     const secret = `whsec_${Buffer.from(ids.secret(24), "base64url").toString("base64")}`;
-    admin = await stores.keys.createUser({ id: `user_${ids.resource()}`, isAdmin: true, webhookSecret: vault.seal(secret) });
+    admin = await stores.keys.createUser({
+      id: `user_${ids.resource()}`,
+      isAdmin: true,
+      webhookSecret: vault.seal(secret),
+    });
   }
   let newKey: string | undefined;
   if (config.apiKey !== undefined) directory.keep("api-key", config.apiKey);
@@ -249,4 +260,5 @@ async function workerCounts(parts: Parts, endpointNo: number): Promise<ReadonlyM
 
 const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);
 const reachable = (host: string) => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
+
 export { StartError } from "./data-directory.js";

@@ -14,10 +14,15 @@ const whole = (description: string, fallback: number, minimum: number, maximum: 
 export const settings = Type.Object({
   MILLRACE_HOST: Type.String({ description: "The address to listen on.", default: "127.0.0.1", minLength: 1 }),
   MILLRACE_PORT: whole("The port to listen on; 0 picks a free one.", 8000, 0, 65_535),
-  MILLRACE_DATA_DIR: Type.String({ description: "The directory that holds everything.", default: "./.millrace", minLength: 1 }),
+  MILLRACE_DATA_DIR: Type.String({
+    description: "The directory that holds everything.",
+    default: "./.millrace",
+    minLength: 1,
+  }),
   MILLRACE_API_KEY: Type.Optional(
     Type.String({
-      description: "The bootstrap admin key; when absent one is made on the first start and kept in the data directory.",
+      description:
+        "The bootstrap admin key; when absent one is made on the first start and kept in the data directory.",
       minLength: 16,
       maxLength: 256,
       pattern: "^[\\x21-\\x7e]+$",
@@ -30,9 +35,17 @@ export const settings = Type.Object({
     }),
   ),
   MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API hold.", "on"),
-  MILLRACE_REQUESTS_PER_WORKER: whole("Requests per 10 s that each running worker adds to the rate limits.", 100, 0, 1_000_000),
+  MILLRACE_REQUESTS_PER_WORKER: whole(
+    "Requests per 10 s that each running worker adds to the rate limits.",
+    100,
+    0,
+    1_000_000,
+  ),
   MILLRACE_WORKER_URL: Type.Optional(
-    Type.String({ description: "The address workers reach us at, when not the local one.", pattern: "^https?://[^\\s?#]+$" }),
+    Type.String({
+      description: "The address workers reach us at, when not the local one.",
+      pattern: "^https?://[^\\s?#]+$",
+    }),
   ),
   MILLRACE_START_TIMEOUT: whole(
     "Seconds a worker may take until it first asks for a job.",
@@ -40,8 +53,18 @@ export const settings = Type.Object({
     1,
     86_400,
   ),
-  MILLRACE_STOP_GRACE: whole("Seconds a worker may take to stop before it is killed.", limits.stopGraceMsDefault / 1_000, 0, 3_600),
-  MILLRACE_AWAY_MAX: whole("Seconds that workers live on while no server is there.", limits.awayMsDefault / 1_000, 1, 86_400),
+  MILLRACE_STOP_GRACE: whole(
+    "Seconds a worker may take to stop before it is killed.",
+    limits.stopGraceMsDefault / 1_000,
+    0,
+    3_600,
+  ),
+  MILLRACE_AWAY_MAX: whole(
+    "Seconds that workers live on while no server is there.",
+    limits.awayMsDefault / 1_000,
+    1,
+    86_400,
+  ),
   MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
   MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
@@ -89,7 +112,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const mistakes: string[] = [];
   const given: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith("MILLRACE_") || name.startsWith("MILLRACE_TEST_") || value === undefined || value === "") continue;
+    if (!name.startsWith("MILLRACE_") || name.startsWith("MILLRACE_TEST_") || value === undefined || value === "")
+      continue;
     const schema = (settings.properties as Record<string, { type?: string }>)[name];
     if (!schema) mistakes.push(unknownSetting(name));
     else given[name] = schema.type === "integer" && /^-?\d+$/.test(value) ? Number(value) : value;
@@ -142,7 +166,8 @@ function toConfig(s: Settings): Config {
     awayMs: s.MILLRACE_AWAY_MAX * 1_000,
     demo: s.MILLRACE_DEMO === "on",
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
-    webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
+    webhookPrivate:
+      s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
   };

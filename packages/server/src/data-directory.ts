@@ -29,7 +29,9 @@ export function openDataDirectory(path: string): DataDirectory {
     writeFileSync(join(path, ".writable"), "", { mode: 0o600 });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
-    throw new StartError(`The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to one that can.`);
+    throw new StartError(
+      `The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to one that can.`,
+    );
   }
   const keep = (name: string, text: string) => writeFileSync(join(path, name), `${text}\n`, { mode: 0o600 });
   const folder = (name: string) => {

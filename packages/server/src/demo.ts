@@ -12,7 +12,10 @@ export async function runDemo(url: string, key: string): Promise<{ endpointId: s
     imageName: directory,
     isServerless: true,
   });
-  const endpoint = await client.call<{ id: string }>("POST", "/v1/endpoints", { name: "hello", templateId: template.id });
+  const endpoint = await client.call<{ id: string }>("POST", "/v1/endpoints", {
+    name: "hello",
+    templateId: template.id,
+  });
   const job = await client.runsync(endpoint.id, { input: { name: "Millrace" } }, 30_000);
   return { endpointId: endpoint.id, job };
 }

@@ -21,12 +21,16 @@ export const busy = () =>
   });
 
 export const endpointNotFound = (id: string) =>
-  new Refusal("ENDPOINT_NOT_FOUND", `There is no endpoint '${clip(id)}' for this key; list yours with GET /v1/endpoints.`);
+  new Refusal(
+    "ENDPOINT_NOT_FOUND",
+    `There is no endpoint '${clip(id)}' for this key; list yours with GET /v1/endpoints.`,
+  );
 
 export const jobNotFound = (id: string) =>
   new Refusal("JOB_NOT_FOUND", `There is no job '${clip(id)}' here; it never was, or its ttl or retention has passed.`);
 
-export const unauthorized = (why = "Send a valid API key in the Authorization header.") => new Refusal("UNAUTHORIZED", why);
+export const unauthorized = (why = "Send a valid API key in the Authorization header.") =>
+  new Refusal("UNAUTHORIZED", why);
 
 export const invalid = (sentence: string) => new Refusal("INVALID_INPUT", sentence);
 

@@ -19,6 +19,13 @@ export type MillraceEvent =
   | { type: "worker.ended"; endpointId: string; workerId: string; exit: Exit; why: string }
   | { type: "worker.startFailed"; endpointId: string; workerId: string; failedStarts: number; why: string }
   | { type: "endpoint.scaled"; endpointId: string; outcome: string; reason: string }
-  | { type: "webhook.attempted"; jobId: string; host: string; status: number | undefined; error: string | undefined; final: boolean };
+  | {
+      type: "webhook.attempted";
+      jobId: string;
+      host: string;
+      status: number | undefined;
+      error: string | undefined;
+      final: boolean;
+    };
 
 export type Emit = (event: MillraceEvent) => void;

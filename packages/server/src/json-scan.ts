@@ -159,7 +159,8 @@ class Scanner {
     else if (c === 0x74) this.#word("true");
     else if (c === 0x66) this.#word("false");
     else if (c === 0x6e) this.#word("null");
-    else throw new Malformed(this.#at, c === 0x4e || c === 0x49 ? "NaN and Infinity are not JSON" : "a value is missing");
+    else
+      throw new Malformed(this.#at, c === 0x4e || c === 0x49 ? "NaN and Infinity are not JSON" : "a value is missing");
   }
 
   #word(word: string): void {

@@ -21,7 +21,8 @@ export const checkInput = (bytes: Buffer): Promise<Checked> | Checked => check(b
 export const checkWord = (bytes: Buffer): Promise<Checked> | Checked => check(bytes, wordBounds);
 
 /** The same for an array of words. */
-export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked => check(bytes, { ...wordBounds, elements: true });
+export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
+  check(bytes, { ...wordBounds, elements: true });
 
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
@@ -88,13 +89,23 @@ function cutArray(bytes: Buffer, elements: readonly Span[], bytesMax: number): s
   elements.forEach((span, at) => {
     const added = span.end - span.start + 1;
     if (at > first && size + added > bytesMax) {
-      pieces.push(`[${elements.slice(first, at).map((each) => textOf(bytes, each)).join(",")}]`);
+      pieces.push(
+        `[${elements
+          .slice(first, at)
+          .map((each) => textOf(bytes, each))
+          .join(",")}]`,
+      );
       first = at;
       size = 2;
     }
     size += added;
   });
-  pieces.push(`[${elements.slice(first).map((each) => textOf(bytes, each)).join(",")}]`);
+  pieces.push(
+    `[${elements
+      .slice(first)
+      .map((each) => textOf(bytes, each))
+      .join(",")}]`,
+  );
   return pieces;
 }
 

@@ -19,7 +19,8 @@ function configured() {
 const config = configured();
 const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
   const where = `${config.host}:${config.port}`;
-  if (error.code === "EADDRINUSE") giveUp(`${where} is in use: stop what listens there, or set MILLRACE_PORT to another port.`, 1);
+  if (error.code === "EADDRINUSE")
+    giveUp(`${where} is in use: stop what listens there, or set MILLRACE_PORT to another port.`, 1);
   return giveUp(`${where} cannot be listened on (${error.code}): check MILLRACE_HOST and MILLRACE_PORT.`, 1);
 });
 
@@ -30,7 +31,8 @@ const [{ assemble, StartError }, { runDemo }, { banner }] = await Promise.all([
   import("./banner.js"),
 ]);
 
-const onFatal = (error: Error) => giveUp(`The disk failed, nothing more is accepted: ${error.message}. Start the service again.`, 1);
+const onFatal = (error: Error) =>
+  giveUp(`The disk failed, nothing more is accepted: ${error.message}. Start the service again.`, 1);
 const millrace = await assemble(config, { door, onFatal }).catch((error: unknown) => {
   if (error instanceof StartError) giveUp(error.message, 1);
   throw error;
@@ -46,5 +48,6 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   });
 }
 
-const demo = config.demo && millrace.isFirstStart ? await runDemo(millrace.url, millrace.key).catch(() => undefined) : undefined;
+const demo =
+  config.demo && millrace.isFirstStart ? await runDemo(millrace.url, millrace.key).catch(() => undefined) : undefined;
 if (signals === 0) process.stdout.write(banner(config, millrace, demo));

@@ -1,5 +1,5 @@
-import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import { type Heard, nothingHeard } from "./domain/absence.js";
+import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
 import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";

@@ -1,6 +1,6 @@
-import type { ApiKey, Scope } from "./domain/key.js";
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import type { Change, Job, JobReport, JobStatus, Verdict } from "./domain/job.js";
+import type { ApiKey, Scope } from "./domain/key.js";
 import type { Template, TemplateSettings } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
 import type { Exit, ProcessHandle, Wanted, Worker } from "./domain/worker.js";
@@ -18,7 +18,9 @@ export interface NewJob {
   readonly retentionMs: number;
   readonly ttlEndAt: number;
   readonly createdAt: number;
-  readonly idempotency: { readonly keyHash: string; readonly bodyHash: string; readonly route: string; readonly expiresAt: number } | undefined;
+  readonly idempotency:
+    | { readonly keyHash: string; readonly bodyHash: string; readonly route: string; readonly expiresAt: number }
+    | undefined;
 }
 
 /** What an idempotency key stands for, also after its job is gone. */
@@ -89,10 +91,20 @@ export interface JobStore {
   /** Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. `dry`: nothing was left. */
   take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
   /** Records a worker's last word; undefined where it no longer holds the job (the word also confirms a stop). */
-  settle(endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number): Promise<Settled | undefined>;
+  settle(
+    endpointNo: number,
+    jobId: string,
+    workerNo: number,
+    verdict: Verdict,
+    now: number,
+  ): Promise<Settled | undefined>;
   progress(endpointNo: number, jobId: string, workerNo: number, progress: string): Promise<boolean>;
   /** Applies a change where the job still is as it was read (status, starts, worker). */
-  change(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, change: Change, now: number): Promise<Settled | undefined>;
+  change(
+    job: Pick<Job, "no" | "status" | "starts" | "workerNo">,
+    change: Change,
+    now: number,
+  ): Promise<Settled | undefined>;
   /** Sets the ttl; the job may be gone at once. */
   setTtl(jobNo: number, ttlEndAt: number, now: number): Promise<boolean>;
   /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */
@@ -107,8 +119,14 @@ export interface JobStore {
 export interface JobReader {
   find(endpointNo: number, jobId: string, now: number): Promise<JobReport | undefined>;
   /** The job's input and its companions, as stored. */
-  submission(jobNo: number): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
-  list(endpointNo: number, query: { status?: JobStatus; limit: number; beforeNo?: number }, now: number): Promise<JobReport[]>;
+  submission(
+    jobNo: number,
+  ): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  list(
+    endpointNo: number,
+    query: { status?: JobStatus; limit: number; beforeNo?: number },
+    now: number,
+  ): Promise<JobReport[]>;
   /** By worker, what it holds or has to stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */
@@ -152,7 +170,12 @@ export interface Chunk {
 
 export interface ChunkStore {
   /** Appends a worker's chunks; false where it no longer holds the job. */
-  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly { output: string; metrics?: string }[]): Promise<boolean>;
+  append(
+    endpointNo: number,
+    jobId: string,
+    workerNo: number,
+    pieces: readonly { output: string; metrics?: string }[],
+  ): Promise<boolean>;
   /** Takes the chunks not yet handed out, up to a number of bytes (at least one); `more` says whether any is left. */
   handOut(jobNo: number, bytesMax: number): Promise<{ chunks: Chunk[]; more: boolean }>;
   /** Gives back what a reply could not deliver, where nothing was handed out since. */
@@ -183,7 +206,11 @@ export interface DeliveryStore {
   due(now: number, limit: number): Promise<Delivery[]>;
   nextDue(): Promise<number | undefined>;
   record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
-  list(endpointNos: readonly number[], jobId: string | undefined, limit: number): Promise<(Delivery & { attempts: Attempt[] })[]>;
+  list(
+    endpointNos: readonly number[],
+    jobId: string | undefined,
+    limit: number,
+  ): Promise<(Delivery & { attempts: Attempt[] })[]>;
   /** Deliveries and their attempts that ended before `before`. */
   forget(before: number): Promise<void>;
 }
@@ -230,7 +257,13 @@ export interface WorkerPatch {
 }
 
 export interface WorkerStore {
-  create(worker: { id: string; endpointNo: number; version: number; hostNo: number; createdAt: number }): Promise<Worker>;
+  create(worker: {
+    id: string;
+    endpointNo: number;
+    version: number;
+    hostNo: number;
+    createdAt: number;
+  }): Promise<Worker>;
   save(no: number, patch: WorkerPatch): Promise<void>;
   /** All that have not ended, and those that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;

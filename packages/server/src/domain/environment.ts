@@ -20,7 +20,16 @@ export interface WorkerPlace {
 }
 
 /** Of our own environment workers get these names and nothing else. */
-export const inheritedNames = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE"];
+export const inheritedNames = [
+  "PATH",
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "TZ",
+  "TMPDIR",
+  "LD_LIBRARY_PATH",
+  "SSL_CERT_FILE",
+];
 
 /** The environment a worker is given (spec: What a worker is given). Own variables never override the protocol's. */
 export function workerEnvironment(place: WorkerPlace): Record<string, string> {

@@ -1,6 +1,11 @@
 /** The seven tiers of the contract, each with the GPU types that belong to it, in order. */
 export const gpuTiers = {
-  AMPERE_16: ["NVIDIA RTX A4000", "NVIDIA RTX A4500", "NVIDIA RTX 4000 Ada Generation", "NVIDIA RTX 2000 Ada Generation"],
+  AMPERE_16: [
+    "NVIDIA RTX A4000",
+    "NVIDIA RTX A4500",
+    "NVIDIA RTX 4000 Ada Generation",
+    "NVIDIA RTX 2000 Ada Generation",
+  ],
   AMPERE_24: ["NVIDIA RTX A5000", "NVIDIA L4", "NVIDIA GeForce RTX 3090"],
   ADA_24: ["NVIDIA GeForce RTX 4090"],
   AMPERE_48: ["NVIDIA RTX A6000", "NVIDIA A40"],

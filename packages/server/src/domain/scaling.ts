@@ -23,10 +23,7 @@ export interface WorkerView {
 }
 
 export interface ScaleInputs {
-  readonly settings: Pick<
-    EndpointSettings,
-    "scalerType" | "scalerValue" | "workersMin" | "workersMax" | "idleTimeout"
-  >;
+  readonly settings: Pick<EndpointSettings, "scalerType" | "scalerValue" | "workersMin" | "workersMax" | "idleTimeout">;
   readonly version: number;
   readonly demand: Demand;
   /** All that have not ended: they count towards workersMax until they have. */
@@ -57,15 +54,17 @@ export function desiredWorkers(inputs: ScaleInputs): Desire {
   const mine = inputs.workers.filter((worker) => usable(worker) && worker.version === version);
   const starting = mine.filter((worker) => worker.state === "starting").length;
   const bounded = (want: number, reason: string, lookAt?: number): Desire => {
-    if (want > settings.workersMax) return { want: settings.workersMax, reason: `${reason}; workersMax is ${settings.workersMax}`, lookAt };
-    if (want < settings.workersMin) return { want: settings.workersMin, reason: `workersMin is ${settings.workersMin}`, lookAt };
+    if (want > settings.workersMax)
+      return { want: settings.workersMax, reason: `${reason}; workersMax is ${settings.workersMax}`, lookAt };
+    if (want < settings.workersMin)
+      return { want: settings.workersMin, reason: `workersMin is ${settings.workersMin}`, lookAt };
     return { want, reason, lookAt };
   };
   if (settings.scalerType === "REQUEST_COUNT") {
     const count = demand.waitingNormal + demand.running;
     return bounded(Math.ceil(count / settings.scalerValue), `${count} jobs, ${settings.scalerValue} for each worker`);
   }
-  if (demand.waitingNormal === 0) return bounded(mine.length, "nothing waits");
+  if (demand.waitingNormal === 0) return bounded(0, "nothing waits");
   if (mine.length === 0) return bounded(1, "a job waits and there is no worker");
   const lateAt = (demand.oldestAt ?? now) + settings.scalerValue * 1_000;
   if (now < lateAt) return bounded(mine.length, `no job has waited ${settings.scalerValue} s yet`, lateAt);
@@ -113,7 +112,10 @@ export function plan(inputs: ScaleInputs): Plan {
     close: leaving.close,
     stop: leaving.stop,
     outcome: outcome(start, leaving, staying.length),
-    reason: paused && missing > 0 ? `the last ${inputs.failedStarts} starts failed; pausing` : leaving.reason || desire.reason,
+    reason:
+      paused && missing > 0
+        ? `the last ${inputs.failedStarts} starts failed; pausing`
+        : leaving.reason || desire.reason,
     lookAt: lookAts.length > 0 ? Math.min(...lookAts) : undefined,
   };
 }
@@ -128,7 +130,9 @@ interface Leaving {
 
 function leave(inputs: ScaleInputs, desire: Desire): Leaving {
   const { settings, now } = inputs;
-  const stop = inputs.workers.filter((worker) => worker.state === "closing" && worker.held === 0).map((worker) => worker.no);
+  const stop = inputs.workers
+    .filter((worker) => worker.state === "closing" && worker.held === 0)
+    .map((worker) => worker.no);
   const close: number[] = [];
   const dismiss = (worker: WorkerView) => void (worker.held > 0 ? close : stop).push(worker.no);
   const live = inputs.workers.filter(usable);

@@ -32,7 +32,10 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   if (failedStarts > 0 && ready === 0) {
     const last = verdict ?? "it ended before it asked for a job";
     return failedStarts >= limits.crashLoopStarts
-      ? say("crash_looping", `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`)
+      ? say(
+          "crash_looping",
+          `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`,
+        )
       : say("start_failed", `The last worker failed to start and is tried again: ${last}`);
   }
   if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);

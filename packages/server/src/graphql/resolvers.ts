@@ -5,7 +5,13 @@ import { invalid, Refusal } from "../errors.js";
 import type { EndpointInput } from "../operations/endpoint-settings.js";
 import type { Parts } from "../operations/needs.js";
 import { createEndpoint, deleteEndpoint, ownEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
-import { createTemplate, deleteTemplate, ownTemplate, type TemplateInput, updateTemplate } from "../operations/save-template.js";
+import {
+  createTemplate,
+  deleteTemplate,
+  ownTemplate,
+  type TemplateInput,
+  updateTemplate,
+} from "../operations/save-template.js";
 import { showEndpoint, showVolume, showWorkers } from "../operations/show-resources.js";
 
 /** What a resolver is given beside its arguments. */
@@ -22,8 +28,13 @@ type Fields = Record<string, unknown>;
 
 const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
   pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
-const toPairs = (env: Readonly<Record<string, string>>): Pair[] => Object.entries(env).map(([key, value]) => ({ key, value }));
-const list = (text: string | null | undefined) => text?.split(",").map((part) => part.trim()).filter(Boolean);
+const toPairs = (env: Readonly<Record<string, string>>): Pair[] =>
+  Object.entries(env).map(([key, value]) => ({ key, value }));
+const list = (text: string | null | undefined) =>
+  text
+    ?.split(",")
+    .map((part) => part.trim())
+    .filter(Boolean);
 
 function templateView({ id, settings }: Template) {
   const { dockerStartCmd, ports, env, ...rest } = settings;
@@ -63,7 +74,8 @@ function checkWords({ scalerType, type, idleTimeout, scalerValue, workersMin, wo
   oneOf("scalerType", scalerType, ["QUEUE_DELAY", "REQUEST_COUNT"]);
   oneOf("type", type, ["QB", "LB"]);
   const between = (name: string, value: unknown, min: number, max: number) => {
-    if (typeof value === "number" && (value < min || value > max)) throw invalid(`'${name}' must be from ${min} to ${max}.`);
+    if (typeof value === "number" && (value < min || value > max))
+      throw invalid(`'${name}' must be from ${min} to ${max}.`);
   };
   between("idleTimeout", idleTimeout, 1, 3_600);
   between("scalerValue", scalerValue, 1, 1_000_000);
@@ -78,7 +90,8 @@ async function saveEndpoint({ input }: { input: Fields }, context: Context) {
     const endpoint = ownEndpoint(parts, caller, input.id as string);
     return endpointView(context, await updateEndpoint(parts, caller, endpoint, endpointInput(input)));
   }
-  for (const name of ["name", "templateId", "gpuIds"]) if (!input[name]) throw invalid(`'${name}' is required to create an endpoint.`);
+  for (const name of ["name", "templateId", "gpuIds"])
+    if (!input[name]) throw invalid(`'${name}' is required to create an endpoint.`);
   return endpointView(context, await createEndpoint(parts, caller, endpointInput(input)));
 }
 
@@ -101,13 +114,19 @@ async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Con
 }
 
 async function removeTemplate({ templateName }: { templateName: string }, { parts, caller }: Context) {
-  const named = parts.registry.templates().find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
-  if (!named) throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
+  const named = parts.registry
+    .templates()
+    .find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
+  if (!named)
+    throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
   await deleteTemplate(parts, named);
   return null;
 }
 
-async function updateEndpointTemplate({ input }: { input: { endpointId: string; templateId: string } }, context: Context) {
+async function updateEndpointTemplate(
+  { input }: { input: { endpointId: string; templateId: string } },
+  context: Context,
+) {
   const { parts, caller } = context;
   const endpoint = ownEndpoint(parts, caller, input.endpointId);
   return endpointView(context, await updateEndpoint(parts, caller, endpoint, { templateId: input.templateId }));

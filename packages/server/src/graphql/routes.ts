@@ -1,5 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type DocumentNode, execute, type ExecutionResult, GraphQLError, Kind, parse, type SelectionSetNode, validate } from "graphql";
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  Kind,
+  parse,
+  type SelectionSetNode,
+  validate,
+} from "graphql";
 import { type ApiKey, mayChange } from "../domain/key.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { limits } from "../limits.js";
@@ -23,11 +32,17 @@ interface Call {
 /** The GraphQL API: POST runs a query, GET from a browser shows an explorer (contract: GraphQL API). */
 export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"]): Promise<void> {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) =>
+    done(null, body),
+  );
   app.get("/", async (request, reply) => {
-    if (!/\btext\/html\b/.test(request.headers.accept ?? "")) throw invalid("POST a JSON body with 'query' to this address.");
+    if (!/\btext\/html\b/.test(request.headers.accept ?? ""))
+      throw invalid("POST a JSON body with 'query' to this address.");
     const { html, policy } = explorerPage();
-    return reply.header("content-type", "text/html; charset=utf-8").header("content-security-policy", policy).send(html);
+    return reply
+      .header("content-type", "text/html; charset=utf-8")
+      .header("content-security-policy", policy)
+      .send(html);
   });
   app.post(
     "/",
@@ -55,7 +70,8 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   if (mistakes.length > 0) {
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
   }
-  if (hasMutation(document) && !mayChange(request.caller.scope)) throw unauthorized("This key may not change resources.");
+  if (hasMutation(document) && !mayChange(request.caller.scope))
+    throw unauthorized("This key may not change resources.");
   const result = await execute({
     schema,
     document,
@@ -103,7 +119,9 @@ function tooDeep(document: DocumentNode): boolean {
   const depth = (set: SelectionSetNode | undefined): number =>
     set ? 1 + Math.max(0, ...set.selections.map((each) => ("selectionSet" in each ? depth(each.selectionSet) : 0))) : 0;
   // introspection asks for types of types of types
-  return document.definitions.some((each) => "selectionSet" in each && depth(each.selectionSet) > limits.graphqlDepthMax + 4);
+  return document.definitions.some(
+    (each) => "selectionSet" in each && depth(each.selectionSet) > limits.graphqlDepthMax + 4,
+  );
 }
 
 const coded = (error: GraphQLError, code: string) => ({ ...error.toJSON(), extensions: { code } });

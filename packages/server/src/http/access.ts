@@ -47,7 +47,13 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   }
 }
 
-async function limitRate(needs: JobAccess, rates: Rates, operation: RatedOperation, request: FastifyRequest, reply: FastifyReply) {
+async function limitRate(
+  needs: JobAccess,
+  rates: Rates,
+  operation: RatedOperation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
   const { endpoint, caller } = request;
   const who = `${caller.ownerNo}/${endpoint.no}`;
   let admission = rates.admit(who, operation, 0, needs.clock.now());
@@ -63,7 +69,11 @@ async function limitRate(needs: JobAccess, rates: Rates, operation: RatedOperati
   reply.header("ratelimit-limit", String(admission.limit));
   reply.header("ratelimit-remaining", String(admission.remaining));
   reply.header("ratelimit-reset", String(admission.retryAfterSeconds));
-  throw new Refusal("RATE_LIMITED", `Too many requests to this operation: at most ${admission.limit} in 10 s; wait and try again.`, {
-    retryAfterSeconds: admission.retryAfterSeconds,
-  });
+  throw new Refusal(
+    "RATE_LIMITED",
+    `Too many requests to this operation: at most ${admission.limit} in 10 s; wait and try again.`,
+    {
+      retryAfterSeconds: admission.retryAfterSeconds,
+    },
+  );
 }

@@ -20,7 +20,10 @@ export function asRefusal(error: unknown, request: FastifyRequest, emit: Emit): 
   const { code, validation, statusCode } = error as FastifyError;
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     const limit = request.routeOptions.bodyLimit ?? 0;
-    return new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${limit / 1_048_576} MB that this route takes.`);
+    return new Refusal(
+      "PAYLOAD_TOO_LARGE",
+      `The body is larger than the ${limit / 1_048_576} MB that this route takes.`,
+    );
   }
   if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

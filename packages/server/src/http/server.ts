@@ -21,14 +21,17 @@ export interface HttpParts extends Parts, JobParts {
 }
 
 /** Every route over the parts. The server listens already: `take` is given what answers its requests. */
-export async function buildHttp(parts: HttpParts, server: Server, take: (listener: RequestListener) => void): Promise<FastifyInstance> {
+export async function buildHttp(
+  parts: HttpParts,
+  server: Server,
+  take: (listener: RequestListener) => void,
+): Promise<FastifyInstance> {
   const app = Fastify({
     serverFactory: (listener) => {
       take(listener as RequestListener);
       return server;
     },
     logger: false,
-    disableRequestLogging: true,
     exposeHeadRoutes: false,
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,
@@ -52,7 +55,11 @@ export async function buildHttp(parts: HttpParts, server: Server, take: (listene
   });
   app.setErrorHandler((error, request, reply) => sendRefusal(reply, asRefusal(error, request, parts.emit), request.id));
   app.setNotFoundHandler((request, reply) =>
-    sendRefusal(reply, new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`), request.id),
+    sendRefusal(
+      reply,
+      new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`),
+      request.id,
+    ),
   );
   await addRoutes(app, parts);
   await app.ready();
@@ -111,4 +118,3 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
     return reply.header("content-type", contentType).send(text);
   });
 }
-

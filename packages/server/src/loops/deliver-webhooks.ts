@@ -17,7 +17,8 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
     const sent = await send(needs, sender, delivery, signal);
     if (signal.aborted) return; // we stop: the attempt does not count, and comes again after the restart
     const attempt: Attempt = { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt };
-    const state = sent.status === 200 ? "delivered" : delivery.tries + 1 >= limits.webhookAttemptsMax ? "failed" : "pending";
+    const state =
+      sent.status === 200 ? "delivered" : delivery.tries + 1 >= limits.webhookAttemptsMax ? "failed" : "pending";
     const nextAt = state === "pending" ? needs.clock.now() + limits.webhookRetryMs : undefined;
     await needs.deliveries.record(delivery.no, attempt, nextAt === undefined ? { state } : { state, nextAt });
     needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, ...sent, final: state !== "pending" });
@@ -31,7 +32,9 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
     inFlight.add(delivery.no);
     perHost.set(host, (perHost.get(host) ?? 0) + 1);
     void deliver(delivery, host, signal)
-      .catch((error) => needs.emit({ type: "server.warning", message: "a webhook delivery could not be recorded", error }))
+      .catch((error) =>
+        needs.emit({ type: "server.warning", message: "a webhook delivery could not be recorded", error }),
+      )
       .finally(() => {
         inFlight.delete(delivery.no);
         perHost.set(host, perHost.get(host)! - 1);
@@ -65,5 +68,10 @@ async function send(needs: Delivering, sender: Sender, delivery: Delivery, signa
   const body = statusText(job, needs.clock.now(), undefined, extra);
   // the only place of plain wall time: receivers compare it with their own clock
   const signed = needs.vault.sign(needs.vault.open(owner.webhookSecret), delivery.webhookId, Date.now(), body);
-  return sender.post(delivery.url, body, { ...signed, "content-type": "application/json", "user-agent": "millrace" }, signal);
+  return sender.post(
+    delivery.url,
+    body,
+    { ...signed, "content-type": "application/json", "user-agent": "millrace" },
+    signal,
+  );
 }

@@ -111,7 +111,12 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
   for (let n = 0; n < decided.start; n++) {
-    const made = { id: needs.ids.resource(), endpointNo: endpoint.no, version: endpoint.version, hostNo: needs.place.hostNo };
+    const made = {
+      id: needs.ids.resource(),
+      endpointNo: endpoint.no,
+      version: endpoint.version,
+      hostNo: needs.place.hostNo,
+    };
     await needs.registry.createWorker({ ...made, createdAt: needs.clock.now() });
   }
   if (decided.start > 0) needs.bell.ring("workers");
@@ -138,7 +143,17 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
   const { settings, demand, workers, slots, failedStarts } = inputs;
   const { scalerType, scalerValue, workersMin, workersMax, idleTimeout } = settings;
   const states = workers.map((worker) => worker.state);
-  const shown = { ...demand, scalerType, scalerValue, workersMin, workersMax, idleTimeout, workers: states, slots, failedStarts };
+  const shown = {
+    ...demand,
+    scalerType,
+    scalerValue,
+    workersMin,
+    workersMax,
+    idleTimeout,
+    workers: states,
+    slots,
+    failedStarts,
+  };
   const decision = { at: inputs.now, inputs: JSON.stringify(shown), outcome, reason };
   await needs.decisions.record(endpoint.no, decision, before);
   const changes = decided.start + decided.stop.length + decided.close.length > 0;

@@ -172,13 +172,17 @@ function launchOf(needs: Tending, options: TendOptions, { row }: LiveWorker, sec
   const template = endpoint && needs.registry.template(endpoint.settings.templateId);
   if (!endpoint || !template) throw new Error("its endpoint or template is gone");
   const { imageName, dockerEntrypoint, dockerStartCmd, env } = template.settings;
-  if (!imageName.startsWith("/")) throw new Error("container images need a container engine, which this version does not drive yet");
+  if (!imageName.startsWith("/"))
+    throw new Error("container images need a container engine, which this version does not drive yet");
   if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
-  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin) throw new Error("only the admin's endpoints may run local processes");
+  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
+    throw new Error("only the admin's endpoints may run local processes");
   const home = join(options.homesDir, endpoint.id);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const volumeId = endpoint.settings.networkVolumeIds[0];
-  const inherited = inheritedNames.flatMap((name) => (options.env[name] === undefined ? [] : [[name, options.env[name]] as const]));
+  const inherited = inheritedNames.flatMap((name) =>
+    options.env[name] === undefined ? [] : [[name, options.env[name]] as const],
+  );
   return {
     workerId: row.id,
     directory: imageName,

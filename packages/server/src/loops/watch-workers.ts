@@ -49,7 +49,8 @@ async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<u
 /** After 5 s a worker that holds only jobs to stop is replaced; one that holds others is closed, and stopped after 30 s. */
 async function watchStops(needs: Watching, now: number): Promise<number | undefined> {
   const byWorker = new Map<number, HeldJob[]>();
-  for (const job of await needs.reader.unstopped()) byWorker.set(job.workerNo, [...(byWorker.get(job.workerNo) ?? []), job]);
+  for (const job of await needs.reader.unstopped())
+    byWorker.set(job.workerNo, [...(byWorker.get(job.workerNo) ?? []), job]);
   const looks: number[] = [];
   for (const [no, jobs] of byWorker) {
     const worker = needs.registry.workerByNo(no);
@@ -77,5 +78,6 @@ async function pressStop(needs: Watching, worker: LiveWorker, jobs: readonly Hel
 
 async function stopOnce(needs: Watching, worker: LiveWorker, why: string, graceMs: number): Promise<void> {
   const killAt = needs.clock.now() + graceMs;
-  if (worker.row.wanted !== "stopped" || (worker.row.killAt ?? 0) > killAt) await stopWorker(needs, worker, why, graceMs);
+  if (worker.row.wanted !== "stopped" || (worker.row.killAt ?? 0) > killAt)
+    await stopWorker(needs, worker, why, graceMs);
 }

@@ -10,7 +10,11 @@ import { findJob } from "./read-job.js";
 type Changing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
 /** Tells everyone who waits for a job, or counts it, that it ended. */
-export function announceEnd({ bell, registry, emit }: Needs<"bell" | "registry" | "emit">, endpointNo: number, ended: Settled): void {
+export function announceEnd(
+  { bell, registry, emit }: Needs<"bell" | "registry" | "emit">,
+  endpointNo: number,
+  ended: Settled,
+): void {
   bell.ring(topics.job(ended.id));
   bell.ring(topics.demand(endpointNo));
   bell.ring("expiries");

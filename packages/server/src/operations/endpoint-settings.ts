@@ -36,7 +36,12 @@ const plain = [
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
 /** The settings that result from `input` on top of `base` (or of the defaults), checked. */
-export function mergeSettings(needs: Checking, caller: ApiKey, base: EndpointSettings | undefined, input: EndpointInput): EndpointSettings {
+export function mergeSettings(
+  needs: Checking,
+  caller: ApiKey,
+  base: EndpointSettings | undefined,
+  input: EndpointInput,
+): EndpointSettings {
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;
@@ -54,10 +59,15 @@ export function mergeSettings(needs: Checking, caller: ApiKey, base: EndpointSet
   return draft;
 }
 
-function assign<Field extends (typeof plain)[number]>(draft: Draft, field: Field, value: Draft[Field] | null | undefined): void {
+function assign<Field extends (typeof plain)[number]>(
+  draft: Draft,
+  field: Field,
+  value: Draft[Field] | null | undefined,
+): void {
   if (value === undefined) return;
   if (value !== null && value !== "") draft[field] = value;
-  else if (value === null && field in endpointDefaults) draft[field] = endpointDefaults[field as keyof typeof endpointDefaults] as Draft[Field];
+  else if (value === null && field in endpointDefaults)
+    draft[field] = endpointDefaults[field as keyof typeof endpointDefaults] as Draft[Field];
   else if (value === null && field !== "name") delete draft[field];
 }
 
@@ -72,7 +82,9 @@ function templateFor({ registry }: Checking, caller: ApiKey, templateId: string)
 function executionTimeout(value: number | null): number {
   if (value === null || value === 0) return endpointDefaults.executionTimeoutMs;
   if (value < limits.executionTimeoutMsMin || value > limits.executionTimeoutMsMax) {
-    throw invalid(`executionTimeoutMs must be from ${limits.executionTimeoutMsMin} to ${limits.executionTimeoutMsMax}, or 0 for the default.`);
+    throw invalid(
+      `executionTimeoutMs must be from ${limits.executionTimeoutMsMin} to ${limits.executionTimeoutMsMax}, or 0 for the default.`,
+    );
   }
   return value;
 }
@@ -87,7 +99,12 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
   return flashboot ? (before === "OFF" ? "FLASHBOOT" : before) : "OFF";
 }
 
-function gpuTypes({ place }: Checking, input: EndpointInput, before: readonly string[], modify: boolean): readonly string[] {
+function gpuTypes(
+  { place }: Checking,
+  input: EndpointInput,
+  before: readonly string[],
+  modify: boolean,
+): readonly string[] {
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
     const unknown = gpuTypeIds.find((name) => !isGpuType(name, place.gpuTypes));
@@ -104,19 +121,29 @@ function gpuTypes({ place }: Checking, input: EndpointInput, before: readonly st
 }
 
 function locations(text: string): string {
-  const codes = text.split(",").map((code) => code.trim()).filter(Boolean);
+  const codes = text
+    .split(",")
+    .map((code) => code.trim())
+    .filter(Boolean);
   const unknown = codes.find((code) => !(countries as readonly string[]).includes(code));
-  if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 20)}' in locations is not one of ${countries.join(", ")}.`);
+  if (unknown !== undefined)
+    throw invalid(`'${unknown.slice(0, 20)}' in locations is not one of ${countries.join(", ")}.`);
   return codes.join(",");
 }
 
-function volumes({ registry }: Checking, caller: ApiKey, input: EndpointInput, before: readonly string[]): readonly string[] {
+function volumes(
+  { registry }: Checking,
+  caller: ApiKey,
+  input: EndpointInput,
+  before: readonly string[],
+): readonly string[] {
   const { networkVolumeId, networkVolumeIds } = input;
   let ids = before;
   if (networkVolumeIds !== undefined) ids = networkVolumeIds ?? [];
   else if (networkVolumeId !== undefined) ids = networkVolumeId ? [networkVolumeId] : [];
   for (const id of ids) {
-    if (registry.volume(id)?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+    if (registry.volume(id)?.ownerNo !== caller.ownerNo)
+      throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
   }
   return ids;
 }
@@ -124,7 +151,9 @@ function volumes({ registry }: Checking, caller: ApiKey, input: EndpointInput, b
 /** Names must be usable as environment variables. */
 export function checkEnv(env: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(env)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw invalid(`'${name.slice(0, 80)}' in env is not a name of a variable.`);
-    if (typeof value !== "string" || value.includes("\0")) throw invalid(`env.${name.slice(0, 80)} must be a string without NUL.`);
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name))
+      throw invalid(`'${name.slice(0, 80)}' in env is not a name of a variable.`);
+    if (typeof value !== "string" || value.includes("\0"))
+      throw invalid(`env.${name.slice(0, 80)} must be a string without NUL.`);
   }
 }

@@ -19,7 +19,8 @@ export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: str
   const said = checked && isObject(checked) ? checked : undefined;
   if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
   await settle(needs, worker, jobId, checked ? verdict(checked, word?.length ?? 0) : tooLarge());
-  if (said && memberOf(said, "stopPod") === true) await closeWorker(needs, worker, "it asked for a fresh worker after this job");
+  if (said && memberOf(said, "stopPod") === true)
+    await closeWorker(needs, worker, "it asked for a fresh worker after this job");
 }
 
 /** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */
@@ -48,7 +49,8 @@ export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: s
   const span = checked.scan.members.get("output");
   if (!span) return; // an error comes again with the last word
   const metricsSpan = checked.scan.members.get("metrics");
-  const metrics = metricsSpan && checked.bytes[metricsSpan.start] === 0x7b ? textOf(checked.bytes, metricsSpan) : undefined;
+  const metrics =
+    metricsSpan && checked.bytes[metricsSpan.start] === 0x7b ? textOf(checked.bytes, metricsSpan) : undefined;
   const pieces = splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
   const rows = pieces.map((output, at) => {
     const parts = pieces.length > 1 ? withParts(metrics, at, pieces.length) : metrics;
@@ -78,7 +80,8 @@ async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string,
 }
 
 const isObject = (checked: Checked) => checked.scan.ok && checked.scan.kind === "object";
-const tooLarge = (): Verdict => failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
+const tooLarge = (): Verdict =>
+  failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
 const failed = (error: string, output?: string): Verdict => ({ status: "FAILED", error, output });
 
 /** Judges a last word: an error that is present and not null means FAILED; a null output is no output. */

@@ -8,7 +8,8 @@ import type { Stores } from "../store.js";
 import type { Vault } from "../vault.js";
 
 /** What operations and loops may ask for; each names what it needs. */
-export interface Parts extends Omit<Stores, "close" | "ping" | "endpoints" | "templates" | "volumes" | "workers" | "keys" | "hosts"> {
+export interface Parts
+  extends Omit<Stores, "close" | "ping" | "endpoints" | "templates" | "volumes" | "workers" | "keys" | "hosts"> {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly bell: Bell;

@@ -12,7 +12,11 @@ import type { Needs } from "./needs.js";
 type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
 
 /** A job as it is now; a refusal where it never was, or is gone. */
-export async function findJob({ reader, clock }: Needs<"reader" | "clock">, endpoint: Endpoint, jobId: string): Promise<JobReport> {
+export async function findJob(
+  { reader, clock }: Needs<"reader" | "clock">,
+  endpoint: Endpoint,
+  jobId: string,
+): Promise<JobReport> {
   const job = await reader.find(endpoint.no, jobId, clock.now());
   if (!job) throw jobNotFound(jobId);
   return job;
@@ -71,7 +75,8 @@ async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): P
 /** Why no host can run this endpoint's workers, where that is so. */
 export function obstacle({ place }: Needs<"place">, endpoint: Endpoint) {
   const { locations } = endpoint.settings;
-  if (place.location === undefined || locations === "" || locations.split(",").includes(place.location)) return undefined;
+  if (place.location === undefined || locations === "" || locations.split(",").includes(place.location))
+    return undefined;
   return {
     reason: "location" as const,
     detail: `The endpoint wants ${locations}, and the only host here is in ${place.location}.`,

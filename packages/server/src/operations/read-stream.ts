@@ -42,7 +42,13 @@ interface Peeked {
 }
 
 /** A moment more, so that tokens come in handfuls and not one by one. */
-async function gather(needs: Streaming, endpoint: Endpoint, jobId: string, first: Peeked, signal: AbortSignal): Promise<Peeked> {
+async function gather(
+  needs: Streaming,
+  endpoint: Endpoint,
+  jobId: string,
+  first: Peeked,
+  signal: AbortSignal,
+): Promise<Peeked> {
   await needs.clock.sleep(limits.streamGatherMs, signal);
   const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
   if (!job || job.starts !== first.job.starts) return { ...first, more: true };
@@ -80,7 +86,10 @@ export async function* followStream(
     const seen = await waitFor(needs, wait, async () => {
       const job = await findJob(needs, endpoint, jobId);
       const chunks = await needs.chunks.read(job.no, job.starts === start ? next : 0, limits.streamReplyBytesMax);
-      return { value: { job, chunks }, done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}` };
+      return {
+        value: { job, chunks },
+        done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}`,
+      };
     });
     if (signal.aborted) return;
     const { job, chunks } = seen;

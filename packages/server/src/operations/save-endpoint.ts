@@ -19,7 +19,8 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
 
 export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
   const settings = mergeSettings(needs, caller, undefined, input);
-  if (settings.type === "LB") throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
+  if (settings.type === "LB")
+    throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
   const template = needs.registry.template(settings.templateId);
   if (template && isPath(template.settings.imageName) && !caller.isAdmin) {
     throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
@@ -35,7 +36,12 @@ export async function createEndpoint(needs: Saving, caller: ApiKey, input: Endpo
 }
 
 /** Changes only what was sent. What a worker is made of makes a new version; any save ends crash-loop pauses. */
-export async function updateEndpoint(needs: Saving, caller: ApiKey, endpoint: Endpoint, input: EndpointInput): Promise<Endpoint> {
+export async function updateEndpoint(
+  needs: Saving,
+  caller: ApiKey,
+  endpoint: Endpoint,
+  input: EndpointInput,
+): Promise<Endpoint> {
   const settings = mergeSettings(needs, caller, endpoint.settings, input);
   const saved = await needs.registry.saveEndpoint(endpoint, settings, needsRelease(endpoint.settings, settings));
   needs.bell.ring(topics.demand(endpoint.no));
@@ -43,7 +49,11 @@ export async function updateEndpoint(needs: Saving, caller: ApiKey, endpoint: En
 }
 
 /** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */
-export async function deleteEndpoint(needs: Deleting, endpoint: Endpoint, options: { setToZero: boolean }): Promise<void> {
+export async function deleteEndpoint(
+  needs: Deleting,
+  endpoint: Endpoint,
+  options: { setToZero: boolean },
+): Promise<void> {
   const { workersMin, workersMax } = endpoint.settings;
   if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
     throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");

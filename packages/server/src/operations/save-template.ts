@@ -29,7 +29,12 @@ export async function createTemplate(needs: Saving, caller: ApiKey, input: Templ
 }
 
 /** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
-export async function updateTemplate(needs: Saving, caller: ApiKey, template: Template, input: TemplateInput): Promise<Template> {
+export async function updateTemplate(
+  needs: Saving,
+  caller: ApiKey,
+  template: Template,
+  input: TemplateInput,
+): Promise<Template> {
   const settings = merge(needs, caller, template.settings, input);
   checkName(needs, caller, settings.name, template.id);
   const saved = await needs.registry.saveTemplate(template, settings);
@@ -43,16 +48,23 @@ export async function updateTemplate(needs: Saving, caller: ApiKey, template: Te
 
 export async function deleteTemplate(needs: Saving, template: Template): Promise<void> {
   const [user] = usersOf(needs, template);
-  if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this template; delete it or give it another one first.`);
+  if (user)
+    throw new Refusal(
+      "IN_USE",
+      `The endpoint '${user.id}' uses this template; delete it or give it another one first.`,
+    );
   await needs.registry.removeTemplate(template);
 }
 
 const usersOf = ({ registry }: Saving, template: Template) =>
-  registry.endpoints().filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
+  registry
+    .endpoints()
+    .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
 
 function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: string | undefined): void {
   const same = registry.templates().find((other) => other.ownerNo === caller.ownerNo && other.settings.name === name);
-  if (same && same.id !== ownId) throw new Refusal("IN_USE", `Another template of yours is named '${name}'; choose another name.`);
+  if (same && same.id !== ownId)
+    throw new Refusal("IN_USE", `Another template of yours is named '${name}'; choose another name.`);
 }
 
 function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
@@ -71,8 +83,10 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
 
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */
 function directory({ place }: Saving, caller: ApiKey, image: string): string {
-  if (!place.localProcesses) throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
-  if (!caller.isAdmin) throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
+  if (!place.localProcesses)
+    throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
+  if (!caller.isAdmin)
+    throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
   const path = image.startsWith("file:")
     ? fromFileUrl(image, place.workingDir)
     : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));

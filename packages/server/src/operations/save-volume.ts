@@ -16,15 +16,24 @@ export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: s
 }
 
 /** Makes a volume: a directory under the data directory. */
-export async function createVolume(needs: Saving, caller: ApiKey, input: Pick<Volume, "name" | "size" | "dataCenterId">): Promise<Volume> {
+export async function createVolume(
+  needs: Saving,
+  caller: ApiKey,
+  input: Pick<Volume, "name" | "size" | "dataCenterId">,
+): Promise<Volume> {
   const id = needs.ids.resource();
   await mkdir(join(needs.place.volumesDir, id), { recursive: true, mode: 0o700 });
   const { name, size, dataCenterId } = input;
   return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
 }
 
-export async function updateVolume(needs: Saving, volume: Volume, input: { name?: string; size?: number }): Promise<Volume> {
-  if (input.size !== undefined && input.size < volume.size) throw invalid(`A volume can only grow: its size is ${volume.size} GB.`);
+export async function updateVolume(
+  needs: Saving,
+  volume: Volume,
+  input: { name?: string; size?: number },
+): Promise<Volume> {
+  if (input.size !== undefined && input.size < volume.size)
+    throw invalid(`A volume can only grow: its size is ${volume.size} GB.`);
   return needs.registry.saveVolume({ ...volume, ...input });
 }
 

@@ -70,7 +70,11 @@ export async function showDeliveries(
   jobId: string | undefined,
 ) {
   const own = registry.endpoints().filter((endpoint) => endpoint.ownerNo === ownerNo);
-  const rows = await deliveries.list(own.map((endpoint) => endpoint.no), jobId, 100);
+  const rows = await deliveries.list(
+    own.map((endpoint) => endpoint.no),
+    jobId,
+    100,
+  );
   return rows.map((row) => ({
     id: row.webhookId,
     jobId: row.jobId,

@@ -1,5 +1,5 @@
-import { invalid, Refusal } from "../errors.js";
 import type { Policy } from "../domain/job.js";
+import { invalid, Refusal } from "../errors.js";
 import { type Checked, checkInput, textOf } from "../json.js";
 import { limits } from "../limits.js";
 
@@ -16,7 +16,10 @@ export interface SubmissionParts {
 export async function readSubmission(body: Buffer): Promise<SubmissionParts> {
   const checked = await checkInput(body);
   if (!checked.scan.ok) {
-    throw new Refusal("INVALID_JSON", `The body is not the JSON we take: ${checked.scan.why} (at position ${checked.scan.at}).`);
+    throw new Refusal(
+      "INVALID_JSON",
+      `The body is not the JSON we take: ${checked.scan.why} (at position ${checked.scan.at}).`,
+    );
   }
   if (checked.scan.kind !== "object") throw invalid("The body must be a JSON object with an 'input' object in it.");
   const span = checked.scan.members.get("input");
@@ -62,7 +65,12 @@ function readPolicy(policy: Record<string, unknown>): Policy {
   if (lowPriority !== undefined && lowPriority !== null && typeof lowPriority !== "boolean") {
     throw invalid("'policy.lowPriority' must be true or false.");
   }
-  const executionTimeoutMs = millis(policy, "executionTimeout", limits.executionTimeoutMsMin, limits.executionTimeoutMsMax);
+  const executionTimeoutMs = millis(
+    policy,
+    "executionTimeout",
+    limits.executionTimeoutMsMin,
+    limits.executionTimeoutMsMax,
+  );
   const ttlMs = millis(policy, "ttl", limits.ttlMsMin, limits.ttlMsMax);
   return {
     lowPriority: lowPriority === true,

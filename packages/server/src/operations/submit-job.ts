@@ -75,5 +75,8 @@ function checkKey(key: string): void {
 function recognised(record: IdempotencyRecord, bodyHash: string, route: string): SubmitOutcome {
   if (record.bodyHash === bodyHash && record.route === route) return { jobId: record.jobId, known: record };
   const what = record.route === route ? "body" : "route";
-  throw new Refusal("IDEMPOTENCY_CONFLICT", `This Idempotency-Key was used with another ${what}; use a new key for a new job.`);
+  throw new Refusal(
+    "IDEMPOTENCY_CONFLICT",
+    `This Idempotency-Key was used with another ${what}; use a new key for a new job.`,
+  );
 }

@@ -28,13 +28,22 @@ export async function noteCall(
   const patched = registry.patchWorker(worker, { readyAt: now });
   if (endpoint && endpoint.failedStarts > 0) await registry.noteStart(endpoint.no, { failedStarts: 0 });
   await patched;
-  emit({ type: "worker.ready", endpointId: endpoint?.id ?? "", workerId: worker.row.id, afterMs: now - worker.row.createdAt });
+  emit({
+    type: "worker.ready",
+    endpointId: endpoint?.id ?? "",
+    workerId: worker.row.id,
+    afterMs: now - worker.row.createdAt,
+  });
   bell.ring(topics.demand(worker.row.endpointNo));
   bell.ring("workers");
 }
 
 /** No more jobs for this worker, in the store, from now on; when its last job is over the scaler stops it. */
-export async function closeWorker({ clock, registry, bell, emit }: Living, worker: LiveWorker, why: string): Promise<void> {
+export async function closeWorker(
+  { clock, registry, bell, emit }: Living,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
   if (worker.row.wanted !== "running") return;
   await registry.patchWorker(worker, { wanted: "closed", closedAt: clock.now() });
   emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
@@ -42,7 +51,12 @@ export async function closeWorker({ clock, registry, bell, emit }: Living, worke
 }
 
 /** Asks for a worker's stop; it is killed after `graceMs`. */
-export async function stopWorker({ clock, registry, bell, emit }: Living, worker: LiveWorker, why: string, graceMs: number) {
+export async function stopWorker(
+  { clock, registry, bell, emit }: Living,
+  worker: LiveWorker,
+  why: string,
+  graceMs: number,
+) {
   const now = clock.now();
   const killAt = now + graceMs;
   if (worker.row.wanted === "stopped") {
@@ -67,7 +81,10 @@ export async function endWorker(needs: Living, worker: LiveWorker, exit: Exit, w
   for (const job of held) {
     if (!job.stopWanted) await loseJob(needs, job, "Each worker that ran this job was lost", excused);
   }
-  await needs.jobs.confirmStopped(row.no, held.map((job) => job.no));
+  await needs.jobs.confirmStopped(
+    row.no,
+    held.map((job) => job.no),
+  );
   needs.emit({ type: "worker.ended", endpointId: endpointIdOf(needs.registry, worker), workerId: row.id, exit, why });
   if (failedToStart(row, held.length)) await noteFailedStart(needs, worker, said ?? exit.note ?? why);
   needs.bell.ring(topics.demand(row.endpointNo));

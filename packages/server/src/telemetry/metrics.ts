@@ -4,7 +4,9 @@ import type { Emit } from "../events.js";
 /** What is asked at each scrape. */
 export interface MetricSources {
   readonly endpoints: () => { no: number; id: string }[];
-  readonly tally: (endpointNo: number) => Promise<{ waiting: number; running: number; completed: number; failed: number }>;
+  readonly tally: (
+    endpointNo: number,
+  ) => Promise<{ waiting: number; running: number; completed: number; failed: number }>;
   readonly workers: (endpointNo: number) => Promise<ReadonlyMap<string, number>>;
 }
 
@@ -48,8 +50,18 @@ export function metrics(sources: MetricSources) {
     labelNames: ["endpoint"],
     registers,
   });
-  const jobs = new Gauge({ name: "millrace_jobs", help: "Jobs by state.", labelNames: ["endpoint", "state"], registers });
-  const workers = new Gauge({ name: "millrace_workers", help: "Workers by state.", labelNames: ["endpoint", "state"], registers });
+  const jobs = new Gauge({
+    name: "millrace_jobs",
+    help: "Jobs by state.",
+    labelNames: ["endpoint", "state"],
+    registers,
+  });
+  const workers = new Gauge({
+    name: "millrace_workers",
+    help: "Workers by state.",
+    labelNames: ["endpoint", "state"],
+    registers,
+  });
 
   const emit: Emit = (event) => {
     switch (event.type) {
@@ -58,7 +70,10 @@ export function metrics(sources: MetricSources) {
       case "job.ended":
         return execution.observe({ endpoint: event.endpointId, status: event.status }, event.executionMs / 1_000);
       case "request.served":
-        return requests.observe({ route: event.route, method: event.method, status: event.status }, event.durationMs / 1_000);
+        return requests.observe(
+          { route: event.route, method: event.method, status: event.status },
+          event.durationMs / 1_000,
+        );
       case "job.givenBack":
         return givenBack.inc({ endpoint: event.endpointId, excused: String(event.excused) });
       case "worker.startFailed":

@@ -40,7 +40,9 @@ export const errorReplies = {
 };
 const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
 const waitQuery = Type.Object({
-  wait: Type.Optional(Type.Integer({ minimum: limits.waitMsMin, maximum: limits.waitMsMax, description: "Milliseconds to wait." })),
+  wait: Type.Optional(
+    Type.Integer({ minimum: limits.waitMsMin, maximum: limits.waitMsMax, description: "Milliseconds to wait." }),
+  ),
 });
 
 /** The queue API of one prefix; `envelope` is how `/stream` answers there. */
@@ -141,7 +143,9 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     schema: {
       summary: "A job's status and output",
       params: jobParams,
-      querystring: Type.Object({ ttl: Type.Optional(Type.Integer({ description: "Sets the job's ttl, in milliseconds." })) }),
+      querystring: Type.Object({
+        ttl: Type.Optional(Type.Integer({ description: "Sets the job's ttl, in milliseconds." })),
+      }),
       response: replies(StatusBody),
     },
     handler: async (request, reply) => {
@@ -154,10 +158,17 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     method: both,
     url: "/:endpointId/status-sync/:jobId",
     config: { rated: "status" },
-    schema: { summary: "A job's status, once it is final", params: jobParams, querystring: waitQuery, response: replies(StatusBody) },
+    schema: {
+      summary: "A job's status, once it is final",
+      params: jobParams,
+      querystring: waitQuery,
+      response: replies(StatusBody),
+    },
     handler: async (request, reply) => {
       const asked = Number((request.query as Query).wait ?? limits.waitMsDefault);
-      const waitMs = Number.isNaN(asked) ? limits.waitMsDefault : Math.min(Math.max(asked, limits.waitMsMin), limits.waitMsMax);
+      const waitMs = Number.isNaN(asked)
+        ? limits.waitMsDefault
+        : Math.min(Math.max(asked, limits.waitMsMin), limits.waitMsMax);
       return sendJson(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
     },
   });
@@ -208,7 +219,8 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
   if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
     throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
   }
-  if (cursor !== undefined && !/^[0-9a-z]{1,11}$/.test(cursor)) throw invalid("'cursor' must be the nextCursor of a reply.");
+  if (cursor !== undefined && !/^[0-9a-z]{1,11}$/.test(cursor))
+    throw invalid("'cursor' must be the nextCursor of a reply.");
   return {
     limit: count,
     ...(status === undefined ? {} : { status: status as JobStatus }),
@@ -233,7 +245,11 @@ function jobChangeRoutes(app: FastifyInstance, parts: JobParts): void {
     "/:endpointId/retry/:jobId",
     {
       config: { changes: true },
-      schema: { summary: "Put a FAILED or TIMED_OUT job back into the queue", params: jobParams, response: replies(JobReference) },
+      schema: {
+        summary: "Put a FAILED or TIMED_OUT job back into the queue",
+        params: jobParams,
+        response: replies(JobReference),
+      },
     },
     async (request, reply) => {
       await retryJob(parts, request.endpoint, jobIdOf(request));

@@ -4,8 +4,8 @@ import { statusText } from "../../domain/status-text.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits.js";
 import type { Parts } from "../../operations/needs.js";
-import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
 import { findJob } from "../../operations/read-job.js";
+import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
 import type { Chunk } from "../../store.js";
 import { goneSignal, sendJson } from "../replies.js";
 

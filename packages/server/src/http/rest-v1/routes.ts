@@ -7,7 +7,13 @@ import { admitToManagement } from "../../operations/authenticate.js";
 import type { EndpointInput } from "../../operations/endpoint-settings.js";
 import type { Parts } from "../../operations/needs.js";
 import { createEndpoint, deleteEndpoint, ownEndpoint, updateEndpoint } from "../../operations/save-endpoint.js";
-import { createTemplate, deleteTemplate, ownTemplate, type TemplateInput, updateTemplate } from "../../operations/save-template.js";
+import {
+  createTemplate,
+  deleteTemplate,
+  ownTemplate,
+  type TemplateInput,
+  updateTemplate,
+} from "../../operations/save-template.js";
 import { createVolume, deleteVolume, ownVolume, updateVolume } from "../../operations/save-volume.js";
 import {
   showDecisions,
@@ -67,12 +73,18 @@ function takeJson(app: FastifyInstance): void {
   });
   app.addHook("preValidation", async (request) => {
     const { body } = request;
-    if (typeof body !== "object" || body === null || Array.isArray(body)) throw invalid("The body must be a JSON object.");
+    if (typeof body !== "object" || body === null || Array.isArray(body))
+      throw invalid("The body must be a JSON object.");
   });
 }
 
 /** PATCH and the `/update` form are the same. */
-function patches(app: FastifyInstance, url: string, schema: object, handler: (request: FastifyRequest) => Promise<unknown>): void {
+function patches(
+  app: FastifyInstance,
+  url: string,
+  schema: object,
+  handler: (request: FastifyRequest) => Promise<unknown>,
+): void {
   app.patch(url, { schema }, handler);
   app.post(`${url}/update`, { schema }, handler);
 }
@@ -112,7 +124,8 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
   app.post(
     "/templates",
     { schema: { summary: "Create a template", tags: ["templates"], body: api.TemplateCreate, response: reply } },
-    async (request) => showTemplate(await createTemplate(parts, request.caller, known(api.TemplateCreate, request.body))),
+    async (request) =>
+      showTemplate(await createTemplate(parts, request.caller, known(api.TemplateCreate, request.body))),
   );
   const schema = {
     summary: "Change a template: only what is sent; null clears",
@@ -138,7 +151,14 @@ function volumeWrites(app: FastifyInstance, parts: RestParts): void {
   const reply = { 200: api.Volume, ...errors };
   app.post(
     "/networkvolumes",
-    { schema: { summary: "Create a network volume", tags: ["network volumes"], body: api.VolumeCreate, response: reply } },
+    {
+      schema: {
+        summary: "Create a network volume",
+        tags: ["network volumes"],
+        body: api.VolumeCreate,
+        response: reply,
+      },
+    },
     async (request) => showVolume(await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
   );
   const schema = {
@@ -172,13 +192,19 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   app.get(
     "/endpoints/:endpointId",
     doc("Show an endpoint", "endpoints", api.Endpoint, { params: param("endpointId"), querystring: include }),
-    async (request) => endpointView(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), request.query as Query),
+    async (request) =>
+      endpointView(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), request.query as Query),
   );
   app.get(
     "/endpoints/:endpointId/scaling",
-    doc("Why it did, or did not, scale: the last decisions, newest first", "endpoints", Type.Array(api.ScalingDecision), {
-      params: param("endpointId"),
-    }),
+    doc(
+      "Why it did, or did not, scale: the last decisions, newest first",
+      "endpoints",
+      Type.Array(api.ScalingDecision),
+      {
+        params: param("endpointId"),
+      },
+    ),
     async (request) => showDecisions(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
   );
   app.get("/templates", doc("List templates", "templates", Type.Array(api.Template)), async (request) =>
@@ -208,7 +234,8 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     "/webhooks/secret",
     doc("The secret that signs your webhooks", "webhooks", Type.Object({ secret: Type.String() })),
     async (request) => {
-      if (request.caller.scope.kind !== "everything") throw new Refusal("UNAUTHORIZED", "This key may not read the secret.");
+      if (request.caller.scope.kind !== "everything")
+        throw new Refusal("UNAUTHORIZED", "This key may not read the secret.");
       return { secret: parts.vault.open(registry.user(request.caller.ownerNo)?.webhookSecret ?? "") };
     },
   );

@@ -24,7 +24,9 @@ function workerOf({ registry, vault }: Needs<"registry" | "vault">, request: Fas
   const stored = worker?.row.secretHash;
   if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no || stored === undefined) throw unknownWorker();
   const header = request.headers.authorization?.replace(/^Bearer\s+/i, "");
-  const known = [(request.query as Query).token, header].some((secret) => secret && vault.equal(vault.hash(secret), stored));
+  const known = [(request.query as Query).token, header].some(
+    (secret) => secret && vault.equal(vault.hash(secret), stored),
+  );
   if (!known) throw unknownWorker();
   return worker;
 }
@@ -87,7 +89,9 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
     return sendJson(reply, "{}");
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) throw error;
-    throw new Refusal("UNAVAILABLE", "The result could not be stored just now; send it again.", { retryAfterSeconds: 1 });
+    throw new Refusal("UNAVAILABLE", "The result could not be stored just now; send it again.", {
+      retryAfterSeconds: 1,
+    });
   }
 }
 
@@ -103,16 +107,25 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
   app.register(async (scope) => {
     takeWords(scope, limits.outputBytesMax + 1_024);
     scope.post("/:endpointId/job-done/:workerId/:jobId", (request, reply) =>
-      hear(reply, whenLive(request, (worker) => finishJob(parts, worker, jobId(request), word(request)))),
+      hear(
+        reply,
+        whenLive(request, (worker) => finishJob(parts, worker, jobId(request), word(request))),
+      ),
     );
     scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
-      hear(reply, whenLive(request, (worker) => appendChunk(parts, worker, jobId(request), word(request)))),
+      hear(
+        reply,
+        whenLive(request, (worker) => appendChunk(parts, worker, jobId(request), word(request))),
+      ),
     );
   });
   app.register(async (scope) => {
     takeWords(scope, limits.outputBytesHard);
     scope.post("/:endpointId/job-done-batch/:workerId", (request, reply) =>
-      hear(reply, whenLive(request, (worker) => finishJobs(parts, worker, word(request)))),
+      hear(
+        reply,
+        whenLive(request, (worker) => finishJobs(parts, worker, word(request))),
+      ),
     );
   });
 }

@@ -114,7 +114,7 @@ export class KeeperClient {
   }
 
   #heard(message: { n?: number; result?: unknown; error?: string; event?: string; id?: string }): void {
-    if (message.event === "end") return this.#onEnd(message.id ?? "");
+    if (message.event === "end") this.#onEnd(message.id ?? "");
     const call = this.#calls.get(message.n ?? 0);
     this.#calls.delete(message.n ?? 0);
     if (message.error === undefined) call?.resolve(message.result);

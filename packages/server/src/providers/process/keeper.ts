@@ -53,7 +53,9 @@ function start(call: Call): Promise<{ pid: number; startTime: string }> {
   if (known) return Promise.resolve({ pid: known.pid, startTime: known.startTime });
   return new Promise((resolve, reject) => {
     const child = spawn(argv[0] ?? "", argv.slice(1), { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-    child.once("error", (error: NodeJS.ErrnoException) => reject(new Error(`'${argv[0]}' could not be started (${error.code})`)));
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      reject(new Error(`'${argv[0]}' could not be started (${error.code})`)),
+    );
     child.once("spawn", () => {
       const pid = child.pid as number;
       const log = new WorkerLog(join(logsDir, `${id}.log`));

@@ -32,10 +32,16 @@ export function processProvider(options: KeeperOptions): Provider {
     async start({ workerId, directory, command, env }: Launch) {
       const argv = command.length > 0 ? command : handlerCommand(directory);
       if (!argv) {
-        throw new Error("there is no handler.ts, handler.js, handler.mjs or handler.py in the directory, and no start command");
+        throw new Error(
+          "there is no handler.ts, handler.js, handler.mjs or handler.py in the directory, and no start command",
+        );
       }
       if (!existsSync(directory)) throw new Error("the handler's directory is gone");
-      const handle = await keeper.call<{ pid: number; startTime: string }>("start", workerId, { argv, cwd: directory, env });
+      const handle = await keeper.call<{ pid: number; startTime: string }>("start", workerId, {
+        argv,
+        cwd: directory,
+        env,
+      });
       started.add(workerId);
       return handle;
     },

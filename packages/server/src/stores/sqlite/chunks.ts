@@ -35,7 +35,9 @@ class SqliteChunks {
   readonly #sql;
   constructor(db: Database) {
     this.#sql = {
-      holder: db.prepare("SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1"),
+      holder: db.prepare(
+        "SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1",
+      ),
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare("UPDATE stream SET next_index = next_index + ? WHERE job_no = ? RETURNING next_index"),
       insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, ?, ?)`),
@@ -46,7 +48,12 @@ class SqliteChunks {
     };
   }
 
-  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly { output: string; metrics?: string }[]): boolean {
+  append(
+    endpointNo: number,
+    jobId: string,
+    workerNo: number,
+    pieces: readonly { output: string; metrics?: string }[],
+  ): boolean {
     const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
     if (!job) return false;
     this.#sql.open.run(job.no);
@@ -86,7 +93,12 @@ export function sqliteChunkStore(db: Database, readDb: Database, writer: GroupWr
     handBack: chunks.handBack.bind(chunks),
   });
   return {
-    append: (...args) => writer.word("appendChunks", args, args[3].reduce((sum, piece) => sum + piece.output.length, 0)),
+    append: (...args) =>
+      writer.word(
+        "appendChunks",
+        args,
+        args[3].reduce((sum, piece) => sum + piece.output.length, 0),
+      ),
     handOut: (...args) => writer.word("handOut", args),
     handBack: (...args) => writer.word("handBack", args),
     read: async (...args) => reads.read(...args),

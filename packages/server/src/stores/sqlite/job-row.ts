@@ -2,21 +2,45 @@ import type { JobReport, JobStatus } from "../../domain/job.js";
 import type { HeldJob } from "../../store.js";
 
 /** How a status is stored. */
-export const code = { IN_QUEUE: 0, IN_PROGRESS: 1, COMPLETED: 2, FAILED: 3, CANCELLED: 4, TIMED_OUT: 5 } as const satisfies Record<
-  JobStatus,
-  number
->;
+export const code = {
+  IN_QUEUE: 0,
+  IN_PROGRESS: 1,
+  COMPLETED: 2,
+  FAILED: 3,
+  CANCELLED: 4,
+  TIMED_OUT: 5,
+} as const satisfies Record<JobStatus, number>;
 const names = Object.keys(code) as JobStatus[];
 export const statusOf = (stored: number): JobStatus => names[stored] as JobStatus;
 
 const optional = <T>(value: T | null): T | undefined => value ?? undefined;
 
 export interface JobRow {
-  no: number; endpoint_no: number; id: string; place: number; status: number; low_priority: number; starts: number;
-  excused: number; retries: number; worker_no: number | null; worker_id: string | null; created_at: number; queued_at: number;
-  taken_at: number | null; finished_at: number | null; deadline_at: number | null; ttl_end_at: number; expires_at: number;
-  execution_timeout_ms: number; retention_ms: number; has_webhook: number; stop_wanted: number;
-  output: string | null; error: string | null; progress: string | null;
+  no: number;
+  endpoint_no: number;
+  id: string;
+  place: number;
+  status: number;
+  low_priority: number;
+  starts: number;
+  excused: number;
+  retries: number;
+  worker_no: number | null;
+  worker_id: string | null;
+  created_at: number;
+  queued_at: number;
+  taken_at: number | null;
+  finished_at: number | null;
+  deadline_at: number | null;
+  ttl_end_at: number;
+  expires_at: number;
+  execution_timeout_ms: number;
+  retention_ms: number;
+  has_webhook: number;
+  stop_wanted: number;
+  output: string | null;
+  error: string | null;
+  progress: string | null;
 }
 
 /** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`. */
@@ -55,10 +79,19 @@ export function toJob(row: JobRow): JobReport {
   };
 }
 
-export const heldColumns = "no, endpoint_no, id, status, starts, excused, worker_no, taken_at, finished_at, stop_wanted";
+export const heldColumns =
+  "no, endpoint_no, id, status, starts, excused, worker_no, taken_at, finished_at, stop_wanted";
 export interface HeldRow {
-  no: number; endpoint_no: number; id: string; status: number; starts: number; excused: number; worker_no: number;
-  taken_at: number; finished_at: number | null; stop_wanted: number;
+  no: number;
+  endpoint_no: number;
+  id: string;
+  status: number;
+  starts: number;
+  excused: number;
+  worker_no: number;
+  taken_at: number;
+  finished_at: number | null;
+  stop_wanted: number;
 }
 export const toHeldJob = (row: HeldRow): HeldJob => ({
   no: row.no,

@@ -24,7 +24,8 @@ const statements = (db: Database) => ({
     FROM idempotency i LEFT JOIN job j ON j.no = i.job_no AND j.id = i.job_id
     WHERE i.endpoint_no = ? AND i.key_hash = ? AND i.expires_at > ?`),
   dropKey: db.prepare("DELETE FROM idempotency WHERE endpoint_no = ? AND key_hash = ?"),
-  addKey: db.prepare(`INSERT INTO idempotency (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
+  addKey:
+    db.prepare(`INSERT INTO idempotency (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, 0, ?)`),
   keepStatus: db.prepare("UPDATE idempotency SET last_status = ? WHERE job_no = ?"),
   insert: db.prepare(`INSERT INTO job (endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
@@ -54,7 +55,9 @@ const statements = (db: Database) => ({
   retry: db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0,
     queued_at = ?2, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND expires_at > ?2 RETURNING ${settledColumns}`),
-  supersede: db.prepare("UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'"),
+  supersede: db.prepare(
+    "UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'",
+  ),
   deliver: db.prepare(`INSERT INTO delivery (job_no, job_id, endpoint_no, webhook_id, url, state, next_at)
     SELECT ?1, ?2, ?3, 'msg_' || lower(hex(randomblob(12))), webhook, 'pending', ?4 FROM job_input WHERE job_no = ?1`),
   clearOutput: db.prepare("DELETE FROM job_output WHERE job_no = ?"),
@@ -66,7 +69,8 @@ const statements = (db: Database) => ({
     expires_at = CASE WHEN finished_at IS NULL THEN ?1 ELSE min(?1, finished_at + retention_ms) END
     WHERE no = ?2 AND expires_at > ?3`),
   confirmStopped: db.prepare("UPDATE job SET stop_wanted = 0 WHERE no = ? AND worker_no = ? AND stop_wanted = 1"),
-  cancelWaiting: db.prepare(`UPDATE job SET status = 4, finished_at = ?1, expires_at = min(ttl_end_at, ?1 + retention_ms)
+  cancelWaiting:
+    db.prepare(`UPDATE job SET status = 4, finished_at = ?1, expires_at = min(ttl_end_at, ?1 + retention_ms)
     WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 ORDER BY place LIMIT ?4)
     RETURNING ${settledColumns}`),
   expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed FROM job
@@ -103,8 +107,18 @@ export class SqliteJobs {
       }
     }
     const { lastInsertRowid } = sql.insert.run(
-      job.endpointNo, job.id, this.#tallies.nextPlace(), job.lowPriority ? 1 : 0, job.createdAt, job.createdAt, job.ttlEndAt,
-      job.ttlEndAt, job.executionTimeoutMs, job.retentionMs, job.webhook === undefined ? 0 : 1, key ? 1 : 0,
+      job.endpointNo,
+      job.id,
+      this.#tallies.nextPlace(),
+      job.lowPriority ? 1 : 0,
+      job.createdAt,
+      job.createdAt,
+      job.ttlEndAt,
+      job.ttlEndAt,
+      job.executionTimeoutMs,
+      job.retentionMs,
+      job.webhook === undefined ? 0 : 1,
+      key ? 1 : 0,
     );
     const no = Number(lastInsertRowid);
     sql.insertInput.run(no, job.body, job.webhook ?? null, job.s3Config ?? null, job.policy ?? null);
@@ -133,8 +147,17 @@ export class SqliteJobs {
   #handed(row: any, workerNo: number, now: number): TakenJob {
     const input = this.#sql.input.get(row.no);
     return {
-      no: row.no, id: row.id, workerNo, starts: row.starts, takenAt: now, queuedAt: row.queued_at, deadlineAt: row.deadline_at,
-      input: input.body, webhook: input.webhook ?? undefined, s3Config: input.s3_config ?? undefined, policy: input.policy ?? undefined,
+      no: row.no,
+      id: row.id,
+      workerNo,
+      starts: row.starts,
+      takenAt: now,
+      queuedAt: row.queued_at,
+      deadlineAt: row.deadline_at,
+      input: input.body,
+      webhook: input.webhook ?? undefined,
+      s3Config: input.s3_config ?? undefined,
+      policy: input.policy ?? undefined,
     };
   }
 
@@ -146,7 +169,10 @@ export class SqliteJobs {
     }
     const error = verdict.status === "FAILED" ? verdict.error : null;
     this.#sql.output.run(row.no, verdict.output ?? null, error);
-    this.#tallies.add(endpointNo, verdict.status === "FAILED" ? { running: -1, failed: 1 } : { running: -1, completed: 1 });
+    this.#tallies.add(
+      endpointNo,
+      verdict.status === "FAILED" ? { running: -1, failed: 1 } : { running: -1, completed: 1 },
+    );
     return this.#ended(row, verdict.status, now);
   }
 
@@ -170,11 +196,21 @@ export class SqliteJobs {
   }
 
   #giveBack(job: Pick<Job, "no" | "starts" | "workerNo">, excused: boolean, now: number): Settled | undefined {
-    const row: SettledRow | undefined = this.#sql.giveBack.get(excused ? 0 : 1, job.no, job.starts, job.workerNo ?? null);
+    const row: SettledRow | undefined = this.#sql.giveBack.get(
+      excused ? 0 : 1,
+      job.no,
+      job.starts,
+      job.workerNo ?? null,
+    );
     if (!row) return undefined;
     this.#clearResult(row.no);
     this.#sql.note.run(row.no, now, "giveBack", job.workerNo ?? null, excused ? "excused" : null);
-    this.#tallies.add(row.endpoint_no, { running: -1, waiting: 1, waitingNormal: 1 - row.low_priority, retried: excused ? 0 : 1 });
+    this.#tallies.add(row.endpoint_no, {
+      running: -1,
+      waiting: 1,
+      waitingNormal: 1 - row.low_priority,
+      retried: excused ? 0 : 1,
+    });
     return { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
   }
 
@@ -189,7 +225,13 @@ export class SqliteJobs {
     return { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
   }
 
-  #end(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, to: JobStatus, event: string, error: string | undefined, now: number) {
+  #end(
+    job: Pick<Job, "no" | "status" | "starts" | "workerNo">,
+    to: JobStatus,
+    event: string,
+    error: string | undefined,
+    now: number,
+  ) {
     const row: SettledRow | undefined = this.#sql.end.get(code[to], now, job.no, code[job.status], job.starts);
     if (!row) return undefined;
     this.#sql.output.run(row.no, null, error ?? null);
@@ -227,7 +269,8 @@ export class SqliteJobs {
         this.#tallies.add(row.endpoint_no, { running: -1 });
         continue;
       }
-      if (row.status === code.IN_QUEUE) this.#tallies.add(row.endpoint_no, { waiting: -1, waitingNormal: row.low_priority - 1 });
+      if (row.status === code.IN_QUEUE)
+        this.#tallies.add(row.endpoint_no, { waiting: -1, waitingNormal: row.low_priority - 1 });
       if (row.keyed) this.#sql.keepStatus.run(row.status, row.no);
       this.#clearResult(row.no);
       this.#sql.deleteInput.run(row.no);
@@ -259,7 +302,17 @@ export class SqliteJobs {
 /** The queue's writes as calls to the writer. */
 export function sqliteJobStore(db: Database, tallies: Tallies, writer: GroupWriter): JobStore {
   const jobs = new SqliteJobs(db, tallies);
-  const verbs = ["submit", "take", "settle", "progress", "change", "setTtl", "confirmStopped", "cancelWaiting", "sweep"] as const;
+  const verbs = [
+    "submit",
+    "take",
+    "settle",
+    "progress",
+    "change",
+    "setTtl",
+    "confirmStopped",
+    "cancelWaiting",
+    "sweep",
+  ] as const;
   // biome-ignore lint/suspicious/noExplicitAny: the arguments go on as they came
   writer.learn(Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)])));
   return {

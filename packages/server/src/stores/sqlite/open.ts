@@ -1,6 +1,13 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { type CompiledQuery, DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
 import { limits } from "../../limits.js";
 import type { Stores } from "../../store.js";
 import { tableStores } from "../tables/open.js";

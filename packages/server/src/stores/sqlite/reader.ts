@@ -15,7 +15,9 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
     listStatus: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
       AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
-    overdue: db.prepare(`SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`),
+    overdue: db.prepare(
+      `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
+    ),
     unstopped: db.prepare(`SELECT ${heldColumns} FROM job WHERE stop_wanted = 1 AND worker_no IN
       (SELECT no FROM worker WHERE ended_at IS NULL)`),
     nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),

@@ -62,7 +62,8 @@ export class GroupWriter {
 
   /** A worker's word, or our own: refused last. */
   word<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
-    const full = this.#queue.length >= 2 * limits.queuedCallsMax || this.#queuedBytes + bytes > 2 * limits.queuedBytesMax;
+    const full =
+      this.#queue.length >= 2 * limits.queuedCallsMax || this.#queuedBytes + bytes > 2 * limits.queuedBytesMax;
     return full ? Promise.reject(busy()) : this.#enqueue(verb, args, bytes);
   }
 
@@ -95,9 +96,9 @@ export class GroupWriter {
     try {
       this.#run(group);
     } catch (error) {
-      if (this.#isFatal(error)) return this.#fail(group, error as Error);
-      if (group.length === 1) return group[0]!.reject(worded(error));
-      for (const call of group) this.#alone(call);
+      if (this.#isFatal(error)) this.#fail(group, error as Error);
+      else if (group.length === 1) group[0]!.reject(worded(error));
+      else for (const call of group) this.#alone(call);
     }
   }
 
@@ -136,8 +137,8 @@ export class GroupWriter {
     try {
       this.#run([call]);
     } catch (error) {
-      if (this.#isFatal(error)) return this.#fail([call], error as Error);
-      call.reject(worded(error));
+      if (this.#isFatal(error)) this.#fail([call], error as Error);
+      else call.reject(worded(error));
     }
   }
 

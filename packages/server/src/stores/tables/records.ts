@@ -124,7 +124,14 @@ export function keyStore(runner: Runner): KeyStore {
       }));
     },
     add: async ({ hash, ownerNo, scope, prefix, isBootstrap }) => {
-      const values = { hash, prefix, scope: JSON.stringify(scope), owner_no: ownerNo, is_bootstrap: Number(isBootstrap), revoked_at: null };
+      const values = {
+        hash,
+        prefix,
+        scope: JSON.stringify(scope),
+        owner_no: ownerNo,
+        is_bootstrap: Number(isBootstrap),
+        revoked_at: null,
+      };
       const replaced = sql.deleteFrom("api_key").where("is_bootstrap", "=", 1).compile();
       await runner.write([...(isBootstrap ? [replaced] : []), sql.insertInto("api_key").values(values).compile()]);
     },

@@ -67,7 +67,14 @@ export interface Tables {
     next_at: number | null;
     ended_at: number | null;
   };
-  attempt: { delivery_no: number; n: number; at: number; status: number | null; error: string | null; duration_ms: number };
+  attempt: {
+    delivery_no: number;
+    n: number;
+    at: number;
+    status: number | null;
+    error: string | null;
+    duration_ms: number;
+  };
   tally: { endpoint_no: number; waiting: number; running: number };
   decision: {
     no: Generated<number>;
