@@ -5,8 +5,8 @@ import { Errors, Value } from "typebox/value";
 import { countries } from "./domain/endpoint.js";
 import { limits } from "./limits.js";
 
-const onOff = (description: string, fallback: "on" | "off") =>
-  Type.Union([Type.Literal("on"), Type.Literal("off")], { description, default: fallback });
+const onOff = (description: string, fallback?: "on" | "off") =>
+  Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });
 const whole = (description: string, fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ description, default: fallback, minimum, maximum });
 
@@ -68,7 +68,7 @@ export const settings = Type.Object({
   MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
   MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
-    onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback.", "off"),
+    onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback."),
   ),
   MILLRACE_LOCATION: Type.Optional(
     Type.Union(

@@ -16,6 +16,8 @@ function configured() {
   }
 }
 
+// what we make is ours alone; the keeper gives workers the usual mask
+process.umask(0o077);
 const config = configured();
 const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
   const where = `${config.host}:${config.port}`;

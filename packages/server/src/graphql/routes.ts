@@ -35,6 +35,15 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
   app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) =>
     done(null, body),
   );
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = error instanceof Refusal ? error : undefined;
+    if (!refusal) parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error });
+    const message = refusal?.message ?? "Something went wrong on our side; the log tells what.";
+    if (refusal?.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
+    return send(reply, refusal?.status ?? 500, {
+      errors: [{ message, extensions: { code: refusal?.code ?? "INTERNAL" } }],
+    });
+  });
   app.get("/", async (request, reply) => {
     if (!/\btext\/html\b/.test(request.headers.accept ?? ""))
       throw invalid("POST a JSON body with 'query' to this address.");

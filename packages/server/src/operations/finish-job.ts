@@ -15,10 +15,11 @@ export type Word = Buffer | undefined;
 /** A worker's last word on a job, or its progress (worker protocol: `job-done`). One that holds it no more is thanked. */
 export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
   await noteCall(needs, worker, {});
+  const bytes = word?.length ?? 0; // the check may move the bytes
   const checked = word && (await checkWord(word));
   const said = checked && isObject(checked) ? checked : undefined;
   if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
-  await settle(needs, worker, jobId, checked ? verdict(checked, word?.length ?? 0) : tooLarge());
+  await settle(needs, worker, jobId, checked ? verdict(checked, bytes) : tooLarge());
   if (said && memberOf(said, "stopPod") === true)
     await closeWorker(needs, worker, "it asked for a fresh worker after this job");
 }

@@ -1,14 +1,15 @@
 import { topics } from "../bell.js";
-import { type Endpoint, needsRelease } from "../domain/endpoint.js";
+import { type Endpoint, type EndpointSettings, needsRelease } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
 import { isPath } from "../domain/template.js";
 import { endpointNotFound, invalid, Refusal } from "../errors.js";
 import { announceEnd, cancelWaiting, ringStops } from "./change-job.js";
 import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
+import { closeWorker } from "./worker-life.js";
 
-type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell">;
-type Deleting = Saving & Needs<"jobs" | "reader" | "tallies" | "emit">;
+type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit">;
+type Deleting = Saving & Needs<"jobs" | "reader" | "tallies">;
 
 /** Another user's endpoint answers exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
@@ -43,7 +44,21 @@ export async function updateEndpoint(
   input: EndpointInput,
 ): Promise<Endpoint> {
   const settings = mergeSettings(needs, caller, endpoint.settings, input);
-  const saved = await needs.registry.saveEndpoint(endpoint, settings, needsRelease(endpoint.settings, settings));
+  return saveAndRelease(needs, endpoint, settings, needsRelease(endpoint.settings, settings));
+}
+
+/** Saves; when this resolves no worker that is to go gets another job. */
+export async function saveAndRelease(
+  needs: Needs<"registry" | "clock" | "bell" | "emit">,
+  endpoint: Endpoint,
+  settings: EndpointSettings,
+  release: boolean,
+): Promise<Endpoint> {
+  const saved = await needs.registry.saveEndpoint(endpoint, settings, release);
+  const why = settings.workersMax === 0 ? "workersMax is 0" : `version ${saved.version} replaces it`;
+  for (const worker of needs.registry.workersOf(endpoint.no)) {
+    if (settings.workersMax === 0 || worker.row.version !== saved.version) await closeWorker(needs, worker, why);
+  }
   needs.bell.ring(topics.demand(endpoint.no));
   return saved;
 }

@@ -2,17 +2,17 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { topics } from "../bell.js";
 import type { ApiKey } from "../domain/key.js";
 import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { checkEnv } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
+import { saveAndRelease } from "./save-endpoint.js";
 
 /** What a caller may send of a template: absent keeps, null clears. */
 export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
 
-type Saving = Needs<"registry" | "place" | "ids" | "bell">;
+type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit">;
 
 export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
   const template = registry.template(id);
@@ -40,8 +40,7 @@ export async function updateTemplate(
   const saved = await needs.registry.saveTemplate(template, settings);
   const release = changesWorkers(template.settings, settings);
   for (const endpoint of usersOf(needs, template)) {
-    await needs.registry.saveEndpoint(endpoint, endpoint.settings, release);
-    needs.bell.ring(topics.demand(endpoint.no));
+    await saveAndRelease(needs, endpoint, endpoint.settings, release);
   }
   return saved;
 }

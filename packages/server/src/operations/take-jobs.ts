@@ -38,7 +38,8 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
 }
 
 async function stand(needs: Taking, { worker, count, gone }: Take): Promise<TakenJob[]> {
-  const signal = AbortSignal.any([gone, worker.dismissed.signal]);
+  // an ended worker whose processes live on would spin: it is held, too
+  const signal = worker.row.endedAt === undefined ? AbortSignal.any([gone, worker.dismissed.signal]) : gone;
   // nothing is handed to a worker that is closed or ended: its polls are held all the same, or it would spin
   if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
     await needs.clock.sleep(limits.takeHoldMs, signal);

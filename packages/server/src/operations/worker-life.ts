@@ -40,7 +40,7 @@ export async function noteCall(
 
 /** No more jobs for this worker, in the store, from now on; when its last job is over the scaler stops it. */
 export async function closeWorker(
-  { clock, registry, bell, emit }: Living,
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
   worker: LiveWorker,
   why: string,
 ): Promise<void> {

@@ -48,6 +48,10 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }
   });
+  // also of an address that is not there the key is asked first
+  app.setNotFoundHandler((request) => {
+    throw new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`);
+  });
   await app.register(async (scope) => {
     takeJson(scope);
     endpointWrites(scope, parts);

@@ -178,6 +178,7 @@ setInterval(() => {
   }
 }, 250);
 
+process.umask(0o022);
 for (const name of ["SIGINT", "SIGHUP", "SIGPIPE"] as const) process.on(name, () => {});
 process.on("SIGTERM", () => {
   stopping = true;

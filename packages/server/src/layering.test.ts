@@ -1,0 +1,189 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { join, posix } from "node:path";
+import { describe, expect, it } from "vitest";
+
+/** Who may import whom: `own` names modules and folders of the same package, `npm` names packages. */
+interface Rule {
+  readonly who: RegExp;
+  readonly own: readonly string[] | "everything";
+  readonly npm: readonly string[];
+  /** `node:` modules are free but in the domain. */
+  readonly node?: false;
+}
+
+const contracts = ["store", "bell", "provider", "sender", "vault", "clock", "ids", "events"];
+const memory = ["registry", "lines", "rates", "json"];
+const operationsMay = ["domain", ...contracts, ...memory, "errors"];
+const driver = ["domain", "clock", "ids", "errors"];
+const edge = ["http", "operations", "domain", "errors", "clock", "ids", "events", "rates", "json"];
+
+/** The table of docs/architecture.md; everyone may import `limits`, and what lies in their own folder. */
+const serverRules: readonly Rule[] = [
+  { who: /^limits$/, own: [], npm: [] },
+  { who: /^domain\//, own: [], npm: [], node: false },
+  { who: /^errors$/, own: ["domain"], npm: [] },
+  { who: /^config$/, own: ["errors"], npm: ["typebox"] },
+  { who: new RegExp(`^(${contracts.join("|")})$`), own: ["domain"], npm: [] },
+  { who: /^json(-scan|-thread)?$/, own: ["domain", ...contracts, "json-scan"], npm: [] },
+  { who: /^(registry|rates|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
+  { who: /^operations\//, own: operationsMay, npm: [] },
+  { who: /^loops\//, own: [...operationsMay, "operations"], npm: [] },
+  { who: /^stores\/tables\//, own: [...driver, "store"], npm: ["kysely"] },
+  {
+    who: /^stores\/sqlite\//,
+    own: [...driver, "store", "stores/tables"],
+    npm: ["kysely", "@photostructure/sqlite"],
+  },
+  { who: /^stores\/postgres\//, own: [...driver, "store", "stores/tables"], npm: ["kysely", "pg"] },
+  { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
+  // the keeper is a process of its own: it must start fast, and stand when all else is gone
+  { who: /^providers\/process\/(keeper|worker-log)$/, own: ["providers/process/worker-log"], npm: [] },
+  { who: /^providers\/process\//, own: [...driver, "provider"], npm: [] },
+  { who: /^providers\/docker\//, own: [...driver, "provider"], npm: ["dockerode"] },
+  { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
+  { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },
+  { who: /^vaults\//, own: [...driver, "vault"], npm: ["standardwebhooks"] },
+  { who: /^http\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
+  { who: /^http\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
+  { who: /^graphql\//, own: edge.filter((place) => place !== "http"), npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
+  { who: /^telemetry\//, own: ["events", "domain"], npm: ["pino", "prom-client", "@opentelemetry/"] },
+  { who: /^data-directory$/, own: [], npm: [] },
+  { who: /^demo$/, own: [], npm: ["@millrace/api"] },
+  { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
+  { who: /^assemble$/, own: "everything", npm: [] },
+  // the door stands before the rest is loaded
+  { who: /^main$/, own: ["assemble", "config", "http/door", "demo", "banner"], npm: [] },
+];
+
+/** The other packages: each is one layer. */
+const packageRules: Readonly<Record<string, readonly Rule[]>> = {
+  api: [{ who: /./, own: "everything", npm: ["typebox"] }],
+  worker: [
+    { who: /^handler-build$/, own: "everything", npm: ["@millrace/api", "esbuild"] },
+    { who: /./, own: "everything", npm: ["@millrace/api"] },
+  ],
+  cli: [{ who: /./, own: "everything", npm: ["@millrace/api", "@millrace/server", "commander", "cli-progress"] }],
+  dashboard: [
+    { who: /./, own: "everything", npm: ["@millrace/api", "react", "react-dom", "@tanstack/", "recharts", "vite"] },
+  ],
+  server: serverRules,
+};
+
+const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|(^|\/)stub-server\.ts)$/;
+const builtins = new Set(builtinModules);
+
+/** The texts of a file that name another: static and dynamic imports, re-exports, and `require`. */
+function importsOf(source: string): string[] {
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const forms = [
+    /^\s*(?:import|export)\s+(?:type\s+)?(?:[\w*{][^;"'`]*?\s)?from\s*["']([^"']+)["']/gm,
+    /^\s*import\s*["']([^"']+)["']/gm,
+    /\bimport\(\s*["']([^"']+)["']\s*\)/g,
+    /\brequire\(\s*["']([^"']+)["']\s*\)/g,
+  ];
+  return forms.flatMap((form) => [...code.matchAll(form)].map((found) => found[1] as string));
+}
+
+const inside = (name: string, place: string) => name === place || name.startsWith(`${place}/`);
+
+/** Why a module (its path without `.ts`) may not import what it names; undefined where it may. */
+function breach(rules: readonly Rule[], module: string, named: string): string | undefined {
+  const rule = rules.find(({ who }) => who.test(module));
+  if (!rule) return "no row of the import table covers this file";
+  if (named.startsWith(".")) return ownBreach(rule, module, posix.join(posix.dirname(module), named));
+  if (named.startsWith("node:") || builtins.has(named)) {
+    return rule.node === false ? "the domain knows no node: module" : undefined;
+  }
+  const npm = rule.npm.some((name) => (name.endsWith("/") ? named.startsWith(name) : inside(named, name)));
+  return npm ? undefined : `its packages are: ${rule.npm.join(", ") || "none"}`;
+}
+
+function ownBreach(rule: Rule, module: string, target: string): string | undefined {
+  const name = target.replace(/\.(js|jsx|json)$/, "");
+  if (name.startsWith("..")) return "it reaches into another package by a path";
+  if (rule.own === "everything" || name === "limits") return undefined;
+  const folder = posix.dirname(module);
+  const beside = folder !== "." && inside(name, folder) && !/\/keeper$|\/worker-log$/.test(module);
+  if (beside || rule.own.some((place) => inside(name, place))) return undefined;
+  return `its own modules are: limits${rule.own.map((place) => `, ${place}`).join("")}`;
+}
+
+const packages = join(import.meta.dirname, "../..");
+const names = readdirSync(packages).filter((name) => existsSync(join(packages, name, "package.json")));
+const files = names
+  .flatMap((name) =>
+    readdirSync(join(packages, name, "src"), { recursive: true, encoding: "utf8" }).map(
+      (path) => `${name}/src/${path}`,
+    ),
+  )
+  .filter((file) => /\.tsx?$/.test(file) && !forTests.test(file))
+  .sort();
+
+function breachesOf(file: string): string[] {
+  const [name = "", , ...path] = file.split("/");
+  const module = path.join("/").replace(/\.tsx?$/, "");
+  return importsOf(readFileSync(join(packages, file), "utf8")).flatMap((named) => {
+    const why = breach(packageRules[name] ?? [], module, named);
+    return why === undefined ? [] : [`packages/${file} imports "${named}": ${why}`];
+  });
+}
+
+describe("Each layer imports only what the table of the architecture allows it", () => {
+  const layers = new Set(files.map((file) => file.replace(/(\/src\/[^/]+).*/, "$1")));
+  it.each([...layers])("%s", (layer) => {
+    const own = files.filter((file) => inside(file, layer));
+    expect(own.flatMap(breachesOf)).toEqual([]);
+  });
+});
+
+describe("The check itself", () => {
+  it("sees the source of every package there is", () => {
+    expect(new Set(files.map((file) => file.split("/")[0]))).toEqual(new Set(names));
+    expect(files.length).toBeGreaterThan(100);
+  });
+
+  it("finds every form of import", () => {
+    const source = `import "a";
+import b, { type B } from "b";
+import type {
+  C,
+} from "c";
+export * from "d";
+export type { E } from "e";
+const f = await import("f"), g = require("g");
+// import "not";
+/* export * from "not" */`;
+    expect(importsOf(source).sort()).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+  });
+
+  it.each([
+    ["domain/job", "node:fs", "the domain knows no node: module"],
+    ["domain/job", "../clock.js", "its own modules are: limits"],
+    ["operations/take-jobs", "../stores/sqlite/open.js", "its own modules are"],
+    ["operations/take-jobs", "../http/replies.js", "its own modules are"],
+    ["stores/sqlite/jobs", "../postgres/jobs.js", "its own modules are"],
+    ["stores/sqlite/jobs", "fastify", "its packages are: kysely, @photostructure/sqlite"],
+    ["providers/process/keeper", "./process-table.js", "its own modules are: limits, providers/process/worker-log"],
+    ["http/jobs/routes", "../../stores/sqlite/open.js", "its own modules are"],
+    ["http/jobs/routes", "undici", "its packages are"],
+    ["main", "./registry.js", "its own modules are"],
+    ["somewhere/new", "../limits.js", "no row of the import table covers this file"],
+    ["limits", "../../api/src/index.js", "it reaches into another package by a path"],
+  ])("refuses that %s imports %s", (module, named, why) => {
+    expect(breach(serverRules, module, named)).toContain(why);
+  });
+
+  it.each([
+    ["domain/scaling", "./endpoint.js"],
+    ["domain/scaling", "../limits.js"],
+    ["http/gateway/forward", "undici"],
+    ["stores/sqlite/open", "../tables/open.js"],
+    ["providers/process/keeper", "./worker-log.js"],
+    ["main", "./http/door.js"],
+    ["http/server", "@fastify/swagger"],
+    ["config", "typebox/value"],
+  ])("lets %s import %s", (module, named) => {
+    expect(breach(serverRules, module, named)).toBeUndefined();
+  });
+});
