@@ -134,7 +134,10 @@ export async function makeEndpoint(
 }
 
 /** Asks again every 50 ms until `probe` gives something; fails after `withinMs`. */
-export async function until<T>(probe: () => Promise<T | undefined | false> | T | undefined | false, withinMs = 20_000): Promise<T> {
+export async function until<T>(
+  probe: () => Promise<T | undefined | false> | T | undefined | false,
+  withinMs = 20_000,
+): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     const found = await probe();

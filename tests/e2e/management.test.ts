@@ -68,8 +68,9 @@ describe.concurrent("/v1/templates", () => {
       volumeInGb: 1,
     });
     const path = `/templates/${made.id}${method === "POST" ? "/update" : ""}`;
-    const changed = await rest(method, path, { name: "renamed" });
-    expect([changed.status, changed.body]).toEqual([200, { ...made, name: "renamed" }]);
+    const name = uniqueName();
+    const changed = await rest(method, path, { name });
+    expect([changed.status, changed.body]).toEqual([200, { ...made, name }]);
     expect((await rest("GET", `/templates/${made.id}`)).body).toEqual(changed.body);
     expect((await rest(method, path, { env: { B: "2" } })).body).toEqual({ ...changed.body, env: { B: "2" } });
     expect((await rest(method, path, {})).body.env).toEqual({ B: "2" });

@@ -180,7 +180,7 @@ describe.concurrent("/run", () => {
 
 describe.concurrent("the size of a submission", () => {
   /** A submission of exactly so many bytes. */
-  const submission = (bytes: number) => `{"input":{"a":"${"x".repeat(bytes - 17)}"}}`.padEnd(bytes);
+  const submission = (bytes: number) => `{"input":{"a":"${"x".repeat(bytes - 18)}"}}`.padEnd(bytes);
 
   it.for([
     ["run", 10],

@@ -46,7 +46,11 @@ const serverRules: readonly Rule[] = [
   { who: /^vaults\//, own: [...driver, "vault"], npm: ["standardwebhooks"] },
   { who: /^http\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^http\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
-  { who: /^graphql\//, own: edge.filter((place) => place !== "http"), npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
+  {
+    who: /^graphql\//,
+    own: edge.filter((place) => place !== "http"),
+    npm: ["fastify", "graphql", "typebox", "@millrace/api"],
+  },
   { who: /^telemetry\//, own: ["events", "domain"], npm: ["pino", "prom-client", "@opentelemetry/"] },
   { who: /^data-directory$/, own: [], npm: [] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
@@ -70,7 +74,7 @@ const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
 };
 
-const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|(^|\/)stub-server\.ts)$/;
+const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|(^|\/)stub-server\.ts|-fixture\.ts)$/;
 const builtins = new Set(builtinModules);
 
 /** The texts of a file that name another: static and dynamic imports, re-exports, and `require`. */

@@ -40,12 +40,19 @@ const millrace = await assemble(config, { door, onFatal }).catch((error: unknown
   throw error;
 });
 
+function stop(signal: string): void {
+  millrace.stop(signal).then(
+    () => process.exit(0),
+    (error: unknown) => giveUp(`The service could not stop in order: ${error instanceof Error ? error.message : error}.`, 1),
+  );
+}
+
 let signals = 0;
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.on(signal, () => {
     signals++;
     // npm passes on what the group has got already: the second is often the first again
-    if (signals === 1) void millrace.stop(signal).then(() => process.exit(0));
+    if (signals === 1) stop(signal);
     if (signals === 3) process.exit(130);
   });
 }

@@ -2,21 +2,15 @@ import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BuildOptions, BuildResult, Loader, Plugin } from "esbuild";
-import { HandlerCache, hashOf } from "./handler-cache.js";
-import { version } from "./version.js";
+import { type HandlerCache, textOfFile } from "./handler-cache.js";
 
 const sourceKind = /\.([cm]?[jt]s|[jt]sx)$/;
 
 /**
- * Turns a TypeScript handler and the files it imports into one module, and returns its path. Packages stay where they
- * are, so that native code and files beside them work. A second start with the same files needs no build.
+ * Turns a TypeScript handler and the files it imports into one module, kept in the cache, and returns its path.
+ * Packages stay where they are, so that native code and files beside them work.
  */
-export async function builtHandler(file: string, sdkUrl: string): Promise<string> {
-  const cache = new HandlerCache(file, `${version}\n${sdkUrl}`);
-  return cache.find() ?? (await build(file, sdkUrl, cache));
-}
-
-async function build(file: string, sdkUrl: string, cache: HandlerCache): Promise<string> {
+export async function buildHandler(file: string, sdkUrl: string, cache: HandlerCache): Promise<string> {
   const esbuild = await import("esbuild");
   const packages = new Set<string>();
   const options = buildOptions(file, [ownPlace(), packagesInPlace(sdkUrl, packages)]);
@@ -109,7 +103,7 @@ function filesOf(result: BuildResult, directory: string): Record<string, string 
   const read = Object.keys(result.metafile?.inputs ?? {}).map((input) => path.resolve(directory, input));
   // Both change what a build means, and neither is listed as read.
   const settings = ["tsconfig.json", "package.json"].map((name) => path.join(directory, name));
-  return Object.fromEntries([...read, ...settings].map((input) => [input, hashOf(input)]));
+  return Object.fromEntries([...read, ...settings].map((input) => [input, textOfFile(input)]));
 }
 
 function loaderOf(file: string): Loader {

@@ -1,52 +1,71 @@
-import { createHash } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
 /** What a built handler was made of. It is good for as long as every file still has the same content. */
 export interface Recipe {
-  /** Absolute path and SHA-256 of each file read; null for a file that was looked for and not there. */
+  /** Each file read, with its text; null for one that was looked for and not there. */
   readonly files: Readonly<Record<string, string | null>>;
   /** Packages that the handler imports where they lie. */
   readonly packages: readonly string[];
 }
 
-const keptMs = 30 * 24 * 60 * 60 * 1_000;
+interface Kept extends Recipe {
+  readonly handler: string;
+  readonly builder: string;
+  readonly built: string;
+}
 
-/** Built handlers on disk: with one of them a start needs no build. */
+const keptMs = 30 * 24 * 60 * 60 * 1_000;
+const nameMaxLength = 120;
+
+/**
+ * Built handlers on disk: with one of them a start needs no build. Texts are compared whole: for a few small files
+ * that is exact, and faster than loading a hash function (2 ms of a cold start).
+ */
 export class HandlerCache {
   readonly #directory: string;
-  readonly #key: string;
+  readonly #handler: string;
+  readonly #builder: string;
+  readonly #name: string;
 
   /** `builder` names whatever else decides what a build looks like: versions and settings. */
-  constructor(file: string, builder: string, directory = cacheDirectory()) {
+  constructor(handler: string, builder: string, directory = cacheDirectory()) {
     this.#directory = directory;
-    this.#key = sha256(`${builder}\n${process.version}\n${file}`).slice(0, 24);
+    this.#handler = handler;
+    this.#builder = `${builder} ${process.version}`;
+    // Two handlers may get the same name; then each finds the other's recipe and builds anew.
+    this.#name = handler.replace(/[^a-zA-Z0-9]+/g, "-").slice(-nameMaxLength);
   }
 
   /** The path of the built handler, or undefined where there is none or something has changed since. */
   find(): string | undefined {
     try {
-      const recipe = JSON.parse(fs.readFileSync(this.#recipePath, "utf8")) as Recipe & { built: string };
-      const built = path.join(this.#directory, path.basename(recipe.built));
-      const isSame = Object.entries(recipe.files).every(([file, hash]) => hashOf(file) === hash);
-      return isSame && [built, ...recipe.packages].every((file) => fs.existsSync(file)) ? built : undefined;
+      const kept = JSON.parse(fs.readFileSync(this.#recipePath, "utf8")) as Kept;
+      const built = path.join(this.#directory, path.basename(kept.built));
+      const isSame =
+        kept.handler === this.#handler &&
+        kept.builder === this.#builder &&
+        Object.entries(kept.files).every(([file, text]) => textOfFile(file) === text) &&
+        [built, ...kept.packages].every((file) => fs.existsSync(file));
+      return isSame ? built : undefined;
     } catch {
       return undefined;
     }
   }
 
-  /** Keeps a built handler, and returns its path. */
+  /** Keeps a built handler, and returns its path: a new one each time, as others may be loading an older build. */
   keep(text: string, recipe: Recipe): string {
     this.#forgetOld();
-    const built = path.join(this.#directory, `${this.#key}-${sha256(text).slice(0, 24)}.mjs`);
+    const built = path.join(this.#directory, `${this.#name}-${Date.now().toString(36)}-${process.pid}.mjs`);
+    const kept: Kept = { handler: this.#handler, builder: this.#builder, built: path.basename(built), ...recipe };
     writeWhole(built, text);
-    writeWhole(this.#recipePath, JSON.stringify({ ...recipe, built: path.basename(built) }));
+    writeWhole(this.#recipePath, JSON.stringify(kept));
     return built;
   }
 
   get #recipePath(): string {
-    return path.join(this.#directory, `${this.#key}.json`);
+    return path.join(this.#directory, `${this.#name}.json`);
   }
 
   #forgetOld(): void {
@@ -60,10 +79,10 @@ export class HandlerCache {
   }
 }
 
-/** The SHA-256 of a file, or null where there is none. */
-export function hashOf(file: string): string | null {
+/** The text of a file, or null where there is none. */
+export function textOfFile(file: string): string | null {
   try {
-    return sha256(fs.readFileSync(file));
+    return fs.readFileSync(file, "utf8");
   } catch {
     return null;
   }
@@ -73,17 +92,13 @@ export function hashOf(file: string): string | null {
  * A directory that only this user can write: what lies in it is run as code.
  * `MILLRACE_CACHE_DIR`, else one in the temporary directory; where that is somebody else's, one for this start alone.
  */
-export function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
+function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const userId = process.getuid?.() ?? 0;
   const directory = env.MILLRACE_CACHE_DIR || path.join(os.tmpdir(), `millrace-cache-${userId}`);
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   const { mode, uid } = fs.lstatSync(directory);
   const isOurs = env.MILLRACE_CACHE_DIR || process.platform === "win32" || (uid === userId && (mode & 0o077) === 0);
   return isOurs ? directory : fs.mkdtempSync(path.join(os.tmpdir(), "millrace-cache-"));
-}
-
-function sha256(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
 }
 
 /** Another worker may read the file at this moment: it sees the old one or the new one, never a half. */

@@ -4,9 +4,11 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Connection } from "./connection.js";
 import type { Handler, ServeOptions } from "./handler.js";
+import { HandlerCache } from "./handler-cache.js";
 import { readableError } from "./json.js";
 import { hasServed, serve } from "./serve.js";
 import { readSettings, withParameters } from "./settings.js";
+import { version } from "./version.js";
 
 const names = ["handler.ts", "handler.js", "handler.mjs"];
 const sdkUrl = new URL("./index.js", import.meta.url).href;
@@ -46,11 +48,19 @@ function findHandler(place: string): string | undefined {
 async function load(file: string): Promise<HandlerModule> {
   if (/\.[cm]?tsx?$/.test(file)) {
     process.setSourceMapsEnabled(true);
-    const { builtHandler } = await import("./handler-build.js");
-    return exportsOf(await import(pathToFileURL(await builtHandler(file, sdkUrl)).href));
+    return exportsOf(await import(pathToFileURL(await built(file)).href));
   }
   resolveOwnPackage(file);
   return exportsOf(await import(pathToFileURL(file).href));
+}
+
+/** A second start with the same files needs no build, and doesn't even load what builds. */
+async function built(file: string): Promise<string> {
+  const cache = new HandlerCache(file, `${version} ${sdkUrl}`);
+  const found = cache.find();
+  if (found !== undefined) return found;
+  const { buildHandler } = await import("./handler-build.js");
+  return buildHandler(file, sdkUrl, cache);
 }
 
 /** CommonJS modules come as their default; compiled ones keep their own default inside it. */

@@ -26,6 +26,7 @@ export interface Job {
  * The user's function. What it returns is the job's output; what it throws is the job's error.
  * A generator (or any async iterable that it returns) streams: each yielded value is one chunk.
  */
+// biome-ignore lint/suspicious/noExplicitAny: an untyped handler may read its input as it likes; typed ones name it
 export type Handler<Input = any, Output = unknown> = (
   input: Input,
   job: Job,

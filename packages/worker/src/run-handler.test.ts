@@ -6,7 +6,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { StubServer } from "./stub-server.js";
+import { type Call, StubServer } from "./stub-server.js";
 
 const bin = fileURLToPath(new URL("../dist/run-handler.js", import.meta.url));
 let server: StubServer;
@@ -208,7 +208,7 @@ describe("signals", () => {
     job.signal.addEventListener("abort", () => resolve("aborted"));
     job.progress("running");
   });`;
-  const isRunning = (call: { name: string; body: any }) => call.name === "job-done" && call.body.output === "running";
+  const isRunning = (call: Call) => call.name === "job-done" && call.body.output === "running";
 
   it("a second one asks the running jobs to give up", async () => {
     write({ "handler.mjs": handler });

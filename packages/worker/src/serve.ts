@@ -18,6 +18,7 @@ export function hasServed(): boolean {
  * With `--test-input '<json>'` (or MILLRACE_TEST_INPUT) the handler runs once, here, without a server.
  * Without the worker protocol's variables it says so and exits with code 2.
  */
+// biome-ignore lint/suspicious/noExplicitAny: as in Handler
 export async function serve<Input = any, Output = unknown>(
   handler: Handler<Input, Output>,
   options: ServeOptions = {},

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { missingVariables, readSettings, withParameters } from "./settings.js";
+import { version } from "./version.js";
 
 const env = {
   RUNPOD_POD_ID: "w1",
@@ -47,4 +49,9 @@ describe("the worker's settings", () => {
       "http://s/?b=2",
     ]);
   });
+});
+
+it("the version told with each ping is the package's own", () => {
+  const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  expect(version).toBe(manifest.version);
 });

@@ -7,6 +7,7 @@ export interface Call {
   readonly jobId: string | undefined;
   readonly query: URLSearchParams;
   readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into bodies of any shape
   readonly body: any;
   /** The status that it was answered with; 0 where the stub hung up. */
   status: number;
@@ -109,9 +110,9 @@ export class StubServer {
   }
 
   /** The last word on a job: its body, however it came. */
-  async result(jobId: string): Promise<any> {
+  async result(jobId: string): Promise<Call["body"]> {
     const ofJob = (call: Call) =>
-      call.name === "job-done-batch" ? call.body.find((each: any) => each.id === jobId) : call.body;
+      call.name === "job-done-batch" ? call.body.find((each: { id: string }) => each.id === jobId) : call.body;
     const isResult = (call: Call) =>
       call.status === 200 &&
       ((call.name === "job-done" && call.jobId === jobId && call.body.status === undefined) ||

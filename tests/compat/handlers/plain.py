@@ -64,6 +64,11 @@ def unserialisable(job):
     return {"a set": {1, 2}} if job["input"]["kind"] == "set" else object()
 
 
+def environment(job):
+    found = {name: os.environ.get(name) for name in job["input"]["names"]}
+    return {**found, "words": sys.argv[1:]} if job["input"].get("words") else found
+
+
 DEEDS = {
     "echo": lambda job: job["input"],
     "value": lambda job: job["input"]["value"],
@@ -82,7 +87,7 @@ DEEDS = {
     "keys": lambda job: sorted(job),
     "long": lambda job: "x" * job["input"]["length"],
     "where": lambda job: {"executable": sys.executable, "home": os.environ["HOME"], "folder": os.getcwd()},
-    "environment": lambda job: {name: os.environ.get(name) for name in job["input"]["names"]},
+    "environment": environment,
 }
 
 

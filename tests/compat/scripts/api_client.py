@@ -20,7 +20,7 @@ def template(folder, python):
     return runpod.create_template(
         name=name(),
         image_name=folder,
-        docker_start_cmd=f'{python} -u "handler.py"',
+        docker_start_cmd=f'{python} -u "handler.py" "two words"',
         container_disk_in_gb=5,
         env={"NOTES": f"{folder}/notes", "FOLDER": folder, "GREETING": "hello there"},
         is_serverless=True,
@@ -30,7 +30,7 @@ def template(folder, python):
 def deploy_and_run(folder, python):
     made = template(folder, python)
     endpoint = runpod.create_endpoint(name(), made["id"], workers_max=1, idle_timeout=10, flashboot=True)
-    output = runpod.Endpoint(endpoint["id"]).run_sync({"do": "environment", "names": ["GREETING"]})
+    output = runpod.Endpoint(endpoint["id"]).run_sync({"do": "environment", "names": ["GREETING"], "words": True})
     return {"template": made, "endpoint": endpoint, "output": output}
 
 

@@ -78,3 +78,7 @@ export function splitCommand(command: string): string[] {
   if (word !== undefined) words.push(word);
   return words;
 }
+
+/** The one string that {@link splitCommand} splits into these words again. */
+export const joinCommand = (words: readonly string[]): string =>
+  words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");

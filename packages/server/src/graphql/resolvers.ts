@@ -1,6 +1,6 @@
 import type { Endpoint } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
-import { splitCommand, type Template } from "../domain/template.js";
+import { joinCommand, splitCommand, type Template } from "../domain/template.js";
 import { invalid, Refusal } from "../errors.js";
 import type { EndpointInput } from "../operations/endpoint-settings.js";
 import type { Parts } from "../operations/needs.js";
@@ -38,7 +38,7 @@ const list = (text: string | null | undefined) =>
 
 function templateView({ id, settings }: Template) {
   const { dockerStartCmd, ports, env, ...rest } = settings;
-  return { id, ...rest, dockerArgs: dockerStartCmd.join(" "), ports: ports.join(","), env: toPairs(env) };
+  return { id, ...rest, dockerArgs: joinCommand(dockerStartCmd), ports: ports.join(","), env: toPairs(env) };
 }
 
 function endpointView({ parts }: Context, endpoint: Endpoint) {

@@ -6,8 +6,10 @@ interface Poll {
   readonly workerNo: number;
   readonly count: number;
   readonly settle: (jobs: TakenJob[]) => void;
-  /** Whether it may be answered with jobs: false once its time is over or its client is gone. */
+  /** Whether it may be asked for: false once its time is over, its client is gone, or a newer poll took its place. */
   open: boolean;
+  /** Whether a turn is on the way that asks for it: jobs may already be its own. */
+  inTurn: boolean;
 }
 
 export interface TakeLineParts {
@@ -24,7 +26,7 @@ export interface TakeLineParts {
  */
 export class TakeLine {
   readonly #parts: TakeLineParts;
-  readonly #polls = new Map<number, Poll>();
+  readonly #polls = new Set<Poll>();
   #turning = false;
   #again = false;
   #dry = false;
@@ -46,28 +48,24 @@ export class TakeLine {
 
   /** Stands until jobs come or `ended` says that the time is over; a worker has one place in the line. */
   stand(workerNo: number, count: number): { jobs: Promise<TakenJob[]>; leave: () => void } {
-    this.#polls.get(workerNo)?.settle([]);
-    let settle: (jobs: TakenJob[]) => void = () => {};
-    const jobs = new Promise<TakenJob[]>((resolve) => {
-      settle = resolve;
+    for (const former of this.#polls) if (former.workerNo === workerNo) this.#leave(former);
+    let resolve: (jobs: TakenJob[]) => void = () => {};
+    const jobs = new Promise<TakenJob[]>((settle) => {
+      resolve = settle;
     });
-    const poll: Poll = {
-      workerNo,
-      count,
-      open: true,
-      settle: (found) => {
-        if (this.#polls.get(workerNo) === poll) this.#polls.delete(workerNo);
-        settle(found);
-      },
+    const settle = (found: TakenJob[]) => {
+      this.#polls.delete(poll);
+      resolve(found);
     };
-    this.#polls.set(workerNo, poll);
+    const poll: Poll = { workerNo, count, settle, open: true, inTurn: false };
+    this.#polls.add(poll);
     if (!this.#dry) this.ring();
-    const leave = () => {
-      poll.open = false;
-      // while its turn is on the way, the turn settles it: jobs may already be its own
-      if (!this.#turning) poll.settle([]);
-    };
-    return { jobs, leave };
+    return { jobs, leave: () => this.#leave(poll) };
+  }
+
+  #leave(poll: Poll): void {
+    poll.open = false;
+    if (!poll.inTurn) poll.settle([]); // else its turn settles it
   }
 
   async #turn(): Promise<void> {
@@ -75,7 +73,7 @@ export class TakeLine {
     try {
       do {
         this.#again = false;
-        const polls = [...this.#polls.values()]
+        const polls = [...this.#polls]
           .filter((poll) => poll.open)
           .sort((a, b) => this.#parts.busyAt(b.workerNo) - this.#parts.busyAt(a.workerNo));
         if (polls.length === 0) break;
@@ -86,17 +84,24 @@ export class TakeLine {
       setTimeout(() => this.ring(), limits.waitMsMin).unref();
     } finally {
       this.#turning = false;
-      for (const poll of [...this.#polls.values()]) if (!poll.open) poll.settle([]);
     }
   }
 
   async #serve(polls: readonly Poll[]): Promise<void> {
-    const { jobs, dry } = await this.#parts.take(polls.map(({ workerNo, count }) => ({ workerNo, count })));
-    for (const poll of polls) {
-      const own = jobs.filter((job) => job.workerNo === poll.workerNo);
-      if (own.length > 0) poll.settle(own);
+    for (const poll of polls) poll.inTurn = true;
+    try {
+      const { jobs, dry } = await this.#parts.take(polls.map(({ workerNo, count }) => ({ workerNo, count })));
+      for (const poll of polls) {
+        const own = jobs.filter((job) => job.workerNo === poll.workerNo);
+        if (own.length > 0) poll.settle(own);
+      }
+      if (dry) this.#dry = !this.#again;
+      else if (jobs.length > 0) this.#again = this.#polls.size > 0;
+    } finally {
+      for (const poll of polls) {
+        poll.inTurn = false;
+        if (!poll.open) poll.settle([]);
+      }
     }
-    if (dry) this.#dry = !this.#again;
-    else if (jobs.length > 0) this.#again = this.#polls.size > 0;
   }
 }

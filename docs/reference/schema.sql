@@ -1,0 +1,124 @@
+CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE user (no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL) STRICT;
+
+CREATE TABLE api_key (
+  no INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL, scope TEXT NOT NULL,
+  owner_no INTEGER NOT NULL, is_bootstrap INTEGER NOT NULL, revoked_at INTEGER
+) STRICT;
+
+CREATE TABLE host (no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, seen_at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE template (no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, settings TEXT NOT NULL) STRICT;
+
+CREATE TABLE volume (
+  no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL,
+  name TEXT NOT NULL, size INTEGER NOT NULL, data_center_id TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE endpoint (
+  no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, settings TEXT NOT NULL,
+  version INTEGER NOT NULL, created_at INTEGER NOT NULL, deleted_at INTEGER,
+  failed_starts INTEGER NOT NULL DEFAULT 0, failed_at INTEGER, verdict TEXT
+) STRICT;
+
+CREATE TABLE worker (
+  no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, endpoint_no INTEGER NOT NULL, version INTEGER NOT NULL,
+  host_no INTEGER NOT NULL, wanted TEXT NOT NULL CHECK (wanted IN ('running', 'closed', 'paused', 'stopped')),
+  secret_hash TEXT, handle TEXT, worker_url TEXT, created_at INTEGER NOT NULL, started_at INTEGER, ready_at INTEGER,
+  closed_at INTEGER, stop_at INTEGER, kill_at INTEGER, ended_at INTEGER, last_done_at INTEGER,
+  has_pinged INTEGER NOT NULL DEFAULT 0, exit TEXT
+) STRICT;
+
+CREATE INDEX worker_endpoint ON worker (endpoint_no) WHERE ended_at IS NULL;
+
+CREATE INDEX worker_ended ON worker (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE job (
+  no INTEGER PRIMARY KEY,
+  endpoint_no INTEGER NOT NULL, id TEXT NOT NULL, place INTEGER NOT NULL, status INTEGER NOT NULL,
+  low_priority INTEGER NOT NULL, starts INTEGER NOT NULL DEFAULT 0, excused INTEGER NOT NULL DEFAULT 0,
+  retries INTEGER NOT NULL DEFAULT 0, worker_no INTEGER,
+  created_at INTEGER NOT NULL, queued_at INTEGER NOT NULL, taken_at INTEGER, finished_at INTEGER, deadline_at INTEGER,
+  ttl_end_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+  execution_timeout_ms INTEGER NOT NULL, retention_ms INTEGER NOT NULL,
+  has_webhook INTEGER NOT NULL, keyed INTEGER NOT NULL, stop_wanted INTEGER NOT NULL DEFAULT 0,
+  CHECK (status BETWEEN 0 AND 5),
+  CHECK ((status >= 2) = (finished_at IS NOT NULL)),
+  CHECK (status <> 1 OR (worker_no IS NOT NULL AND taken_at IS NOT NULL AND deadline_at IS NOT NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX job_id ON job (endpoint_no, id);
+
+CREATE INDEX job_waiting ON job (endpoint_no, place) WHERE status = 0;
+
+CREATE INDEX job_waiting_normal ON job (endpoint_no, place) WHERE status = 0 AND low_priority = 0;
+
+CREATE INDEX job_held ON job (worker_no) WHERE status = 1 OR stop_wanted = 1;
+
+CREATE INDEX job_troubled ON job (endpoint_no, no) WHERE status >= 3;
+
+CREATE INDEX job_deadline ON job (deadline_at) WHERE status = 1;
+
+CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0;
+
+CREATE INDEX job_listed ON job (endpoint_no, no);
+
+CREATE TABLE job_input (job_no INTEGER PRIMARY KEY, body TEXT NOT NULL, webhook TEXT, s3_config TEXT, policy TEXT) STRICT;
+
+CREATE TABLE job_output (job_no INTEGER PRIMARY KEY, output TEXT, error TEXT, progress TEXT) STRICT;
+
+CREATE TABLE job_event (
+  job_no INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, event TEXT NOT NULL, worker_no INTEGER, note TEXT,
+  PRIMARY KEY (job_no, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stream (job_no INTEGER PRIMARY KEY, next_index INTEGER NOT NULL, handed_index INTEGER NOT NULL) STRICT;
+
+CREATE TABLE chunk (
+  job_no INTEGER NOT NULL, "index" INTEGER NOT NULL, start INTEGER NOT NULL, output TEXT NOT NULL, metrics TEXT,
+  PRIMARY KEY (job_no, "index")
+) STRICT;
+
+CREATE TABLE tally (
+  endpoint_no INTEGER PRIMARY KEY, waiting INTEGER NOT NULL, waiting_normal INTEGER NOT NULL, running INTEGER NOT NULL,
+  completed INTEGER NOT NULL, failed INTEGER NOT NULL, retried INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE idempotency (
+  endpoint_no INTEGER NOT NULL, key_hash TEXT NOT NULL, body_hash TEXT NOT NULL, route TEXT NOT NULL,
+  job_no INTEGER NOT NULL, job_id TEXT NOT NULL, last_status INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+  PRIMARY KEY (endpoint_no, key_hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+
+CREATE INDEX idempotency_job ON idempotency (job_no);
+
+CREATE TABLE delivery (
+  no INTEGER PRIMARY KEY, job_no INTEGER NOT NULL, job_id TEXT NOT NULL, endpoint_no INTEGER NOT NULL,
+  webhook_id TEXT NOT NULL, url TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')), next_at INTEGER, ended_at INTEGER
+) STRICT;
+
+CREATE INDEX delivery_due ON delivery (next_at) WHERE state = 'pending';
+
+CREATE INDEX delivery_job ON delivery (job_no);
+
+CREATE INDEX delivery_listed ON delivery (endpoint_no, no);
+
+CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE attempt (
+  delivery_no INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER, error TEXT, duration_ms INTEGER NOT NULL,
+  PRIMARY KEY (delivery_no, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE decision (
+  no INTEGER PRIMARY KEY, endpoint_no INTEGER NOT NULL, from_at INTEGER NOT NULL, until_at INTEGER NOT NULL,
+  times INTEGER NOT NULL, inputs TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX decision_endpoint ON decision (endpoint_no, no);
+
+CREATE INDEX decision_until ON decision (until_at);

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Opened, storeContract } from "../contract.js";
+import { openDatabase } from "./driver.js";
+import { lockDirectory } from "./lock.js";
+import { openSqlite } from "./open.js";
+import { schemaVersion } from "./schema.js";
+
+const onFatal = (error: Error) => {
+  throw error;
+};
+const newDirectory = () => mkdtempSync(join(tmpdir(), "millrace-store-"));
+
+async function openFile(): Promise<Opened> {
+  const directory = newDirectory();
+  const path = join(directory, "millrace.db");
+  let stores = openSqlite({ path, onFatal });
+  return {
+    stores,
+    reopen: async () => {
+      await stores.close();
+      stores = openSqlite({ path, onFatal });
+      return stores;
+    },
+    end: async () => {
+      await stores.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+async function openMemory(): Promise<Opened> {
+  const stores = openSqlite({ path: ":memory:", onFatal });
+  return { stores, reopen: undefined, end: () => stores.close() };
+}
+
+storeContract("SQLite in a file keeps the stores' contract", openFile);
+storeContract("SQLite in memory keeps the stores' contract", openMemory);
+
+describe("A database file", () => {
+  let directory: string;
+  let path: string;
+  beforeEach(() => {
+    directory = newDirectory();
+    path = join(directory, "millrace.db");
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it("of a newer version is refused with one sentence, and left as it is", async () => {
+    await openSqlite({ path, onFatal }).close();
+    const newer = openDatabase(path);
+    newer.exec(`PRAGMA user_version = ${schemaVersion + 1}`);
+    newer.close();
+    expect(() => openSqlite({ path, onFatal })).toThrow(
+      new RegExp(`^The database is of version ${schemaVersion + 1}, newer than [^.]*${schemaVersion}: [^.]*\\.$`, "s"),
+    );
+    const after = openDatabase(path);
+    expect(after.prepare("PRAGMA user_version").get().user_version).toBe(schemaVersion + 1);
+    after.close();
+  });
+
+  it("syncs every commit to the disk", async () => {
+    const stores = openSqlite({ path, onFatal });
+    const other = openDatabase(path, { readOnly: true });
+    expect(other.prepare("PRAGMA journal_mode").get().journal_mode).toBe("wal");
+    other.close();
+    await stores.close();
+  });
+
+  it.each([
+    ["a final job without its end", "status = 2"],
+    ["an end without a final state", "finished_at = 5"],
+    ["a running job that nobody holds", "status = 1, taken_at = 1, deadline_at = 2"],
+    ["a state that there is none of", "status = 6, finished_at = 5"],
+  ])("cannot hold %s", async (_, change) => {
+    await openSqlite({ path, onFatal }).close();
+    const db = openDatabase(path);
+    db.exec(`INSERT INTO job (endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
+      execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (1, 'a', 1, 0, 0, 1, 1, 9, 9, 5, 5, 0, 0)`);
+    expect(() => db.exec(`UPDATE job SET ${change}`)).toThrow(/CHECK/);
+    db.close();
+  });
+});
+
+describe("The lock of a data directory", () => {
+  it("is held by one at a time, and free again after its release", () => {
+    const directory = newDirectory();
+    const path = join(directory, "lock");
+    const first = lockDirectory(path);
+    expect(first).toBeDefined();
+    expect(lockDirectory(path)).toBeUndefined();
+    first?.release();
+    const second = lockDirectory(path);
+    expect(second).toBeDefined();
+    second?.release();
+    rmSync(directory, { recursive: true });
+  });
+});

@@ -1,0 +1,84 @@
+// `npm run docs`: writes docs/reference/ from the code; with --check it writes nothing and fails where they differ.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build, installPackages, main, root } from "./set-up.mjs";
+
+const reference = join(root, "docs/reference");
+
+/** The documents that a running service gives of itself. */
+async function openApiDocuments() {
+  const { assemble } = await import(join(root, "packages/server/dist/assemble.js"));
+  const { readConfig } = await import(join(root, "packages/server/dist/config.js"));
+  const dataDir = mkdtempSync(join(tmpdir(), "millrace-docs-"));
+  const config = readConfig({ MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: "0", MILLRACE_LOG_LEVEL: "silent" });
+  const service = await assemble(config);
+  try {
+    const read = async (path) => JSON.stringify(await (await fetch(service.url + path)).json(), null, 2);
+    return {
+      "v1.openapi.json": `${await read("/v1/openapi.json")}\n`,
+      "v2.openapi.json": `${await read("/v2/openapi.json")}\n`,
+    };
+  } finally {
+    await service.stop("docs");
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Every setting with its default and its one sentence. */
+async function settingsPage() {
+  const { settings } = await import(join(root, "packages/server/dist/config.js"));
+  const rows = Object.entries(settings.properties).map(([name, schema]) => {
+    const words = schema.anyOf?.map((each) => each.const).join(", ");
+    const fallback = schema.default === undefined ? "" : `\`${schema.default}\``;
+    return `| \`${name}\` | ${fallback} | ${schema.description}${words ? ` One of ${words}.` : ""} |`;
+  });
+  return `# Settings\n\nEnvironment variables, read once at the start; all mistakes are reported together.\n\n| setting | default | what it does |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+}
+
+/** Every refusal with its HTTP status. */
+async function errorsPage() {
+  const { refusals } = await import(join(root, "packages/api/dist/index.js"));
+  const rows = Object.entries(refusals).map(
+    ([code, { status, retryable }]) => `| \`${code}\` | ${status} | ${retryable ? "yes" : "no"} |`,
+  );
+  return `# Error codes\n\nThe body of every error: \`{"error": "a sentence", "code": "A_CODE", "requestId": "…"}\`.\n\n| code | HTTP status | may the same call succeed later |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+}
+
+/** The schema as the migrations leave it. */
+async function schemaDump() {
+  const { openDatabase } = await import(join(root, "packages/server/dist/stores/sqlite/driver.js"));
+  const { migrate } = await import(join(root, "packages/server/dist/stores/sqlite/schema.js"));
+  const db = openDatabase(":memory:");
+  migrate(db);
+  const rows = db.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").all();
+  db.close();
+  return `${rows.map((row) => `${row.sql};`).join("\n\n")}\n`;
+}
+
+const read = (name) => {
+  try {
+    return readFileSync(join(reference, name), "utf8");
+  } catch {
+    return undefined;
+  }
+};
+
+await main(async () => {
+  const isCheck = process.argv.includes("--check");
+  await installPackages();
+  await build();
+  const pages = {
+    ...(await openApiDocuments()),
+    "settings.md": await settingsPage(),
+    "errors.md": await errorsPage(),
+    "schema.sql": await schemaDump(),
+  };
+  const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);
+  if (!isCheck) {
+    mkdirSync(reference, { recursive: true });
+    for (const [name, text] of differing) writeFileSync(join(reference, name), text);
+  }
+  for (const [name] of differing) console.log(`docs/reference/${name} ${isCheck ? "differs: run npm run docs" : "written"}`);
+  return isCheck && differing.length > 0 ? 1 : 0;
+});

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A worker's leading process, and the environment it was started with. */
+export interface Leader {
+  readonly pid: number;
+  readonly endpoint: string;
+  readonly worker: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The leaders of all live workers of these endpoints. Children of theirs have the environment too, but lead no group. */
+export function leadersOf(endpoints: readonly string[]): Leader[] {
+  const leaders: Leader[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || groupOf(pid) !== pid) continue;
+    const env = environmentOf(pid);
+    const endpoint = env.RUNPOD_ENDPOINT_ID ?? "";
+    if (endpoints.includes(endpoint)) leaders.push({ pid, endpoint, worker: env.RUNPOD_POD_ID ?? "", env });
+  }
+  return leaders;
+}
+
+/** Whether a process runs: one that has ended and waits to be collected does not. */
+export const isAlive = (pid: number): boolean => groupOf(pid) !== undefined;
+
+/** Sends a signal; false where the process is gone. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+function groupOf(pid: number): number | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [state, , group] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return state === "Z" || state === "X" ? undefined : Number(group);
+  } catch {
+    return undefined;
+  }
+}
+
+function environmentOf(pid: number): Record<string, string> {
+  try {
+    const lines = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").filter(Boolean);
+    return Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+    );
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { journal, makeEndpoint, root } from "../harness.js";
+
+/** Where to call, and with which key. */
+export interface Target {
+  readonly url: string;
+  readonly key: string;
+}
+
+/** What a job asks of its handler. `key` names the submission, so that a journal's line can be laid to its door. */
+export interface Input extends Readonly<Record<string, unknown>> {
+  readonly key: string;
+  readonly ms: number;
+  readonly fate: "return" | "raise";
+}
+
+/** One endpoint and the kind of its workers. */
+export interface Stage {
+  readonly endpoint: string;
+  readonly kind: "own" | "stock";
+}
+
+/** One real run of a handler, as its worker noted it. `endedAt` is absent where it did not come to its end. */
+export interface Run {
+  readonly run: string;
+  readonly job: string;
+  readonly key: string;
+  readonly worker: string;
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+}
+
+const ownHandler = `
+import { randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+export const options = { concurrency: Number(process.env.CONCURRENCY ?? 1) };
+export default async ({ key, ms, fate }, job) => {
+  const run = randomUUID();
+  const about = { run, job: job.id, key, worker: process.env.RUNPOD_POD_ID, pid: process.pid };
+  const note = (word) => appendFileSync(process.env.JOURNAL, JSON.stringify({ ...about, word, at: Date.now() }) + "\\n");
+  note("start");
+  await sleep(ms, undefined, { signal: job.signal });
+  note("end");
+  if (fate === "raise") throw new Error("raised by " + run);
+  return { key, run };
+};
+`;
+
+const stockHandler = `
+import json, os, time, uuid
+import runpod
+
+def note(line):
+    file = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(file, (json.dumps(line) + "\\n").encode())
+    os.close(file)
+
+def handler(job):
+    asked = job["input"]
+    run = str(uuid.uuid4())
+    about = {"run": run, "job": job["id"], "key": asked["key"], "worker": os.environ["RUNPOD_POD_ID"], "pid": os.getpid()}
+    note({**about, "word": "start", "at": int(time.time() * 1000)})
+    time.sleep(asked["ms"] / 1000)
+    note({**about, "word": "end", "at": int(time.time() * 1000)})
+    if asked["fate"] == "raise":
+        raise ValueError("raised by " + run)
+    return {"key": asked["key"], "run": run}
+
+runpod.serverless.start({"handler": handler})
+`;
+
+/** The interpreter of the Python environment that holds the stock worker; undefined where there is none. */
+export function stockPython(): string | undefined {
+  const python = join(process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv"), "bin/python");
+  return existsSync(python) ? python : undefined;
+}
+
+/** A folder with handlers that keep a journal of what really ran. */
+export class Scene {
+  readonly folder = mkdtempSync(join(tmpdir(), "millrace-faults-"));
+  readonly #journal = join(this.folder, "journal.jsonl");
+
+  constructor() {
+    for (const [name, text] of [
+      ["own/handler.mjs", ownHandler],
+      ["stock/handler.py", stockHandler],
+    ] as const) {
+      mkdirSync(join(this.folder, name, ".."), { recursive: true });
+      writeFileSync(join(this.folder, name), text);
+    }
+  }
+
+  /** Makes an endpoint whose workers are of our SDK. */
+  async own(server: Target, settings: Record<string, unknown> = {}, concurrency = 1): Promise<Stage> {
+    const env = { JOURNAL: this.#journal, CONCURRENCY: String(concurrency) };
+    const endpoint = await makeEndpoint(server, join(this.folder, "own"), { idleTimeout: 5, ...settings }, { env });
+    return { endpoint, kind: "own" };
+  }
+
+  /** Makes an endpoint whose workers are of the stock Python package. */
+  async stock(server: Target, python: string, settings: Record<string, unknown> = {}): Promise<Stage> {
+    const template = { dockerStartCmd: [python, "-u", "handler.py"], env: { JOURNAL: this.#journal } };
+    const endpoint = await makeEndpoint(server, join(this.folder, "stock"), { idleTimeout: 5, ...settings }, template);
+    return { endpoint, kind: "stock" };
+  }
+
+  /** Everything that ran so far, in the order of the starts. */
+  runs(): Run[] {
+    const runs = new Map<string, Run>();
+    for (const line of journal(this.#journal)) {
+      const { word, at, ...about } = JSON.parse(line);
+      if (word === "start") runs.set(about.run, { ...about, startedAt: at });
+      else runs.set(about.run, { ...runs.get(about.run)!, endedAt: at });
+    }
+    return [...runs.values()];
+  }
+
+  end(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
