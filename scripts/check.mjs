@@ -19,7 +19,9 @@ await main(async () => {
   for (const { name, command, args, needs } of checks) {
     if (needs !== undefined && !existsSync(join(root, needs))) continue;
     const began = Date.now();
-    const { code, output } = await run(isAbsolute(command) ? command : join(bin, command), args, { env: { ...process.env, NODE_ENV: "test" } });
+    const { code, output } = await run(isAbsolute(command) ? command : join(bin, command), args, {
+      env: { ...process.env, NODE_ENV: "test" },
+    });
     console.log(`${code === 0 ? "ok    " : "FAILED"} ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
     if (code === 0) continue;
     failed += 1;

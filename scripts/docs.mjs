@@ -79,6 +79,7 @@ await main(async () => {
     mkdirSync(reference, { recursive: true });
     for (const [name, text] of differing) writeFileSync(join(reference, name), text);
   }
-  for (const [name] of differing) console.log(`docs/reference/${name} ${isCheck ? "differs: run npm run docs" : "written"}`);
+  for (const [name] of differing)
+    console.log(`docs/reference/${name} ${isCheck ? "differs: run npm run docs" : "written"}`);
   return isCheck && differing.length > 0 ? 1 : 0;
 });

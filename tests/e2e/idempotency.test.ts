@@ -134,21 +134,6 @@ describe.concurrent("an idempotency key", () => {
     expectConflict(await post(`${endpoint}/run`, "outlived", { input: { other: 1 } }));
     expect(await waiting(endpoint)).toBe(0);
   });
-
-  it("serves the OpenAI routes too", async (test) => {
-    const { id: endpoint, puppet } = await makePuppets(test, server);
-    const path = `${endpoint}/openai/v1/chat/completions`;
-    const request = { model: "m", messages: [] };
-    const calls = [1, 2].map(() => post(path, "chat", request));
-    const worker = await puppet();
-    const { body } = await worker.take();
-    expect(body.input).toEqual({ openai_route: "/v1/chat/completions", openai_input: request });
-    await worker.done(body.id, { output: [{ object: "chat.completion" }] });
-    for (const reply of await Promise.all(calls)) {
-      expect([reply.status, reply.body]).toEqual([200, { object: "chat.completion" }]);
-    }
-    expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 1, inQueue: 0 });
-  });
 });
 
 it("a header given twice is refused rather than guessed at", async (test) => {

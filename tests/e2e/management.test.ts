@@ -226,19 +226,23 @@ describe.concurrent("/v1/endpoints", () => {
     expectRefusal(await call(server, "GET", `/v2/${made.id}/status/${job}`), 404);
   });
 
-  it("are 404 where they are unknown, and 401 without a key", async () => {
+  it("are 404 where they are unknown", async () => {
     expectRefusal(await rest("GET", `/endpoints/${unknownId}`), 404);
     expect([400, 404]).toContain((await rest("PATCH", `/endpoints/${unknownId}`, { name: "x" })).status);
     expect([400, 404]).toContain((await rest("DELETE", `/endpoints/${unknownId}`)).status);
-    for (const path of ["/endpoints", "/templates", "/networkvolumes", "/containerregistryauth", "/pods"]) {
-      const reply = await call(server, "GET", `/v1${path}`, undefined, { authorization: "Bearer wrong" });
-      expectRefusal(reply, 401);
-      const own = await rest("GET", path);
-      expect(own.status, path).toBe(200);
-      expect(Array.isArray(own.body), path).toBe(true);
-    }
   });
 });
+
+it.for(["/endpoints", "/templates", "/networkvolumes"])(
+  "/v1%s is a bare array, and 401 without a key",
+  async (path) => {
+    const refused = await call(server, "GET", `/v1${path}`, undefined, { authorization: "Bearer wrong" });
+    expectRefusal(refused, 401);
+    const own = await rest("GET", path);
+    expect(own.status).toBe(200);
+    expect(Array.isArray(own.body)).toBe(true);
+  },
+);
 
 describe.concurrent("/v1/networkvolumes", () => {
   it("are made, shown, changed and deleted", async () => {

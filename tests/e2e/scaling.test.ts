@@ -96,15 +96,6 @@ describe.concurrent("a worker", () => {
     });
     expect(after.workerId).not.toBe(before.workerId);
   });
-
-  it("is kept, paused, where the endpoint has flashboot, and wakes for the next job", async (test) => {
-    const endpoint = await makeRunning(test, server, { idleTimeout: 1, flashboot: true });
-    const first = await reach(server, endpoint, await submit(server, endpoint, { echo: 1 }), "COMPLETED");
-    await until(async () => (await healthOf(server, endpoint)).workers.paused === 1, 10_000);
-    expect((await healthOf(server, endpoint)).workers).toMatchObject({ idle: 0, ready: 0, running: 0 });
-    const next = await reach(server, endpoint, await submit(server, endpoint, { echo: 2 }), "COMPLETED");
-    expect(next).toMatchObject({ output: 2, workerId: first.workerId, retries: 0 });
-  });
 });
 
 describe.concurrent("the number of workers", () => {

@@ -120,8 +120,12 @@ export async function openRaw(port: number): Promise<RawConnection> {
     write: (part) =>
       new Promise<void>((done) => {
         if (closed || socket.destroyed) return done();
-        socket.once("close", () => done());
-        socket.write(part, () => done());
+        const written = () => {
+          socket.off("close", written);
+          done();
+        };
+        socket.once("close", written);
+        socket.write(part, written);
       }),
     received: () => text,
     closed: () => closed,

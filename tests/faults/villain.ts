@@ -43,7 +43,7 @@ export class Villain {
     const { random } = this.#around;
     while (goesOn()) {
       const dice = random.next();
-      if (dice < 0.2 && !spares) await this.#killServer();
+      if (dice < 0.25 && !spares) await this.#killServer();
       else if (dice < 0.5) this.#killWorker();
       else if (dice < 0.75) this.#stopWorker();
       else await this.#lie();
@@ -142,8 +142,10 @@ export class Villain {
     const free = leaders.filter(({ pid }) => !this.#stopped.has(pid) && !frozen.has(pid));
     const runs = this.#around.runs();
     const busy = free.filter(({ pid }) => runs.some((run) => run.pid === pid && run.endedAt === undefined));
-    if (free.length === 0) return undefined;
-    return random.pick(busy.length > 0 && random.chance(0.7) ? busy : free);
+    // one that has not begun is seldom touched: killed starts in a row are a crash loop, which is rightly slowed down
+    const begun = free.filter(({ pid }) => runs.some((run) => run.pid === pid));
+    const choice = [busy, begun, free][Math.floor(random.next() ** 3 * 3)]!;
+    return choice.length > 0 ? random.pick(choice) : undefined;
   }
 
   /** A worker of our SDK (a stock one pings from another process, which would go on) that runs a job at this moment. */

@@ -20,10 +20,11 @@ export class Watcher {
 
   /** Looks again and again, at jobs that ended too: their last word must stay what it is. */
   async watch(random: Random, signal: AbortSignal): Promise<void> {
+    const some = (jobs: readonly Submission[], count: number) =>
+      jobs.length > count ? Array.from({ length: count }, () => random.pick(jobs)) : jobs;
     while (!signal.aborted) {
       const ended = this.#ledger.submissions.filter((each) => each.final);
-      const again = Array.from({ length: Math.min(rechecksAtOnce, ended.length) }, () => random.pick(ended));
-      await this.#lookAt([...this.#ledger.unfinished().slice(0, pollsAtOnce), ...again]);
+      await this.#lookAt([...some(this.#ledger.unfinished(), pollsAtOnce), ...some(ended, rechecksAtOnce)]);
       await sleep(pauseMs);
     }
   }

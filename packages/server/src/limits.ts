@@ -33,7 +33,7 @@ export const limits = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
-  purgeBatch: 1_000, // a batch must not hold the event loop for 50 ms
+  purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
   errorCharsMax: 100_000,
   webhookUrlCharsMax: 2_048,
@@ -97,6 +97,8 @@ export const limits = {
 
   // HTTP
   headerBytesMax: 16 * kib,
+  lingerMs: 10 * second, // a refused upload may go on this long, and this far
+  lingerBytesMax: 64 * mib,
   headersTimeoutMs: 20 * second,
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,

@@ -43,7 +43,8 @@ const millrace = await assemble(config, { door, onFatal }).catch((error: unknown
 function stop(signal: string): void {
   millrace.stop(signal).then(
     () => process.exit(0),
-    (error: unknown) => giveUp(`The service could not stop in order: ${error instanceof Error ? error.message : error}.`, 1),
+    (error: unknown) =>
+      giveUp(`The service could not stop in order: ${error instanceof Error ? error.message : error}.`, 1),
   );
 }
 

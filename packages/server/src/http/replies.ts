@@ -40,11 +40,14 @@ function describe(error: NonNullable<FastifyError["validation"]>[number]): strin
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
 }
 
+/** A constant reason: an abort without one makes an exception with its stack. */
+const hungUp = "the client is gone";
+
 /** Aborts when the client has gone before its answer was written. */
 export function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort();
+    if (!reply.raw.writableFinished) gone.abort(hungUp);
   });
   return gone.signal;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server } from "node:http";
 import swagger from "@fastify/swagger";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
@@ -28,7 +28,11 @@ export async function buildHttp(
 ): Promise<FastifyInstance> {
   const app = Fastify({
     serverFactory: (listener) => {
-      take(listener as RequestListener);
+      take((request, reply) => {
+        // bodies are taken under any content type, malformed ones too: the routes know what they read
+        request.headers["content-type"] = "application/octet-stream";
+        (listener as RequestListener)(request, reply);
+      });
       return server;
     },
     logger: false,
@@ -53,7 +57,11 @@ export async function buildHttp(
     const { method } = request;
     parts.emit({ type: "request.served", route, method, status: reply.statusCode, durationMs: reply.elapsedTime });
   });
-  app.setErrorHandler((error, request, reply) => sendRefusal(reply, asRefusal(error, request, parts.emit), request.id));
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = asRefusal(error, request, parts.emit);
+    if (refusal.code === "PAYLOAD_TOO_LARGE") linger(request.raw, reply);
+    return sendRefusal(reply, refusal, request.id);
+  });
   app.setNotFoundHandler((request, reply) =>
     sendRefusal(
       reply,
@@ -94,6 +102,21 @@ async function documented(app: FastifyInstance, title: string, version: string, 
     },
   });
   app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** A client that still sends would have its connection reset before it reads why: the rest is read away, within bounds. */
+function linger(request: IncomingMessage, reply: FastifyReply): void {
+  reply.header("connection", "keep-alive");
+  let bytes = 0;
+  const end = () => request.socket.destroy();
+  const timer = setTimeout(end, limits.lingerMs).unref();
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > limits.lingerBytesMax) end();
+  });
+  request.once("close", () => clearTimeout(timer));
+  request.once("end", () => clearTimeout(timer));
+  request.resume();
 }
 
 /** Two Host headers, and targets that are whole URLs, are how requests are smuggled past a proxy. */

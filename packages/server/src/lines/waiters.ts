@@ -1,11 +1,15 @@
 import type { Bell, Topic } from "../bell.js";
 import type { Clock } from "../clock.js";
+import { either } from "./either.js";
+
+/** A constant reason: an abort without one makes an exception with its stack. */
+const woken = "woken";
 
 export interface Wait {
   readonly topic: Topic;
   readonly untilAt: number;
   /** Aborted when the caller is gone, or the server stops: then the present state is the answer. */
-  readonly signal: AbortSignal;
+  readonly signals: readonly AbortSignal[];
 }
 
 /**
@@ -21,21 +25,22 @@ export async function waitFor<T>(
   let wake: AbortController | undefined;
   const off = bell.on(wait.topic, () => {
     rung = true;
-    wake?.abort();
+    wake?.abort(woken);
   });
-  const gone = () => wake?.abort();
-  wait.signal.addEventListener("abort", gone, { once: true });
+  const gone = () => wake?.abort(woken);
+  const { signal, release } = either(...wait.signals);
+  signal.addEventListener("abort", gone, { once: true });
   try {
     for (;;) {
       rung = false;
       wake = new AbortController();
       const { value, done } = await read();
       const left = wait.untilAt - clock.now();
-      if (done || left <= 0 || wait.signal.aborted) return value;
+      if (done || left <= 0 || signal.aborted) return value;
       if (!rung) await clock.sleep(left, wake.signal);
     }
   } finally {
     off();
-    wait.signal.removeEventListener("abort", gone);
+    release();
   }
 }

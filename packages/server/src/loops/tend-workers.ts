@@ -31,6 +31,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const killed = new Set<string>();
   const gone = new Set<string>();
   const busy = new Set<string>();
+  /** Those that were to be looked at while they were busy. */
+  const again = new Set<string>();
 
   provider.onEnd((workerId) => {
     gone.add(workerId);
@@ -135,7 +137,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   /** One worker's tending at a time; a slow start does not hold up the others. */
   async function tendOne(worker: LiveWorker, now: number): Promise<number | undefined> {
-    if (busy.has(worker.row.id)) return undefined;
+    if (busy.has(worker.row.id)) {
+      again.add(worker.row.id);
+      return undefined;
+    }
     busy.add(worker.row.id);
     try {
       return await tend(worker, now);
@@ -144,6 +149,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       return now + limits.netMs;
     } finally {
       busy.delete(worker.row.id);
+      if (again.delete(worker.row.id)) needs.bell.ring("workers");
     }
   }
 

@@ -37,8 +37,8 @@ export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: s
 /** Jobs a worker is to stop: held until there are some, or 20 s have passed (worker protocol: `job-stop`). */
 export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: AbortSignal): Promise<string[]> {
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, {});
-  const signal = worker.row.endedAt === undefined ? AbortSignal.any([gone, worker.dismissed.signal]) : gone;
-  const wait = { topic: topics.stops(worker.row.no), untilAt: needs.clock.now() + limits.takeHoldMs, signal };
+  const signals = worker.row.endedAt === undefined ? [gone, worker.dismissed.signal] : [gone];
+  const wait = { topic: topics.stops(worker.row.no), untilAt: needs.clock.now() + limits.takeHoldMs, signals };
   const stops = await waitFor(needs, wait, async () => {
     const held = await needs.reader.heldBy(worker.row.no);
     const value = held.filter((job) => job.stopWanted && !worker.told.has(job.no));

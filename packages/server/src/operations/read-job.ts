@@ -41,8 +41,11 @@ export async function awaitJob(
   waitMs: number,
   gone: AbortSignal,
 ): Promise<string> {
-  const signal = AbortSignal.any([gone, needs.draining]);
-  const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signal };
+  const wait = {
+    topic: topics.job(jobId),
+    untilAt: needs.clock.now() + waitMs,
+    signals: [gone, needs.draining],
+  };
   const job = await waitFor(needs, wait, async () => {
     const value = await findJob(needs, endpoint, jobId);
     return { value, done: isFinal(value.status) };

@@ -24,15 +24,15 @@ export async function readStream(
   waitMs: number,
   gone: AbortSignal,
 ): Promise<Handed> {
-  const signal = AbortSignal.any([gone, needs.draining]);
-  const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signal };
+  const signals = [gone, needs.draining];
+  const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signals };
   const peeked = await waitFor(needs, wait, async () => {
     const job = await findJob(needs, endpoint, jobId);
     const { chunks, more } = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax);
     return { value: { job, chunks, more }, done: chunks.length > 0 || isFinal(job.status) };
   });
   if (isFinal(peeked.job.status) || peeked.chunks.length === 0) return handed(peeked);
-  return handed(await gather(needs, endpoint, jobId, peeked, signal));
+  return handed(await gather(needs, endpoint, jobId, peeked, gone));
 }
 
 interface Peeked {
@@ -47,9 +47,9 @@ async function gather(
   endpoint: Endpoint,
   jobId: string,
   first: Peeked,
-  signal: AbortSignal,
+  gone: AbortSignal,
 ): Promise<Peeked> {
-  await needs.clock.sleep(limits.streamGatherMs, signal);
+  await needs.clock.sleep(limits.streamGatherMs, gone);
   const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
   if (!job || job.starts !== first.job.starts) return { ...first, more: true };
   const bytes = first.chunks.reduce((sum, chunk) => sum + chunk.output.length, 0);
@@ -77,12 +77,13 @@ export async function* followStream(
   from: { start: number; index: number } | undefined,
   gone: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
-  const signal = AbortSignal.any([gone, needs.draining]);
+  const signals = [gone, needs.draining];
+  const isOver = () => gone.aborted || needs.draining.aborted;
   let start = from?.start ?? -1;
   let next = from ? from.index + 1 : 0;
   let told: string | undefined;
-  while (!signal.aborted) {
-    const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signal };
+  while (!isOver()) {
+    const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signals };
     const seen = await waitFor(needs, wait, async () => {
       const job = await findJob(needs, endpoint, jobId);
       const chunks = await needs.chunks.read(job.no, job.starts === start ? next : 0, limits.streamReplyBytesMax);
@@ -91,7 +92,7 @@ export async function* followStream(
         done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}`,
       };
     });
-    if (signal.aborted) return;
+    if (isOver()) return;
     const { job, chunks } = seen;
     if (job.starts !== start) {
       start = job.starts;

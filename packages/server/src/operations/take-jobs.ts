@@ -1,5 +1,6 @@
 import { topics } from "../bell.js";
 import { limits } from "../limits.js";
+import { either } from "../lines/either.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob, TakenJob } from "../store.js";
 import { loseJob } from "./change-job.js";
@@ -39,18 +40,20 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
 
 async function stand(needs: Taking, { worker, count, gone }: Take): Promise<TakenJob[]> {
   // an ended worker whose processes live on would spin: it is held, too
-  const signal = worker.row.endedAt === undefined ? AbortSignal.any([gone, worker.dismissed.signal]) : gone;
-  // nothing is handed to a worker that is closed or ended: its polls are held all the same, or it would spin
-  if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
-    await needs.clock.sleep(limits.takeHoldMs, signal);
-    return [];
+  const over = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed.signal] : []));
+  try {
+    // nothing is handed to a worker that is closed or ended: its polls are held all the same
+    if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
+      await needs.clock.sleep(limits.takeHoldMs, over.signal);
+      return [];
+    }
+    const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
+    void needs.clock.sleep(limits.takeHoldMs, over.signal).then(leave);
+    return await jobs;
+  } finally {
+    over.abort();
+    over.release();
   }
-  const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
-  const over = new AbortController();
-  void needs.clock.sleep(limits.takeHoldMs, AbortSignal.any([signal, over.signal])).then(leave);
-  const found = await jobs;
-  over.abort();
-  return found;
 }
 
 function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): void {

@@ -11,6 +11,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 class Refused extends Error {}
+const late = `no whole answer within ${limits.webhookTimeoutMs / 1_000} s`;
 
 /** A sender whose every connection goes to an address that was checked after it was resolved. */
 export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Sender {
@@ -33,6 +34,10 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
   });
   return {
     async post(url, body, headers, signal) {
+      const over = new AbortController();
+      const abort = () => over.abort();
+      const timer = setTimeout(abort, limits.webhookTimeoutMs);
+      signal.addEventListener("abort", abort, { once: true });
       try {
         const { hostname } = new URL(url);
         const literal = hostname.replace(/^\[|\]$/g, "");
@@ -40,12 +45,14 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
           return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
         }
-        const timeout = AbortSignal.any([signal, AbortSignal.timeout(limits.webhookTimeoutMs)]);
-        const reply = await request(url, { method: "POST", body, headers, dispatcher: agent, signal: timeout });
+        const reply = await request(url, { method: "POST", body, headers, dispatcher: agent, signal: over.signal });
         await drop(reply.body);
         return { status: reply.statusCode, error: undefined };
       } catch (error) {
-        return { status: undefined, error: reason(error) };
+        return { status: undefined, error: over.signal.aborted ? late : reason(error) };
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", abort);
       }
     },
     close: () => agent.destroy(),
@@ -66,6 +73,5 @@ function reason(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof Refused) return `the target was refused: ${cause.message}`;
   if (!(cause instanceof Error)) return "the call failed";
-  if (cause.name === "TimeoutError") return `no answer within ${limits.webhookTimeoutMs / 1_000} s`;
   return "code" in cause && typeof cause.code === "string" ? `the call failed: ${cause.code}` : "the call failed";
 }

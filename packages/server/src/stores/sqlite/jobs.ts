@@ -41,6 +41,8 @@ const statements = (db: Database) => ({
     WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING ${settledColumns}`),
   output: db.prepare(`INSERT INTO job_output (job_no, output, error) VALUES (?, ?, ?)
     ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, error = excluded.error, progress = NULL`),
+  sameError: db.prepare(`INSERT INTO job_output (job_no, error) SELECT value, ?2 FROM json_each(?1) WHERE true
+    ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL`),
   heardStopped: db.prepare(`UPDATE job SET stop_wanted = 0
     WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND stop_wanted = 1`),
   progress: db.prepare(`INSERT INTO job_output (job_no, progress)
@@ -253,10 +255,8 @@ export class SqliteJobs {
     const rows: SettledRow[] = this.#sql.cancelWaiting.all(now, endpointNo, upToPlace, limit);
     const normal = rows.filter((row) => row.low_priority === 0).length;
     this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal });
-    return rows.map((row) => {
-      this.#sql.output.run(row.no, null, error);
-      return this.#ended(row, "CANCELLED", now);
-    });
+    this.#sql.sameError.run(JSON.stringify(rows.map((row) => row.no)), error);
+    return rows.map((row) => this.#ended(row, "CANCELLED", now));
   }
 
   sweep(now: number, limit: number): { deleted: number; stopped: HeldJob[]; more: boolean } {

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sqliteChunkStore } from "./chunks.js";
+import { type Database, openDatabase } from "./driver.js";
+import { sqliteJobStore } from "./jobs.js";
+import { sqliteJobReader } from "./reader.js";
+import { migrate } from "./schema.js";
+import { sqliteTallyReader, Tallies } from "./tallies.js";
+import { GroupWriter } from "./writer.js";
+
+const rows = 100_000;
+
+/** Half of the jobs wait, some run, some are over; 20 endpoints of 10 workers each. */
+const load = `
+  WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
+  INSERT INTO worker (no, id, endpoint_no, version, host_no, wanted, created_at)
+  SELECT n, 'worker' || n, n % 20 + 1, 1, 1, 'running', 1 FROM n;
+  WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${rows})
+  INSERT INTO job (no, endpoint_no, id, place, status, low_priority, worker_no, created_at, queued_at, taken_at,
+    finished_at, deadline_at, ttl_end_at, expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed)
+  SELECT n, n % 20 + 1, 'job-' || n, n, CASE WHEN n % 2 = 0 THEN 0 ELSE n / 2 % 5 + 1 END, n % 7 = 0, n % 200 + 1, n, n, n,
+    CASE WHEN n % 2 = 1 AND n / 2 % 5 > 0 THEN n END, n + 600000, n + 86400000, n + 86400000, 600000, 1800000, n % 3 = 0, n % 11 = 0
+  FROM n;
+  INSERT INTO job_input (job_no, body) SELECT no, '{}' FROM job;
+  INSERT INTO idempotency SELECT endpoint_no, 'key-' || no, 'body', 'run', no, id, 0, no + 86400000 FROM job WHERE keyed = 1;
+  INSERT INTO delivery (job_no, job_id, endpoint_no, webhook_id, url, state, next_at)
+  SELECT no, id, endpoint_no, 'msg', 'http://a', 'pending', no FROM job WHERE has_webhook = 1 AND status > 1;
+`;
+
+let db: Database;
+const texts: string[] = [];
+
+/** All statements that the stores of the queue prepare, as they prepare them. */
+function collect(): void {
+  const watched: Database = {
+    prepare(sql) {
+      texts.push(sql);
+      return db.prepare(sql);
+    },
+    exec: (sql) => db.exec(sql),
+    close: () => db.close(),
+  };
+  const tallies = new Tallies(watched);
+  const writer = new GroupWriter(watched, tallies, { onFatal: () => {}, hasRoom: () => true });
+  sqliteJobStore(watched, tallies, writer);
+  sqliteJobReader(watched, tallies);
+  sqliteTallyReader(watched);
+  sqliteChunkStore(watched, watched, writer);
+}
+
+const planOf = (sql: string): string[] =>
+  db
+    .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    .all()
+    .map((row) => row.detail as string);
+
+/** Rows already found, a list of arguments, and the index of the workers that live: all are short. */
+const isShort = /^SCAN (CONSTANT ROW|\(subquery|json_each |worker USING INDEX worker_endpoint)/;
+const isScan = (line: string) => line.startsWith("SCAN") && !isShort.test(line);
+
+/** The one statement that holds all these words. */
+function statement(...words: string[]): string {
+  const found = [...new Set(texts)].filter((sql) => words.every((word) => sql.replaceAll(/\s+/g, " ").includes(word)));
+  expect(found).toHaveLength(1);
+  return found[0] as string;
+}
+
+beforeAll(() => {
+  db = openDatabase(":memory:");
+  migrate(db);
+  db.exec(`BEGIN; ${load} COMMIT`);
+  collect();
+});
+afterAll(() => db.close());
+
+describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
+  it.each([
+    ["take", ["SET status = 1, worker_no"], "job_waiting"],
+    ["find", ["WHERE j.endpoint_no = ? AND j.id = ?"], "job_id"],
+    ["settle", ["SET status = ?1, finished_at", "AND worker_no = ?5"], "job_id"],
+    ["what a worker holds", ["FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)"], "job_held"],
+    ["the oldest that waits", ["SELECT queued_at"], "job_waiting_normal"],
+    ["what is overdue", ["deadline_at <= ?"], "job_deadline"],
+    ["the next deadline", ["min(deadline_at)"], "job_deadline"],
+    ["what has expired", ["WHERE expires_at <= ?1"], "job_expiry"],
+    ["the next expiry", ["min(expires_at)"], "job_expiry"],
+    ["a page of the list", ["j.no < ?", "j.expires_at > ? ORDER BY j.no"], "job_listed"],
+    ["a page of the list by state", ["j.no < ?", "AND j.status = ?"], "job_listed"],
+    ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
+    ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
+    ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
+    ["what is to be stopped", ["WHERE stop_wanted = 1 AND worker_no IN"], "job_held"],
+  ])("the plan of %s goes by an index", (_, words, index) => {
+    const plan = planOf(statement(...words));
+    expect(plan.join("\n")).toMatch(new RegExp(`SEARCH (job|j) .*USING (COVERING )?INDEX ${index}`));
+    expect(plan.filter(isScan)).toEqual([]);
+  });
+
+  it("lists failed jobs by the index of the troubled, past all that went well", () => {
+    const plans = [...new Set(texts)]
+      .filter((sql) => sql.includes("ORDER BY j.no"))
+      .map((sql) => planOf(sql).join("\n"));
+    expect(plans.filter((plan) => plan.includes("job_troubled"))).not.toEqual([]);
+  });
+
+  it("takes in the order of the index, without sorting", () => {
+    expect(planOf(statement("SET status = 1, worker_no")).join("\n")).not.toContain("TEMP B-TREE");
+    expect(planOf(statement("SELECT queued_at")).join("\n")).not.toContain("TEMP B-TREE");
+    expect(planOf(statement("WHERE expires_at <= ?1")).join("\n")).not.toContain("TEMP B-TREE");
+    expect(planOf(statement("AND place < ? LIMIT ?")).join("\n")).not.toContain("TEMP B-TREE");
+  });
+
+  it("no statement of the queue goes through a whole table", () => {
+    const scans = [...new Set(texts)].filter((sql) => planOf(sql).some(isScan));
+    expect(scans).toEqual([]);
+    expect(new Set(texts).size).toBeGreaterThan(50);
+  });
+
+  it("the check sees a scan where there is one", () => {
+    expect(planOf("SELECT * FROM job WHERE retention_ms = 5")).toEqual(["SCAN job"]);
+  });
+});

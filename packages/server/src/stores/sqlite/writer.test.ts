@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { Refusal } from "../../errors.js";
+import { limits } from "../../limits.js";
+import type { Database } from "./driver.js";
+import { GroupWriter } from "./writer.js";
+
+/** A writer over a database that notes what it is told, and the verbs `note` and `fail`. */
+function open(parts: { room?: boolean; onCommit?: () => void } = {}) {
+  const told: string[] = [];
+  const fatal: Error[] = [];
+  const db: Database = {
+    prepare: () => {
+      throw new Error("no statement is prepared here");
+    },
+    exec(sql) {
+      told.push(sql);
+      if (sql === "COMMIT") parts.onCommit?.();
+    },
+    close: () => {},
+  };
+  const gathered = { flush: () => void told.push("flush"), discard: () => void told.push("discard") };
+  const writer = new GroupWriter(db, gathered, {
+    onFatal: (error) => void fatal.push(error),
+    hasRoom: () => parts.room ?? true,
+  });
+  writer.learn({
+    note: (name: string) => {
+      told.push(name);
+      return `${name}!`;
+    },
+    fail: () => {
+      throw new Error("a bad row");
+    },
+  });
+  return { writer, told, fatal };
+}
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "done",
+    (error) => (error instanceof Refusal ? error.code : String(error)),
+  );
+
+describe("The writer", () => {
+  it("runs what has gathered in one transaction, counts last, and answers after the commit", async () => {
+    const { writer, told } = open();
+    const answers = [writer.call("note", ["a"]), writer.word("note", ["b"])].map((promise) =>
+      promise.then((answer) => told.push(`answered ${answer}`)),
+    );
+    await Promise.all(answers);
+    expect(told).toEqual(["BEGIN IMMEDIATE", "a", "b", "flush", "COMMIT", "answered a!", "answered b!"]);
+  });
+
+  it("runs a group that fails again call by call, so that the bad one fails alone", async () => {
+    const { writer, told } = open();
+    const outcomes = await Promise.all([
+      codeOf(writer.call("note", ["a"])),
+      codeOf(writer.call("fail", [])),
+      codeOf(writer.call("note", ["b"])),
+    ]);
+    expect(outcomes).toEqual(["done", "Error: a bad row", "done"]);
+    const commits = told.filter((line) => line === "COMMIT").length;
+    const rollbacks = told.filter((line) => line === "ROLLBACK").length;
+    expect([commits, rollbacks, told.filter((line) => line === "discard").length]).toEqual([2, 2, 2]);
+  });
+
+  it("refuses clients when the queue of calls is full, and workers' words last", async () => {
+    const { writer } = open();
+    const queued = Array.from({ length: limits.queuedCallsMax }, () => codeOf(writer.call("note", ["x"])));
+    const refusal = await writer.call("note", ["late"]).catch((error: Refusal) => error);
+    expect(refusal).toMatchObject({ code: "UNAVAILABLE", retryAfterSeconds: 1 });
+    const word = codeOf(writer.word("note", ["word"]));
+    expect(new Set(await Promise.all([...queued, word]))).toEqual(new Set(["done"]));
+    expect(await codeOf(writer.call("note", ["again"]))).toBe("done");
+  });
+
+  it("bounds the queue by bytes, too, and lets go of them again", async () => {
+    const { writer } = open();
+    const large = codeOf(writer.call("note", ["x"], limits.queuedBytesMax));
+    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("UNAVAILABLE");
+    expect(await large).toBe("done");
+    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("done");
+  });
+
+  it("bounds a group, and lets a large call travel alone", async () => {
+    const { writer, told } = open();
+    const calls = Array.from({ length: limits.groupCallsMax + 1 }, () => writer.call("note", ["x"]));
+    const large = writer.call("note", ["large"], limits.groupBytesMax + 1);
+    await Promise.all([...calls, large]);
+    expect(told.filter((line) => line === "COMMIT")).toHaveLength(3);
+  });
+
+  it("runs workers' words before the submissions that came earlier", async () => {
+    const { writer, told } = open();
+    const calls = Array.from({ length: 3 * limits.groupCallsMax }, () => writer.call("note", ["submission"]));
+    const word = writer.word("note", ["word"]);
+    await Promise.all([...calls, word]);
+    const notes = told.filter((line) => line === "submission" || line === "word");
+    expect(notes.indexOf("word")).toBeLessThan(notes.length - 1);
+  });
+
+  it("refuses submissions while the disk is nearly full, and still writes words", async () => {
+    const { writer } = open({ room: false });
+    expect(await codeOf(writer.admit("note", ["x"], 1))).toBe("STORAGE_FULL");
+    expect(await codeOf(writer.word("note", ["x"], 1))).toBe("done");
+  });
+
+  it("says that the disk is full where the database says so, and goes on when it is not", async () => {
+    let full = true;
+    const onCommit = () => {
+      if (full) throw new Error("database or disk is full");
+    };
+    const { writer, fatal } = open({ onCommit });
+    expect(await codeOf(writer.call("note", ["x"]))).toBe("STORAGE_FULL");
+    full = false;
+    expect([await codeOf(writer.call("note", ["x"])), fatal.length]).toEqual(["done", 0]);
+  });
+
+  it("never answers as success what a failed sync may have lost, and never tries again", async () => {
+    const onCommit = () => {
+      throw new Error("disk I/O error");
+    };
+    const { writer, told, fatal } = open({ onCommit });
+    const outcomes = await Promise.all([codeOf(writer.call("note", ["a"])), codeOf(writer.word("note", ["b"]))]);
+    expect(outcomes).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+    expect(told.filter((line) => line === "COMMIT")).toHaveLength(1);
+    expect(fatal.map(({ message }) => message)).toEqual(["disk I/O error"]);
+    expect(await codeOf(writer.word("note", ["c"]))).toBe("UNAVAILABLE");
+  });
+
+  it("writes what is queued when it is closed, then takes no more", async () => {
+    const { writer, told } = open();
+    const last = writer.word("note", ["last"]);
+    await writer.close();
+    expect([await last, told.at(-1)]).toEqual(["last!", "COMMIT"]);
+    expect(await codeOf(writer.word("note", ["late"]))).toBe("UNAVAILABLE");
+  });
+});
