@@ -12,7 +12,8 @@ export async function load(plan) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const counted = JSON.parse(await text(child.stdout));
-  if (counted.bad > 0) throw new Error(`${counted.bad} of ${counted.bad + counted.count} requests were not answered 200.`);
+  if (counted.bad > 0)
+    throw new Error(`${counted.bad} of ${counted.bad + counted.count} requests were not answered 200.`);
   return counted;
 }
 

@@ -1,7 +1,6 @@
 // The rows as one table, with what they were measured on.
 import { execFileSync } from "node:child_process";
-import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
-import { tmpdir } from "node:os";
+import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from "node:os";
 import { median, range } from "./statistics.mjs";
 
 /** The machine and the settings that the figures depend on. */

@@ -96,7 +96,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
     async end() {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
       await exited;
-      rmSync(dataDir, { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     },
   };
 }

@@ -12,7 +12,7 @@ export interface Ending {
 /** Makes an empty folder that goes with the test. */
 export function makeFolder(test: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-e2e-"));
-  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   return folder;
 }
 

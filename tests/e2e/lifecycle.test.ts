@@ -64,7 +64,7 @@ async function expectNoStart(test: Ending, env: Record<string, string>, ...words
 /** A data directory that goes after the servers on it, which were launched later. */
 function makeDataDir(test: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-e2e-data-"));
-  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   return folder;
 }
 

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { mayChange, maySee, type Scope } from "./key.js";
+
+const one: Scope = { kind: "endpoints", endpointIds: ["mine"] };
+
+describe("A key", () => {
+  it.each<[Scope, string | undefined, boolean, boolean]>([
+    [{ kind: "everything" }, "mine", true, true],
+    [{ kind: "everything" }, undefined, true, true],
+    [{ kind: "readOnly" }, "mine", true, false],
+    [{ kind: "readOnly" }, undefined, true, false],
+    [one, "mine", true, true],
+    [one, "other", false, false],
+    [one, undefined, false, false],
+    [{ kind: "endpoints", endpointIds: [] }, "mine", false, false],
+  ])("of scope %j sees and changes %s: %s, %s", (scope, endpointId, sees, changes) => {
+    expect(mayChange(scope, endpointId)).toBe(changes);
+    if (endpointId !== undefined) expect(maySee(scope, endpointId)).toBe(sees);
+  });
+});

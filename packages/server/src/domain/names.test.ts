@@ -1,0 +1,24 @@
+import * as api from "@millrace/api";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import { type JobStatus, transitions } from "./job.js";
+import { type RefusalCode, refusals } from "./refusals.js";
+import type { WaitReason } from "./wait-reason.js";
+
+describe("The domain and the wire name the same", () => {
+  it("states of a job", () => {
+    expectTypeOf<JobStatus>().toEqualTypeOf<api.JobStatus>();
+    const named = new Set<string>(Object.values(transitions).flatMap(({ from, to }) => [...from, to]));
+    expect(named).toEqual(new Set(api.jobStatuses));
+  });
+
+  it("reasons to wait", () => {
+    expectTypeOf<WaitReason>().toEqualTypeOf<api.WaitReason>();
+    expect(new Set(api.waitReasons).size).toBe(api.waitReasons.length);
+  });
+
+  it("refusals, with the same status and the same word on trying again", () => {
+    expectTypeOf<RefusalCode>().toEqualTypeOf<api.RefusalCode>();
+    expectTypeOf(refusals).toEqualTypeOf(api.refusals);
+    expect(refusals).toEqual(api.refusals);
+  });
+});

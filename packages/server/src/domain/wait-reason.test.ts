@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { endpointDefaults } from "./endpoint.js";
+import { type WaitFacts, waitReason } from "./wait-reason.js";
+import type { WorkerState } from "./worker.js";
+
+interface Case {
+  readonly it: string;
+  readonly reason: string;
+  readonly states?: readonly WorkerState[];
+  readonly workersMax?: number;
+  readonly lowPriority?: boolean;
+  readonly failedStarts?: number;
+  readonly obstacle?: WaitFacts["obstacle"];
+}
+
+const facts = ({ states = [], workersMax = 3, lowPriority = false, failedStarts = 0, obstacle }: Case): WaitFacts => ({
+  lowPriority,
+  endpoint: {
+    settings: { ...endpointDefaults, name: "e", templateId: "t", workersMax },
+    failedStarts,
+    verdict: failedStarts > 0 ? "exit code 3: no such module" : undefined,
+  },
+  states,
+  obstacle,
+});
+const noGpu = { reason: "no_capacity", detail: "No GPU of the types it asks for is free here." } as const;
+
+describe("A job waits", () => {
+  it.each<Case>([
+    { it: "since there is no worker yet", reason: "no_worker" },
+    { it: "for a worker that starts", states: ["starting"], reason: "starting" },
+    { it: "for busy workers", states: ["running"], reason: "workers_busy" },
+    { it: "for busy workers, while others start", states: ["running", "starting"], reason: "workers_busy" },
+    { it: "a moment, while a worker is free", states: ["running", "idle"], reason: "workers_busy" },
+    { it: "since all that may be are busy", states: ["running"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "for workers that still stop", states: ["stopping"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "since no worker may start", states: ["running"], workersMax: 0, reason: "workers_max_zero" },
+    { it: "since it may start no worker", lowPriority: true, reason: "low_priority" },
+    { it: "for a worker that others started", lowPriority: true, states: ["starting"], reason: "starting" },
+    { it: "since the last start failed", failedStarts: 1, reason: "start_failed" },
+    { it: "since start after start fails", failedStarts: 3, states: ["starting"], reason: "crash_looping" },
+    { it: "for a well worker though another failed", failedStarts: 3, states: ["running"], reason: "workers_busy" },
+    { it: "since the host cannot run its worker", obstacle: noGpu, reason: "no_capacity" },
+    { it: "since the host is elsewhere", obstacle: { reason: "location", detail: "x" }, reason: "location" },
+    {
+      it: "for nobody's sake at workersMax 0, obstacle or not",
+      obstacle: noGpu,
+      workersMax: 0,
+      reason: "workers_max_zero",
+    },
+  ])("$it", (each) => {
+    const { waitReason: reason, waitDetail } = waitReason(facts(each));
+    expect(reason).toBe(each.reason);
+    expect(waitDetail.length).toBeGreaterThan(0);
+  });
+
+  it("with a sentence that names what is in the way", () => {
+    expect(waitReason(facts({ it: "", reason: "", failedStarts: 4 })).waitDetail).toMatch(
+      /last 4 workers.*exit code 3: no such module/,
+    );
+    expect(waitReason(facts({ it: "", reason: "", obstacle: noGpu })).waitDetail).toBe(noGpu.detail);
+    expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { failedToStart, type Worker, workerState } from "./worker.js";
+
+const worker: Worker = {
+  no: 1,
+  id: "worker00000001",
+  endpointNo: 1,
+  version: 1,
+  hostNo: 1,
+  wanted: "running",
+  secretHash: undefined,
+  handle: undefined,
+  workerUrl: undefined,
+  createdAt: 1,
+  startedAt: undefined,
+  readyAt: undefined,
+  closedAt: undefined,
+  stopAt: undefined,
+  killAt: undefined,
+  endedAt: undefined,
+  lastDoneAt: undefined,
+  hasPinged: false,
+  exit: undefined,
+};
+
+describe("A worker is shown as", () => {
+  it.each<[string, Partial<Worker>, number]>([
+    ["starting", {}, 0],
+    ["starting", { startedAt: 2 }, 0],
+    ["idle", { readyAt: 3 }, 0],
+    ["running", { readyAt: 3 }, 1],
+    ["closing", { readyAt: 3, wanted: "closed" }, 1],
+    ["paused", { readyAt: 3, wanted: "paused" }, 0],
+    ["stopping", { readyAt: 3, wanted: "stopped" }, 1],
+    ["ended", { endedAt: 9 }, 0],
+    ["ended", { endedAt: 9, wanted: "stopped" }, 1],
+  ])("%s: %j, holding %i", (state, more, held) => {
+    expect(workerState({ ...worker, ...more }, held)).toBe(state);
+  });
+});
+
+describe("The end of a worker counts as a failed start", () => {
+  it.each<[boolean, string, Partial<Worker>, number]>([
+    [true, "before it did anything", {}, 0],
+    [true, "though it had asked for a job", { readyAt: 3 }, 0],
+    [true, "when it was closed meanwhile", { wanted: "closed" }, 0],
+    [false, "when it held a job", {}, 1],
+    [false, "when it had finished one", { lastDoneAt: 5 }, 0],
+    [false, "when we stopped it", { wanted: "stopped" }, 0],
+    [false, "when we paused it", { wanted: "paused" }, 0],
+  ])("%s: %s", (failed, _, more, held) => {
+    expect(failedToStart({ ...worker, ...more }, held)).toBe(failed);
+  });
+});

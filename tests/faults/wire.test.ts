@@ -1,0 +1,115 @@
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makePuppets } from "../e2e/puppet.js";
+import { call, freePort, startServer, type TestServer, until } from "../harness.js";
+import { startCuttingProxy } from "./cutting-proxy.js";
+import { Scene } from "./scene.js";
+
+let server: TestServer;
+let scene: Scene;
+beforeAll(async () => {
+  server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
+  scene = new Scene();
+});
+afterAll(async () => {
+  await server?.end();
+  scene?.end();
+});
+
+const statusOf = async (endpoint: string, job: string) =>
+  (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).body;
+const submit = async (endpoint: string, input: Record<string, unknown>): Promise<string> =>
+  (await call(server, "POST", `/v2/${endpoint}/run`, { input })).body.id;
+
+/** Writes a request, and hangs up without reading a byte of its answer. */
+async function hangUpAfter(url: string, key: string, method = "GET", body = ""): Promise<void> {
+  const { hostname, port, host, pathname, search } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${key}\r\n`;
+  socket.on("error", () => {});
+  await new Promise<void>((done) => {
+    socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () => done());
+  });
+  socket.resetAndDestroy();
+}
+
+describe("the answer to a take that is lost on the way", () => {
+  it("gives the job back at once and excused, where the poll hangs up right after it asked", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
+    const [hasty, patient] = [await puppet(0), await puppet(1)];
+    const jobs: string[] = [];
+    for (let n = 0; n < 10; n++) {
+      jobs.push(await submit(endpoint, { n }));
+      await hangUpAfter(hasty.takeUrl(true), hasty.env.RUNPOD_AI_API_KEY ?? "");
+    }
+    const begunAt = Date.now();
+    for (const job of jobs) {
+      const taken = await patient.take({ inProgress: true });
+      expect(taken.body?.id).toBe(job);
+      expect(await statusOf(endpoint, job)).toMatchObject({ workerId: patient.id, retries: 0 });
+    }
+    expect(Date.now() - begunAt).toBeLessThan(5_000);
+  });
+
+  it("gives the job back as soon as the worker asks again, where the answer was cut", async () => {
+    const port = await freePort();
+    const behind = await startServer({ MILLRACE_WORKER_URL: `http://127.0.0.1:${port}` });
+    const proxy = await startCuttingProxy(port, behind.port);
+    try {
+      const { endpoint } = await scene.own(behind, { workersMin: 1, workersMax: 1 });
+      await until(async () => (await call(behind, "GET", `/v2/${endpoint}/health`)).body.workers.ready === 1);
+      proxy.cutNext((bytes) => bytes.includes('"key":"cut"'));
+      const begunAt = Date.now();
+      const input = { key: "cut", ms: 10, fate: "return" };
+      const sync = await call(behind, "POST", `/v2/${endpoint}/runsync`, { input });
+      expect(proxy.cuts()).toBe(1);
+      expect(sync.body).toMatchObject({ status: "COMPLETED", retries: 1 });
+      expect(Date.now() - begunAt).toBeLessThan(5_000);
+      expect(scene.runs().filter(({ key }) => key === "cut")).toHaveLength(1);
+    } finally {
+      await behind.end();
+      proxy.end();
+    }
+  });
+});
+
+describe("a client that hangs up", () => {
+  it("in /runsync leaves its job to run, and its result to be read", async () => {
+    const { endpoint } = await scene.own(server, { workersMax: 1 });
+    const body = JSON.stringify({ input: { key: "hung up", ms: 500, fate: "return" } });
+    await hangUpAfter(`${server.url}/v2/${endpoint}/runsync`, `Bearer ${server.key}`, "POST", body);
+    const run = await until(() => scene.runs().find(({ key, endedAt }) => key === "hung up" && endedAt !== undefined));
+    const status = await until(async () => {
+      const state = await statusOf(endpoint, run.job);
+      return state.status === "COMPLETED" && state;
+    });
+    expect(status).toMatchObject({ output: { run: run.run }, retries: 0 });
+  });
+
+  it("in /stream leaves its job to run, and the chunks to be read", async (test) => {
+    const { id: endpoint, puppet } = await makePuppets(test, server);
+    const worker = await puppet();
+    const job = await submit(endpoint, {});
+    await worker.take();
+    const url = `${server.url}/v2/${endpoint}/stream/${job}?wait=5000`;
+    const hanging = new AbortController();
+    const polls = ["application/json", "text/event-stream"].map((accept) =>
+      fetch(url, { headers: { authorization: `Bearer ${server.key}`, accept }, signal: hanging.signal }).then((reply) =>
+        reply.text(),
+      ),
+    );
+    await sleep(200);
+    hanging.abort();
+    for (const poll of polls) await expect(poll).rejects.toThrow();
+    for (const output of ["a", "b"]) expect((await worker.chunk(job, { output })).status).toBe(200);
+    await hangUpAfter(url, `Bearer ${server.key}`);
+    await worker.done(job, { output: [] });
+    const read = await until(async () => {
+      const { body } = await call(server, "GET", `/v2/${endpoint}/stream/${job}`);
+      return body.length > 0 && body;
+    });
+    expect(read.map((chunk: { output: string }) => chunk.output)).toEqual(["a", "b"]);
+    expect(await statusOf(endpoint, job)).toMatchObject({ status: "COMPLETED", retries: 0 });
+  });
+});
