@@ -96,6 +96,8 @@ export const limits = {
   webhookConcurrencyPerHost: 4,
 
   // HTTP
+  bodiesBytesMax: 256 * mib, // of all bodies that are being received or stored; beyond it 503
+  bodyBytesSmall: 256 * kib, // smaller ones are not counted
   headerBytesMax: 16 * kib,
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,

@@ -30,6 +30,8 @@ export const limits = {
   stopRepeatMs: 1_000,
   /** Two in a row, so that one wrong reply of a proxy ends nothing. */
   refusedPingsMax: 2,
+  /** How long a ping waits to hear whether the main thread is busy; with it a list is far younger than the 5 s that count. */
+  mainAnswerMaxMs: 500,
   pingIntervalMinMs: 1_000,
   pingIntervalDefaultMs: 4_000,
   /** What a user sees of an error: a message and the frames that matter. */

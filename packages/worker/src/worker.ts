@@ -6,7 +6,7 @@ import { limits } from "./limits.js";
 import { type Log, openLog } from "./log.js";
 import { Outbox } from "./outbox.js";
 import { Bell } from "./pause.js";
-import { startPings } from "./pings.js";
+import { Pings } from "./pings.js";
 import { ProgressLine } from "./progress-line.js";
 import type { Settings } from "./settings.js";
 import { watchStops } from "./stops.js";
@@ -33,6 +33,7 @@ export class Worker {
   readonly #connection: Connection;
   readonly #outbox: Outbox;
   readonly #takes: Takes;
+  readonly #pings: Pings;
   readonly #held = new Map<string, HeldJob>();
   readonly #changed = new Bell();
   readonly #stopping = new AbortController();
@@ -52,20 +53,16 @@ export class Worker {
     const parts = { settings, connection: this.#connection, log, onRefused: () => this.#leave() };
     this.#outbox = new Outbox(parts);
     this.#takes = new Takes({ ...parts, stopping: this.#stopping.signal });
+    this.#pings = new Pings({ ...parts, heldIds: () => [...this.#held.keys()] });
   }
 
   /** Works until it is stopped and its last result has arrived. */
   async run(): Promise<Ending> {
-    const stopPings = startPings({
-      settings: this.#settings,
-      connection: this.#connection,
-      heldIds: () => [...this.#held.keys()],
-      onRefused: () => this.#leave(),
-    });
+    this.#pings.start();
     await this.#takeJobs();
     while (this.#held.size > 0 && this.#ending === "stopped") await this.#changed.next();
     this.#over.abort();
-    stopPings();
+    this.#pings.stop();
     this.#connection.close();
     return this.#ending;
   }
@@ -90,7 +87,12 @@ export class Worker {
         continue;
       }
       const ask = { slots, isBatch: this.#concurrency > 1, isBusy: this.#held.size > 0 };
-      for (const job of await this.#takes.next(ask)) this.#start(job);
+      this.#pings.noteAsking(true);
+      const jobs = await this.#takes.next(ask);
+      // All are held, and told to the pings, before the first handler runs: it may keep this thread busy for long.
+      const starts = jobs.flatMap((job) => this.#hold(job) ?? []);
+      this.#pings.noteAsking(false);
+      for (const start of starts) start();
     }
   }
 
@@ -102,13 +104,17 @@ export class Worker {
     return Math.min(this.#concurrency - taken, limits.jobsHeldMax - this.#held.size);
   }
 
-  #start(taken: TakenJob): void {
+  /** Takes charge of a job; returns the way to run it. */
+  #hold(taken: TakenJob): (() => void) | undefined {
     // Given a second time while it still runs here, or its result is on the way: that one result will do.
-    if (this.#held.has(taken.id)) return;
+    if (this.#held.has(taken.id)) return undefined;
     const held: HeldJob = { abort: new AbortController(), isInSlot: true, isFreshWorkerWanted: false };
     this.#held.set(taken.id, held);
-    void this.#runToEnd(taken, held);
-    this.#watchStops();
+    this.#pings.noteHeld(taken.id);
+    return () => {
+      void this.#runToEnd(taken, held);
+      this.#watchStops();
+    };
   }
 
   async #runToEnd(taken: TakenJob, held: HeldJob): Promise<void> {
@@ -141,6 +147,7 @@ export class Worker {
 
   #forget(jobId: string): void {
     this.#held.delete(jobId);
+    this.#pings.noteOver(jobId);
     this.#changed.ring();
   }
 

@@ -1,5 +1,24 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
+
+let bytesInFlight = 0;
+
+/** Counts a large body until its answer is written: many at once are refused for a moment, so that memory stays bounded. */
+export function reserveBody(request: FastifyRequest, reply: FastifyReply, bytesMax: number): void {
+  const length = request.headers["content-length"];
+  const bytes = Math.min(length === undefined ? bytesMax : Number(length), bytesMax);
+  if (bytes <= limits.bodyBytesSmall || request.method === "GET") return;
+  if (bytesInFlight + bytes > limits.bodiesBytesMax) {
+    throw new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
+      retryAfterSeconds: 1,
+    });
+  }
+  bytesInFlight += bytes;
+  reply.raw.once("close", () => {
+    bytesInFlight -= bytes;
+  });
+}
 
 /** Bodies as bytes, under any content type: the route reads them. */
 export function takeBytes(app: FastifyInstance): void {

@@ -6,6 +6,8 @@ import type { Needs } from "./needs.js";
 
 type Living = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
+const message = "a worker's readiness could not be stored";
+
 /** Any protocol call is a sign of life; the first take says that the worker is ready. */
 export async function noteCall(
   { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
@@ -25,9 +27,9 @@ export async function noteCall(
   worker.busyAt = Math.max(worker.busyAt, worker.row.readyAt ?? now);
   if (worker.row.readyAt !== undefined) return;
   const endpoint = registry.endpointByNo(worker.row.endpointNo);
-  const patched = registry.patchWorker(worker, { readyAt: now });
+  // the first job need not wait for this to be on disk: lost in a crash, it is noted at the next take
+  registry.patchWorker(worker, { readyAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
   if (endpoint && endpoint.failedStarts > 0) await registry.noteStart(endpoint.no, { failedStarts: 0 });
-  await patched;
   emit({
     type: "worker.ready",
     endpointId: endpoint?.id ?? "",

@@ -874,7 +874,7 @@ export function storeContract(name: string, open: () => Promise<Opened>): void {
 
       it("wait for their next time, and tell each attempt", async () => {
         await scene.jobIn("COMPLETED", first, { webhook });
-        const [{ no }] = (await scene.deliveries()) as [{ no: number }];
+        const no = (await scene.deliveries())[0]!.no;
         await scene.stores.deliveries.record(no, attempt(scene.now), { state: "pending", nextAt: scene.now + 10_000 });
         expect(await scene.stores.deliveries.due(scene.now + 9_999, 10)).toEqual([]);
         expect(await scene.stores.deliveries.due(scene.now + 10_000, 10)).toMatchObject([{ no, tries: 1 }]);
@@ -902,7 +902,7 @@ export function storeContract(name: string, open: () => Promise<Opened>): void {
       it("are forgotten some time after their end, never before it", async () => {
         await scene.jobIn("COMPLETED", first, { webhook });
         await scene.jobIn("COMPLETED", first, { webhook });
-        const [{ no }] = (await scene.deliveries()) as [{ no: number }];
+        const no = (await scene.deliveries())[0]!.no;
         await scene.stores.deliveries.record(no, attempt(scene.now), { state: "delivered" });
         await scene.stores.deliveries.forget(scene.now + day);
         expect(await scene.deliveries()).toMatchObject([{ state: "pending" }]);

@@ -6,7 +6,7 @@ import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.
 import type { Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import type { LiveWorker } from "../../registry.js";
-import { takeWords } from "../bodies.js";
+import { reserveBody, takeWords } from "../bodies.js";
 import { goneSignal, sendJson } from "../replies.js";
 
 type Query = Record<string, string | undefined>;
@@ -97,7 +97,10 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
 
 function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
-  app.addHook("onRequest", async (request) => void workerOf(parts, request));
+  app.addHook("onRequest", async (request, reply) => {
+    workerOf(parts, request);
+    reserveBody(request, reply, limits.outputBytesMax);
+  });
   const word = (request: FastifyRequest) => request.body as Word;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
   const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {

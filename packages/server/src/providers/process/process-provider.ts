@@ -45,7 +45,11 @@ export function processProvider(options: KeeperOptions): Provider {
       started.add(workerId);
       return handle;
     },
-    look: (workerId) => keeper.call<Sighting>("look", workerId),
+    async look(workerId) {
+      const seen = await keeper.call<Sighting>("look", workerId);
+      if (seen.state === "running") started.add(workerId);
+      return seen;
+    },
     stop: async (workerId) => void (await keeper.call("stop", workerId)),
     async kill(workerId, handle) {
       await keeper.call("kill", workerId);

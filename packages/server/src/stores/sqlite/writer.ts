@@ -144,7 +144,7 @@ export class GroupWriter {
 
   /** A failed fsync is never retried: what the disk holds is unknown, so the process ends and a restart reads it anew. */
   #isFatal(error: unknown): boolean {
-    return error instanceof Error && /disk I\/O error|malformed|IOERR/i.test(error.message);
+    return error instanceof Error && /disk I\/O error|disk image is malformed/i.test(error.message);
   }
 
   #fail(group: readonly Call[], error: Error): void {

@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { checkBatch, checkInput, checkWord, memberOf, splitChunk, textOf } from "./json.js";
+import { limits } from "./limits.js";
+
+const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
+
+describe("A checked body", () => {
+  it("is checked at once while it is small", () => {
+    expect(checkInput(Buffer.from('{"input":{}}'))).not.toBeInstanceOf(Promise);
+  });
+
+  it.each([
+    ["small", '{"input":{"a":1},"webhook":"http://a"}'],
+    ["checked in the thread", large("é😀")],
+  ])("keeps its bytes and gives its members: %s", async (_, text) => {
+    const checked = await checkInput(Buffer.from(text));
+    expect(checked.bytes.toString() === text).toBe(true);
+    expect(checked.scan.ok && [...checked.scan.members.keys()]).toEqual(["input", "webhook"]);
+    const span = checked.scan.ok ? checked.scan.members.get("input")! : { start: 0, end: 0 };
+    expect(textOf(checked.bytes, span) === text.slice(9, text.indexOf(',"webhook"'))).toBe(true);
+    expect([memberOf(checked, "webhook"), memberOf(checked, "policy")]).toEqual(["http://a", undefined]);
+  });
+
+  it("is answered to the one who asked, when many are checked in the thread", async () => {
+    const texts = Array.from({ length: 8 }, (_, n) => large(`text ${n} `));
+    const all = await Promise.all(texts.map((text) => checkInput(Buffer.from(text))));
+    expect(all.map(({ bytes }, at) => bytes.toString() === texts[at])).toEqual(texts.map(() => true));
+  });
+
+  it("leaves what shares its memory alone", async () => {
+    const whole = Buffer.from(`__${large("y")}__`);
+    const checked = await checkInput(whole.subarray(2, whole.length - 2));
+    expect([checked.scan.ok, whole.toString("latin1", 0, 11)]).toEqual([true, '__{"input":']);
+  });
+
+  it("says in the thread, too, what is wrong and where", async () => {
+    const text = large("y");
+    expect((await checkInput(Buffer.from(`${text}!`))).scan).toMatchObject({ ok: false, at: text.length });
+  });
+
+  it.each([
+    ["small", ""],
+    ["large", "x".repeat(limits.jsonThreadBytes)],
+  ])("that is not UTF-8 is refused: %s", async (_, pad) => {
+    const bytes = Buffer.concat([Buffer.from(`{"input":"${pad}`), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect((await checkInput(bytes)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("from a client is bounded in its names, from a worker it is not", async () => {
+    const names = Array.from({ length: limits.jsonKeysMax + 1 }, (_, n) => `"${n}":0`);
+    const text = `{${names.join(",")}}`;
+    expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
+    expect((await checkWord(Buffer.from(text))).scan.ok).toBe(true);
+  });
+
+  it("of a batch gives its elements", async () => {
+    const { bytes, scan } = await checkBatch(Buffer.from('[{"id":"a"}, {"id":"b"}]'));
+    expect(scan.ok && scan.elements.map((span) => textOf(bytes, span))).toEqual(['{"id":"a"}', '{"id":"b"}']);
+  });
+});
+
+describe("A chunk that is too large is cut", () => {
+  const bytesMax = 40;
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000"),
+      fc.string({ unit: "grapheme", maxLength: 1 }),
+    ),
+    maxLength: 400,
+  });
+
+  function pieces(output: string): string[] {
+    const cut = splitChunk(output, bytesMax);
+    for (const piece of cut) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(bytesMax);
+    return cut;
+  }
+
+  it("not at all where it fits", () => {
+    const output = `"${"x".repeat(bytesMax - 2)}"`;
+    expect([splitChunk(output, bytesMax), splitChunk("1", bytesMax)]).toEqual([[output], ["1"]]);
+    expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);
+  });
+
+  it("between the characters of a string, and joins to the same string", () => {
+    fc.assert(
+      fc.property(text, (whole) => {
+        const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+        expect(strings.join("")).toBe(whole);
+        for (const string of strings) expect(string.isWellFormed()).toBe(whole.isWellFormed());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("never through a pair of surrogates, wherever the cut would fall", () => {
+    for (let before = 0; before < 50; before++) {
+      const whole = `${"x".repeat(before)}${"😀".repeat(20)}`;
+      const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+      expect([strings.every((string) => string.isWellFormed()), strings.join("")]).toEqual([true, whole]);
+    }
+  });
+
+  it("between the elements of an array, and joins to the same elements", () => {
+    const element = fc.oneof(fc.integer(), fc.string({ maxLength: 4 }), fc.constantFrom(null, [], { a: [1] }));
+    fc.assert(
+      fc.property(fc.array(element, { maxLength: 60 }), fc.constantFrom("", " "), (whole, blank) => {
+        const cut = pieces(JSON.stringify(whole, undefined, blank)).map((piece) => JSON.parse(piece) as unknown[]);
+        expect(cut.flat(1)).toEqual(whole);
+      }),
+    );
+  });
+
+  it("between elements as the texts they came as", () => {
+    const elements = ["12345678901234567890", "1e400", '"\\u0061"', '{"b":1,"a":2,"b":3}', '"xxxxxxxx"'];
+    const cut = pieces(`[${elements.join(",")}]`);
+    expect(cut.map((piece) => piece.slice(1, -1)).join(",")).toBe(elements.join(","));
+    expect(cut.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["an object", JSON.stringify({ a: "é".repeat(50), b: [1, 2, 3] })],
+    ["an array with a large element", JSON.stringify(["small", '"'.repeat(60)])],
+    ["a long number", "1".repeat(100)],
+  ])("into pieces of its text where it is %s", (_, output) => {
+    const strings = pieces(output).map((piece) => JSON.parse(piece) as string);
+    expect(strings.join("")).toBe(output);
+    expect(strings.length).toBeGreaterThan(1);
+  });
+
+  it("at the real size without delay", () => {
+    const whole = `${"漢".repeat(2_000_000)}"\\`;
+    const strings = splitChunk(JSON.stringify(whole), limits.chunkBytesMax);
+    expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
+    expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
+    expect(strings.length).toBeLessThan(9);
+  });
+});

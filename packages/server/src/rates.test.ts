@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Rates, rateRows } from "./rates.js";
+
+const startAt = 1_790_000_000_000;
+const owner = "1/endpoint000001";
+
+/** Admits `count` requests that are over at once, and returns how many were admitted. */
+function burst(rates: Rates, count: number, now: number, allowance = 0, operation: "run" | "purge-queue" = "run") {
+  let admitted = 0;
+  for (let n = 0; n < count; n++) {
+    const admission = rates.admit(owner, operation, allowance, now);
+    if (!admission.ok) continue;
+    admission.release();
+    admitted++;
+  }
+  return admitted;
+}
+
+describe("The window", () => {
+  it("admits as many as its row says, and the next when the first has left", () => {
+    const rates = new Rates();
+    expect(burst(rates, 600, startAt)).toBe(600);
+    expect(burst(rates, 600, startAt + 5_000)).toBe(rateRows.run.requests - 600);
+    expect(burst(rates, 1, startAt + 9_899)).toBe(0);
+    expect(burst(rates, 2_000, startAt + 10_100)).toBe(600);
+    expect(burst(rates, 2_000, startAt + 15_100)).toBe(400);
+  });
+
+  it("is empty again after a long rest", () => {
+    const rates = new Rates();
+    burst(rates, 2_000, startAt);
+    expect(burst(rates, 2_000, startAt + 3_600_000)).toBe(rateRows.run.requests);
+  });
+
+  it("counts no refused request", () => {
+    const rates = new Rates();
+    burst(rates, 5_000, startAt);
+    burst(rates, 5_000, startAt + 9_000);
+    expect(burst(rates, 5_000, startAt + 10_100)).toBe(rateRows.run.requests);
+  });
+
+  it("never admits more than its row in any ten seconds, but for its step of 100 ms", () => {
+    const request = fc.record({ afterMs: fc.nat(3_000), count: fc.nat(4) });
+    fc.assert(
+      fc.property(fc.array(request, { maxLength: 60 }), (requests) => {
+        const rates = new Rates();
+        const times: number[] = [];
+        let now = startAt;
+        for (const { afterMs, count } of requests) {
+          now += afterMs;
+          const admitted = burst(rates, count, now, 0, "purge-queue");
+          for (let n = 0; n < admitted; n++) times.push(now);
+        }
+        const { requests: most } = rateRows["purge-queue"];
+        for (const at of times) {
+          expect(times.filter((other) => other >= at && other < at + 9_900).length).toBeLessThanOrEqual(most);
+        }
+      }),
+    );
+  });
+});
+
+describe("A refusal", () => {
+  it("tells the limit, what is left, and when to come again: then there is room", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(9_999), { minLength: 2, maxLength: 2 }), fc.nat(9_999), (ago, later) => {
+        const rates = new Rates();
+        const times = ago.map((ms) => startAt + ms).sort((a, b) => a - b);
+        for (const at of times) burst(rates, 1, at, 0, "purge-queue");
+        const now = Math.max(times[1]!, startAt + later);
+        const refused = rates.admit(owner, "purge-queue", 0, now);
+        if (refused.ok) return;
+        expect(refused).toMatchObject({ limit: 2, remaining: 0 });
+        expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+        expect(refused.retryAfterSeconds).toBeLessThanOrEqual(10);
+        expect(burst(rates, 1, now + refused.retryAfterSeconds * 1_000, 0, "purge-queue")).toBe(1);
+      }),
+    );
+  });
+
+  it("for what is in flight asks for a second's patience", () => {
+    const rates = new Rates();
+    const held = Array.from({ length: rateRows.run.concurrent }, () => rates.admit(owner, "run", 0, startAt));
+    expect(rates.admit(owner, "run", 0, startAt)).toEqual({
+      ok: false,
+      limit: rateRows.run.requests,
+      remaining: rateRows.run.requests - rateRows.run.concurrent,
+      retryAfterSeconds: 1,
+    });
+    const [one] = held;
+    if (one?.ok) {
+      one.release();
+      one.release();
+    }
+    expect(rates.admit(owner, "run", 0, startAt).ok).toBe(true);
+    expect(rates.admit(owner, "run", 0, startAt).ok).toBe(false);
+  });
+});
+
+describe("A limit", () => {
+  it("grows with the running workers, and the concurrency by the same factor", () => {
+    const rates = new Rates();
+    const allowance = 3 * rateRows.run.requests;
+    let admitted = 0;
+    while (rates.admit(owner, "run", allowance, startAt).ok) admitted++;
+    expect(admitted).toBe(3 * rateRows.run.concurrent);
+    expect(burst(new Rates(), 5_000, startAt, allowance)).toBe(allowance);
+  });
+
+  it("is never lowered by few workers", () => {
+    expect(burst(new Rates(), 5_000, startAt, 100)).toBe(rateRows.run.requests);
+  });
+
+  it("holds for each owner, endpoint and operation by itself", () => {
+    const rates = new Rates();
+    burst(rates, 5_000, startAt);
+    expect(rates.admit("2/endpoint000001", "run", 0, startAt).ok).toBe(true);
+    expect(rates.admit("1/endpoint000002", "run", 0, startAt).ok).toBe(true);
+    expect(rates.admit(owner, "status", 0, startAt).ok).toBe(true);
+  });
+
+  it("is the contract's", () => {
+    expect(rateRows).toEqual({
+      runsync: { requests: 2_000, concurrent: 400 },
+      run: { requests: 1_000, concurrent: 200 },
+      status: { requests: 2_000, concurrent: 400 },
+      stream: { requests: 2_000, concurrent: 400 },
+      cancel: { requests: 100, concurrent: 20 },
+      "purge-queue": { requests: 2, concurrent: Number.POSITIVE_INFINITY },
+      openai: { requests: 2_000, concurrent: 400 },
+      requests: expect.anything(),
+    });
+  });
+});

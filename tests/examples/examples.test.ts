@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { venv } from "../compat/stock.js";
+import { call, makeEndpoint, root, startServer, type TestServer, until } from "../harness.js";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.end());
+
+const example = (name: string) => join(root, "examples", name);
+const runsync = async (endpoint: string, input: unknown) =>
+  (await call(server, "POST", `/v2/${endpoint}/runsync`, { input })).body;
+
+describe.concurrent("each example answers as its page says:", () => {
+  it("hello greets", async () => {
+    const endpoint = await makeEndpoint(server, example("hello"));
+    expect(await runsync(endpoint, { name: "Ada" })).toMatchObject({
+      status: "COMPLETED",
+      output: { greeting: "Hello, Ada!" },
+    });
+  });
+
+  it("streaming hands out word by word, and the list at the end", async () => {
+    const endpoint = await makeEndpoint(server, example("streaming"));
+    const input = { text: "the mill grinds", pauseMs: 10 };
+    const { id } = (await call(server, "POST", `/v2/${endpoint}/run`, { input })).body;
+    const words: unknown[] = [];
+    for (let status = ""; status !== "COMPLETED"; ) {
+      const { body } = await call(server, "GET", `/sdk/v2/${endpoint}/stream/${id}`);
+      words.push(...body.stream.map((chunk: { output: unknown }) => chunk.output));
+      status = body.status;
+    }
+    expect(words).toEqual(["the", "mill", "grinds"]);
+    expect((await call(server, "GET", `/v2/${endpoint}/status/${id}`)).body.output).toEqual(words);
+  });
+
+  it("python counts words with the stock package, and fails a text without any", async () => {
+    const command = [join(venv(), "bin/python"), "-u", "handler.py"];
+    const endpoint = await makeEndpoint(server, example("python"), {}, { dockerStartCmd: command });
+    expect(await runsync(endpoint, { text: "the mill and the stream" })).toMatchObject({
+      status: "COMPLETED",
+      output: { words: 5 },
+    });
+    expect(await runsync(endpoint, { text: "" })).toMatchObject({
+      status: "FAILED",
+      error: "input.text holds no words",
+    });
+  });
+
+  it("cpu counts primes, shows its progress, and scales while jobs wait", async () => {
+    const settings = { workersMax: 3, scalerType: "REQUEST_COUNT", scalerValue: 1, idleTimeout: 1 };
+    const endpoint = await makeEndpoint(server, example("cpu"), settings);
+    expect((await runsync(endpoint, { limit: 1_000_000 })).output).toMatchObject({ primes: 78_498 });
+    const input = { limit: 3_000_000 };
+    const ids = await Promise.all(
+      Array.from({ length: 6 }, async () => (await call(server, "POST", `/v2/${endpoint}/run`, { input })).body.id),
+    );
+    const health = async () => (await call(server, "GET", `/v2/${endpoint}/health`)).body;
+    expect(await until(async () => (await health()).workers.running === 3)).toBe(true);
+    const statusOf = async (id: string) => (await call(server, "GET", `/v2/${endpoint}/status/${id}`)).body;
+    await until(async () => {
+      const all = await Promise.all(ids.map(statusOf));
+      return all.every((job) => job.status === "COMPLETED");
+    }, 50_000);
+    const workers = new Set((await Promise.all(ids.map(statusOf))).map((job) => job.workerId));
+    expect(workers.size).toBe(3);
+    await until(async () => (await health()).workers.ready === 0);
+  });
+});
