@@ -24,7 +24,7 @@ export async function bench(names = rowNames) {
   const text = `${conditions(loadBefore).join("\n")}\n\n${table(measured)}\n`;
   console.log(text);
   if (names.length === rowNames.length) {
-    const head = `# The last run\n\nWhat each row means, and what is not equal between its sides: [README.md](README.md).\n`;
+    const head = `# The last run\n\n[README.md](README.md) says what each row means, and what is unequal in it.\n`;
     writeFileSync(join(import.meta.dirname, "RESULTS.md"), `${head}\n${text.replaceAll(/^(?=[A-Z])/gm, "- ")}`);
   }
   return measured.some(isMissed) ? 1 : 0;

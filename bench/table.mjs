@@ -6,11 +6,12 @@ import { median, range } from "./statistics.mjs";
 /** The machine and the settings that the figures depend on. */
 export function conditions(loadBefore) {
   const { model = "unknown processor" } = cpus()[0] ?? {};
+  const memoryGib = Math.round(totalmem() / 2 ** 30);
   return [
-    `Machine: ${availableParallelism()} × ${model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}`,
+    `Machine: ${availableParallelism()} × ${model.trim()}, ${memoryGib} GiB, ${type()} ${release()}`,
     `Load average when it began: ${loadBefore.map((load) => load.toFixed(1)).join(", ")}`,
     `Node.js ${process.version}`,
-    `Durability: SQLite, journal_mode WAL, synchronous FULL, in ${tmpdir()} on ${fileSystem()}; answered after the commit`,
+    `Durability: SQLite, journal_mode WAL, synchronous FULL, on ${fileSystem()}; answered after the commit`,
     "Rate limits off; everything else as it comes",
   ];
 }

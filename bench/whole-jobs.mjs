@@ -1,4 +1,4 @@
-// Row 3: whole jobs a second, from the first submission to the last job's end. A figure of its own, compared with nothing.
+// Row 3: whole jobs a second, from the first submission to the last job's end. Compared with nothing.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../scripts/set-up.mjs";

@@ -60,15 +60,15 @@ function overlaps(runs: readonly Run[], acts: readonly Act[]): string[] {
     .map(([earlier, later]) => `${earlier.job} ran in ${told(earlier)} and in ${told(later)} at the same time`);
 }
 
-/** When a run was over: at its end, or when its process was stopped for good. Of any other only the start is certain. */
+/** When a run was over: at its end, or when its process was stopped for good. Of others only the start is certain. */
 function heldUntil(run: Run, acts: readonly Act[]): number {
   const ends = (act: Act) => act.pid === run.pid && act.at >= run.startedAt && /killed|frozen/.test(act.act);
   return run.endedAt ?? acts.find(ends)?.at ?? run.startedAt;
 }
 
 /**
- * A job may run again only if its worker was touched since the run before began, or if its result may have been lost:
- * a stock worker throws one away when the server is not there, ours keeps it.
+ * A job may run again only if its worker was touched since the run before began, or if its result may be lost: a stock
+ * worker throws one away when the server is not there, ours keeps it.
  */
 function needlessRuns({ stage }: Submission, runs: readonly Run[], acts: readonly Act[]): string[] {
   const isReason = (act: Act, run: Run) =>

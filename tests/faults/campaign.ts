@@ -10,7 +10,7 @@ const clientCount = 12;
 /** A job may wait for a worker that is missed after 35 s, and then for its turn. */
 const drainMs = 90_000;
 
-/** What is to happen, and for how long. The same seed makes the same choices; what the machine does with them varies. */
+/** What is to happen, and for how long. A seed makes the same choices again; what comes of them varies. */
 export interface Plan {
   readonly seed: number;
   readonly rageMs: number;

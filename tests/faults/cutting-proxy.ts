@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy that can lose an answer on its way: the sender believes it written, the receiver sees a broken connection. */
+/** A TCP proxy that can lose an answer: its sender believes it written, its receiver sees a broken connection. */
 export interface CuttingProxy {
   /** Breaks the next connection on which the server sends such bytes, and drops them. */
   cutNext(isThose: (bytes: string) => boolean): void;

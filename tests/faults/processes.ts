@@ -8,7 +8,7 @@ export interface Leader {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The leaders of all live workers of these endpoints. Children of theirs have the environment too, but lead no group. */
+/** The leaders of all live workers of these endpoints. Their children have the environment too, but lead no group. */
 export function leadersOf(endpoints: readonly string[]): Leader[] {
   const leaders: Leader[] = [];
   for (const name of readdirSync("/proc")) {

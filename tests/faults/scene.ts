@@ -41,7 +41,8 @@ export const options = { concurrency: Number(process.env.CONCURRENCY ?? 1) };
 export default async ({ key, ms, fate }, job) => {
   const run = randomUUID();
   const about = { run, job: job.id, key, worker: process.env.RUNPOD_POD_ID, pid: process.pid };
-  const note = (word) => appendFileSync(process.env.JOURNAL, JSON.stringify({ ...about, word, at: Date.now() }) + "\\n");
+  const line = (word) => JSON.stringify({ ...about, word, at: Date.now() });
+  const note = (word) => appendFileSync(process.env.JOURNAL, line(word) + "\\n");
   note("start");
   await sleep(ms, undefined, { signal: job.signal });
   note("end");
@@ -62,7 +63,8 @@ def note(line):
 def handler(job):
     asked = job["input"]
     run = str(uuid.uuid4())
-    about = {"run": run, "job": job["id"], "key": asked["key"], "worker": os.environ["RUNPOD_POD_ID"], "pid": os.getpid()}
+    worker = {"worker": os.environ["RUNPOD_POD_ID"], "pid": os.getpid()}
+    about = {"run": run, "job": job["id"], "key": asked["key"], **worker}
     note({**about, "word": "start", "at": int(time.time() * 1000)})
     time.sleep(asked["ms"] / 1000)
     note({**about, "word": "end", "at": int(time.time() * 1000)})

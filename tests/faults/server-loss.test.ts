@@ -25,6 +25,17 @@ afterAll(async () => {
 const statusOf = async (endpoint: string, job: string) =>
   (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).body;
 
+/** A worker that writes long lines, each another, as fast as it can while its server is not there. */
+const spinner = `
+const take = process.env.RUNPOD_WEBHOOK_GET_JOB.replace("$ID", process.env.RUNPOD_POD_ID) + "&job_in_progress=0";
+for (let n = 0; ; n++) {
+  const reply = await fetch(take).catch(() => undefined);
+  await reply?.text();
+  const lines = Array.from({ length: 20 }, (_, at) => n + "." + at + "x".repeat(6_000));
+  if (!reply) process.stderr.write(lines.join("\\n") + "\\n");
+}
+`;
+
 /** Two files of 4 MB, and what gathers between two writes. */
 const logBytesMax = 9 * 2 ** 20;
 const awayMs = 6_000;
@@ -92,19 +103,10 @@ describe("while the server is away after a kill -9", () => {
   });
 
   it("the log of a worker that spins stays within its bound", async () => {
-    const folder = join(scene.folder, "spinner");
-    const { endpoint: id } = await scene.own(server, { workersMax: 0 });
-    const name = `spinner-${id}`;
-    writeFileSync(
-      `${folder}.mjs`,
-      `const take = process.env.RUNPOD_WEBHOOK_GET_JOB.replace("$ID", process.env.RUNPOD_POD_ID) + "&job_in_progress=0";
-      for (let n = 0; ; n++) {
-        const reply = await fetch(take).catch(() => undefined);
-        await reply?.text();
-        if (!reply) process.stderr.write(Array.from({ length: 20 }, (_, at) => n + "." + at + "x".repeat(6_000)).join("\\n") + "\\n");
-      }`,
-    );
-    const template = { name, imageName: scene.folder, isServerless: true, dockerStartCmd: ["node", `${folder}.mjs`] };
+    const program = join(scene.folder, "spinner.mjs");
+    const name = `spinner-${Math.random().toString(36).slice(2)}`;
+    writeFileSync(program, spinner);
+    const template = { name, imageName: scene.folder, isServerless: true, dockerStartCmd: ["node", program] };
     const { body: made } = await call(server, "POST", "/v1/templates", template);
     const settings = { name, templateId: made.id, workersMin: 1, workersMax: 1 };
     const endpoint = (await call(server, "POST", "/v1/endpoints", settings)).body.id;

@@ -22,7 +22,7 @@ interface Surroundings {
 
 const awayMaxMs = 2_500;
 const stopMaxMs = 3_000;
-/** A worker that never pinged is not judged by its silence: one that is to be missed has to be older than its first ping. */
+/** One that never pinged is not judged by its silence: a worker that is to be missed has to be older than that. */
 const pingedAfterMs = 6_000;
 /** What is promised, and some time for a machine that is busy. */
 const missedWithinMs = 35_000 + 5_000;
@@ -113,33 +113,39 @@ export class Villain {
     this.#waking.push(wake);
   }
 
-  /** A worker reports on a job that it does not hold: it must be thanked, and nothing else. */
+  /** A worker reports on a job that another one holds, or that is over: it must be thanked, and nothing else. */
   async #lie(): Promise<void> {
-    const { random, ledger, server } = this.#around;
-    const leader = this.#anyLeader();
-    const jobs = ledger.acknowledged().filter(({ stage }) => stage.endpoint === leader?.endpoint);
-    if (!leader || jobs.length === 0) return;
-    const job = random.chance(0.5) ? jobs[jobs.length - 1]! : random.pick(jobs);
-    const headers = { authorization: `Bearer ${server.key}` };
+    const { random, ledger, runs } = this.#around;
+    const leaders = this.#untouched(); // a word in a frozen worker's name would be a sign of its life
+    const alive = new Map(leaders.map((leader) => [leader.pid, leader]));
+    const last = runs().slice(-20);
+    const open = last.filter(({ pid, endedAt }) => endedAt === undefined && alive.has(pid));
+    const job = random.pick(open.length > 0 && random.chance(0.8) ? open : last);
+    const endpoint = ledger.submissions.find(({ key }) => key === job?.key)?.stage.endpoint;
+    const liars = leaders.filter((leader) => leader.endpoint === endpoint && leader.worker !== job?.worker);
+    if (!job || liars.length === 0) return;
+    const { worker, env, pid } = random.pick(liars);
+    const url = (env.RUNPOD_WEBHOOK_POST_OUTPUT ?? "").replace("$RUNPOD_POD_ID", worker).replace("$ID", job.job);
+    const body = JSON.stringify({ output: { key: job.key, liar: worker } });
+    this.#note("lie told", pid);
     try {
-      const asked = await fetch(`${server.url}/v2/${job.stage.endpoint}/status/${job.id}`, { headers });
-      const holder = ((await asked.json()) as { workerId: string }).workerId;
-      if (holder === leader.worker) return; // that would be no lie
-      const url = (leader.env.RUNPOD_WEBHOOK_POST_OUTPUT ?? "").replace("$RUNPOD_POD_ID", leader.worker);
-      const body = JSON.stringify({ output: { key: job.key, liar: leader.worker } });
-      this.#note("lie told", leader.pid);
-      const told = await fetch(`${url.replace("$ID", job.id ?? "")}&isStream=false`, { method: "POST", body });
+      const told = await fetch(`${url}&isStream=false`, { method: "POST", body, signal: AbortSignal.timeout(5_000) });
       if (![200, 503].includes(told.status)) ledger.complaints.push(`a result was answered ${told.status}`);
     } catch {
       // the server is away just now
     }
   }
 
-  #anyLeader(): Leader | undefined {
-    const { stages, random } = this.#around;
+  /** The leaders that are neither stopped nor frozen. */
+  #untouched(): Leader[] {
     const frozen = new Set(this.acts.flatMap(({ act, pid }) => (act === "worker frozen" ? [pid] : [])));
-    const leaders = leadersOf(stages.map(({ endpoint }) => endpoint));
-    const free = leaders.filter(({ pid }) => !this.#stopped.has(pid) && !frozen.has(pid));
+    const leaders = leadersOf(this.#around.stages.map(({ endpoint }) => endpoint));
+    return leaders.filter(({ pid }) => !this.#stopped.has(pid) && !frozen.has(pid));
+  }
+
+  #anyLeader(): Leader | undefined {
+    const { random } = this.#around;
+    const free = this.#untouched();
     const runs = this.#around.runs();
     const busy = free.filter(({ pid }) => runs.some((run) => run.pid === pid && run.endedAt === undefined));
     // one that has not begun is seldom touched: killed starts in a row are a crash loop, which is rightly slowed down

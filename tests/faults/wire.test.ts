@@ -39,7 +39,7 @@ describe("the answer to a take that is lost on the way", () => {
     { words: "one poll after the other", pollsAtOnce: 1 },
     { words: "several polls at once", pollsAtOnce: 3 },
   ]) {
-    it(`gives the job back at once and excused, where clients hang up right after they asked: ${words}`, async (test) => {
+    it(`gives the job back at once, excused, where the poll hangs up right after it asked: ${words}`, async (test) => {
       const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
       const [hasty, patient] = [await puppet(0), await puppet(1)];
       const ask = () => hangUpAfter(hasty.takeUrl(true), hasty.env.RUNPOD_AI_API_KEY ?? "");

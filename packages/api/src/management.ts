@@ -7,6 +7,8 @@ export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as cons
 export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
 const text = (description: string, options = {}) => Type.String({ description, maxLength: 10_000, ...options });
+/** No control characters: names are shown in logs and on pages. */
+const visible = "^[^\\u0000-\\u001f\\u007f]*$";
 const list = (description: string) => Type.Array(Type.String({ maxLength: 1_000 }), { description, maxItems: 100 });
 const choice = <T extends readonly string[]>(names: T, description: string) =>
   Type.Union(
@@ -35,7 +37,7 @@ const endpointFields = {
   instanceIds: orNull(list("Instance types of CPU endpoints.")),
   locations: orNull(text("Country codes, comma-separated; empty is any.")),
   minCudaVersion: orNull(text("The lowest CUDA version that suits.")),
-  name: orNull(Type.String({ maxLength: 191, description: "A name; it need not be unique." })),
+  name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, where there are several.")),
   scalerType: orNull(choice(scalerTypes, "How workers are scaled.")),
@@ -79,7 +81,7 @@ const templateFields = {
 
 /** Body of `POST /templates`. */
 export const TemplateCreate = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 191 }),
+  name: Type.String({ minLength: 1, maxLength: 191, pattern: visible }),
   imageName: Type.String({ minLength: 1, maxLength: 4_096, description: "A container image, or a path to a handler." }),
   ...templateFields,
 });
@@ -87,7 +89,7 @@ export type TemplateCreate = Static<typeof TemplateCreate>;
 
 /** Body of `PATCH /templates/{id}` and `POST /templates/{id}/update`. */
 export const TemplateUpdate = Type.Object({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191 })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: visible })),
   imageName: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096 })),
   ...templateFields,
 });
@@ -164,14 +166,14 @@ export type Endpoint = Static<typeof Endpoint>;
 const Size = Type.Integer({ minimum: 0, maximum: 4_000, description: "Size in GB." });
 /** Body of `POST /networkvolumes`. */
 export const VolumeCreate = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 191 }),
+  name: Type.String({ minLength: 1, maxLength: 191, pattern: visible }),
   size: Size,
   dataCenterId: Type.String({ minLength: 1, maxLength: 100 }),
 });
 export type VolumeCreate = Static<typeof VolumeCreate>;
 /** Body of `PATCH /networkvolumes/{id}`. */
 export const VolumeUpdate = Type.Object({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191 })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 191, pattern: visible })),
   size: Type.Optional(Size),
 });
 export type VolumeUpdate = Static<typeof VolumeUpdate>;

@@ -18,7 +18,7 @@ import { tendWorkersLoop } from "./loops/tend-workers.js";
 import { watchWorkersLoop } from "./loops/watch-workers.js";
 import type { Parts } from "./operations/needs.js";
 import { clearEndpoint } from "./operations/save-endpoint.js";
-import { stopWorker } from "./operations/worker-life.js";
+import { settleOrphans, stopWorker } from "./operations/worker-life.js";
 import type { Provider } from "./provider.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Rates } from "./rates.js";
@@ -157,6 +157,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     start(expireJobsLoop(parts), serving.signal),
     start(timeOutJobsLoop(parts), serving.signal),
   ];
+  await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
     if (endpoint.deletedAt !== undefined) void clearEndpoint(parts, endpoint.no).catch(() => {});
   }
@@ -200,6 +201,13 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
       isAdmin: true,
       webhookSecret: vault.seal(secret),
     });
+  }
+  try {
+    vault.open(admin.webhookSecret);
+  } catch {
+    throw new StartError(
+      "MILLRACE_SEAL_KEY is not the key that sealed this data directory's secrets: set the one it was started with.",
+    );
   }
   let newKey: string | undefined;
   if (config.apiKey !== undefined) directory.keep("api-key", config.apiKey);

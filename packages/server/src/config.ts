@@ -1,9 +1,8 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import Type, { type Static } from "typebox";
-import { Errors, Value } from "typebox/value";
-import { countries } from "./domain/endpoint.js";
-import { limits } from "./limits.js";
+import { Value } from "typebox/value";
+import { countries, limits } from "./limits.js";
 
 const onOff = (description: string, fallback?: "on" | "off") =>
   Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });
@@ -118,14 +117,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (!schema) mistakes.push(unknownSetting(name));
     else given[name] = schema.type === "integer" && /^-?\d+$/.test(value) ? Number(value) : value;
   }
-  const filled = Value.Default(settings, given) as Settings;
-  for (const error of Errors(settings, filled)) {
-    const name = error.instancePath.slice(1).split("/")[0] ?? "";
-    const sentence = `${name} is '${shown(name, given[name])}': ${expected(name)}`;
-    if (name && !mistakes.includes(sentence)) mistakes.push(sentence);
+  for (const [name, value] of Object.entries(given)) {
+    const schema = settings.properties[name as keyof typeof settings.properties];
+    if (!Value.Check(schema, value)) mistakes.push(`${name} is '${shown(name, value)}': ${expected(name)}`);
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
-  return Object.freeze(toConfig(filled));
+  return Object.freeze(toConfig(Value.Default(settings, given) as Settings));
 }
 
 function unknownSetting(name: string): string {

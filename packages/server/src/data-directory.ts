@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** The service cannot start, and its operator can mend it: one sentence. */
 export class StartError extends Error {}
@@ -19,10 +19,17 @@ export interface DataDirectory {
   keep(name: string, text: string): void;
 }
 
+/** Like `mkdir -p`, a step at a time: Node's own recursive form never ends below /proc. */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  makeFolders(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+}
+
 /** Opens the directory that holds everything: folders 0700, files 0600. */
 export function openDataDirectory(path: string): DataDirectory {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolders(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     // 0700 hides all that SQLite makes in it, whatever the umask
     chmodSync(path, 0o700);

@@ -5,6 +5,9 @@ import { limits } from "./limits.js";
 
 const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
 
+/** Whether a string holds no half of a surrogate pair. */
+const isWhole = (text: string) => !/\p{Surrogate}/u.test(text);
+
 describe("A checked body", () => {
   it("is checked at once while it is small", () => {
     expect(checkInput(Buffer.from('{"input":{}}'))).not.toBeInstanceOf(Promise);
@@ -87,7 +90,7 @@ describe("A chunk that is too large is cut", () => {
       fc.property(text, (whole) => {
         const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
         expect(strings.join("")).toBe(whole);
-        for (const string of strings) expect(string.isWellFormed()).toBe(whole.isWellFormed());
+        for (const string of strings) expect(isWhole(string)).toBe(isWhole(whole));
       }),
       { numRuns: 500 },
     );
@@ -97,7 +100,7 @@ describe("A chunk that is too large is cut", () => {
     for (let before = 0; before < 50; before++) {
       const whole = `${"x".repeat(before)}${"😀".repeat(20)}`;
       const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
-      expect([strings.every((string) => string.isWellFormed()), strings.join("")]).toEqual([true, whole]);
+      expect([strings.every((string) => isWhole(string)), strings.join("")]).toEqual([true, whole]);
     }
   });
 

@@ -127,3 +127,6 @@ const relations: [boolean, string][] = [
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);
+
+/** The countries of the contract: where a host may be, and what an endpoint may ask for. */
+export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;

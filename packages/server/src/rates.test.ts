@@ -129,7 +129,7 @@ describe("A limit", () => {
       cancel: { requests: 100, concurrent: 20 },
       "purge-queue": { requests: 2, concurrent: Number.POSITIVE_INFINITY },
       openai: { requests: 2_000, concurrent: 400 },
-      requests: expect.anything(),
+      requests: { requests: 10, concurrent: 2 },
     });
   });
 });

@@ -20,7 +20,7 @@ export interface LiveWorker {
   polledAt: number;
   heard: Heard;
   /** Jobs it was already told to stop. */
-  readonly told: Set<number>;
+  readonly told: Set<string>;
   /** How many of its polls are held now. */
   polls: number;
   /** Jobs on their way to it: taken, but the answer is not yet written. */
@@ -42,6 +42,7 @@ export class Registry {
   readonly #workerNos = new Map<string, number>();
   readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
   readonly #slots = new Map<string, number>();
+  #lastChange: Promise<unknown> = Promise.resolve();
 
   constructor(stores: Stores) {
     this.#stores = stores;
@@ -66,6 +67,13 @@ export class Registry {
   key = (hash: string): ApiKey | undefined => this.#keys.get(hash);
   user = (no: number): User | undefined => this.#users.get(no);
 
+  /** Runs changes of resources one after the other: each reads what the one before has written. */
+  exclusively<T>(change: () => Promise<T>): Promise<T> {
+    const next = this.#lastChange.then(change);
+    this.#lastChange = next.catch(() => {});
+    return next;
+  }
+
   // endpoints
 
   endpoint(id: string): Endpoint | undefined {
@@ -80,12 +88,21 @@ export class Registry {
   }
   async saveEndpoint(endpoint: Endpoint, settings: EndpointSettings, release: boolean): Promise<Endpoint> {
     await this.#stores.endpoints.save(endpoint.no, settings, release);
-    const version = endpoint.version + (release ? 1 : 0);
-    return this.#put({ ...endpoint, settings, version, failedStarts: 0, failedAt: undefined, verdict: undefined });
+    const now = this.#endpoints.get(endpoint.no) ?? endpoint;
+    const version = now.version + (release ? 1 : 0);
+    return this.#put({ ...now, settings, version, failedStarts: 0, failedAt: undefined, verdict: undefined });
   }
   async removeEndpoint(endpoint: Endpoint, now: number): Promise<void> {
     await this.#stores.endpoints.remove(endpoint.no, now);
-    this.#put({ ...endpoint, deletedAt: now });
+    this.#put({ ...(this.#endpoints.get(endpoint.no) ?? endpoint), deletedAt: now });
+  }
+  /** Forgets endpoints that were deleted long ago, once their workers have ended. */
+  forgetEndpoints(deletedBefore: number): void {
+    for (const { no, id, deletedAt } of this.#endpoints.values()) {
+      if (deletedAt === undefined || deletedAt > deletedBefore || this.workersOf(no).length > 0) continue;
+      this.#endpoints.delete(no);
+      this.#endpointNos.delete(id);
+    }
   }
   async noteStart(no: number, note: { failedStarts: number; failedAt?: number; verdict?: string }): Promise<void> {
     const endpoint = this.#endpoints.get(no);

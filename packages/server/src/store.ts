@@ -133,6 +133,8 @@ export interface JobReader {
   overdue(now: number, limit: number): Promise<HeldJob[]>;
   /** Jobs to stop that no worker has confirmed. */
   unstopped(): Promise<HeldJob[]>;
+  /** Running jobs, and jobs to stop, whose worker has ended: what a crash may leave. */
+  orphaned(): Promise<HeldJob[]>;
   nextDeadline(): Promise<number | undefined>;
   nextExpiry(): Promise<number | undefined>;
   /** Jobs before this place, counted up to `max`. */

@@ -30,8 +30,12 @@ export const limits = {
   stopRepeatMs: 1_000,
   /** Two in a row, so that one wrong reply of a proxy ends nothing. */
   refusedPingsMax: 2,
-  /** How long a ping waits to hear whether the main thread is busy; with it a list is far younger than the 5 s that count. */
+  /** How long a ping waits to hear whether the main thread is busy: its list stays far younger than the 5 s that count. */
   mainAnswerMaxMs: 500,
+  /** How long the thread that pings rests at first: less than the shortest interval, longer than a quick first job. */
+  pingThreadRestMs: 300,
+  /** Room for each id in the memory shared with that thread; the server's own ids have at most 45. */
+  sharedIdMaxBytes: 256,
   pingIntervalMinMs: 1_000,
   pingIntervalDefaultMs: 4_000,
   /** What a user sees of an error: a message and the frames that matter. */

@@ -1,5 +1,6 @@
 import type { Worker as Thread, WorkerOptions } from "node:worker_threads";
 import type { Connection } from "./connection.js";
+import { HeldList } from "./held-list.js";
 import { Pinger, type PingPlace } from "./pinger.js";
 import type { Settings } from "./settings.js";
 
@@ -15,26 +16,12 @@ interface Parts {
 export interface ThreadStart {
   readonly place: PingPlace;
   readonly apiKey: string;
-  readonly ids: readonly string[];
-  readonly flags: Int32Array;
+  /** Of the `HeldList`. */
+  readonly memory: SharedArrayBuffer;
 }
 
-/** A change of what the worker holds, told to the thread. */
-export interface HeldChange {
-  readonly id: string;
-  readonly isHeld: boolean;
-}
-
-/** What the thread has to say: the server refuses its calls, or a question that is answered in `flags.answered`. */
+/** What the thread has to say: the server refuses its calls, or a question: is the main thread awake? */
 export type ThreadWord = "refused" | { readonly question: number };
-
-/** Places in the memory shared with the thread. */
-export const flags = {
-  /** 1 while a take is open: it may have brought a job that this thread, being busy, has not read yet. */
-  isAsking: 0,
-  /** The number of the last question answered. */
-  answered: 1,
-} as const;
 
 /**
  * Tells the server every few seconds that this worker lives, and what it holds. A thread of its own does so from the
@@ -45,7 +32,7 @@ export class Pings {
   readonly #parts: Parts;
   readonly #place: PingPlace;
   readonly #pinger: Pinger;
-  readonly #flags = new Int32Array(new SharedArrayBuffer(8));
+  readonly #held = new HeldList();
   #timer: NodeJS.Timeout | undefined;
   #thread: Thread | undefined;
   #isThreadTried = false;
@@ -67,28 +54,23 @@ export class Pings {
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#isThreadTried = true;
-    void this.#thread?.terminate();
+    this.#stopThread();
   }
 
   /** Says whether a take is open. Jobs that it brought are to be told before its end is. */
   noteAsking(isAsking: boolean): void {
-    Atomics.store(this.#flags, flags.isAsking, isAsking ? 1 : 0);
+    this.#held.isAsking = isAsking;
   }
 
   /** A job is held from now on; to be called before its handler runs, which may keep this thread busy for long. */
   noteHeld(id: string): void {
-    if (this.#thread) this.#tell({ id, isHeld: true });
-    else this.#startThread();
+    if (this.#held.add(id)) this.#startThread();
+    else this.#stopThread();
   }
 
   /** A job is over, and the server knows its result. */
   noteOver(id: string): void {
-    this.#tell({ id, isHeld: false });
-  }
-
-  #tell(change: HeldChange): void {
-    this.#thread?.postMessage(change);
+    this.#held.delete(id);
   }
 
   async #ping(): Promise<void> {
@@ -105,8 +87,7 @@ export class Pings {
       const thread = openThread({
         place: this.#place,
         apiKey: this.#parts.settings.apiKey,
-        ids: this.#parts.heldIds(),
-        flags: this.#flags,
+        memory: this.#held.memory,
       });
       thread.unref();
       thread.on("message", (word: ThreadWord) => this.#hear(word));
@@ -122,15 +103,27 @@ export class Pings {
     }
   }
 
+  /** For good: what it would tell is not the whole list, or there is nothing left to tell. */
+  #stopThread(): void {
+    this.#isThreadTried = true;
+    void this.#thread?.terminate();
+    this.#loseThread();
+  }
+
   #loseThread(): void {
     this.#isThreadUp = false;
     this.#thread = undefined;
   }
 
   #hear(word: ThreadWord): void {
-    if (word === "refused") return this.#parts.onRefused();
-    // The second turn from here has read whatever had arrived when the question came, and told it to the thread.
-    setImmediate(() => setImmediate(() => Atomics.store(this.#flags, flags.answered, word.question)));
+    if (word === "refused") this.#parts.onRefused();
+    // The second turn from here has read whatever had arrived when the question came, and listed it.
+    else
+      setImmediate(() =>
+        setImmediate(() => {
+          this.#held.answered = word.question;
+        }),
+      );
   }
 }
 

@@ -1,54 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Call, StubServer } from "./stub-server.js";
+import { describe, expect, it } from "vitest";
+import { eachWithHome, home, run, server, tryOut, write } from "./run-handler-fixture.js";
+import type { Call } from "./stub-server.js";
 
-const bin = fileURLToPath(new URL("../dist/run-handler.js", import.meta.url));
-let server: StubServer;
-let home: string;
-let child: ChildProcess | undefined;
-
-/** Writes files into a directory of their own. */
-function write(files: Record<string, string>): string {
-  for (const [name, content] of Object.entries(files)) {
-    const file = path.join(home, name);
-    mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, content);
-  }
-  return home;
-}
-
-function run(args: string[], env: Record<string, string> = server.environment()) {
-  const started = spawn(process.execPath, [bin, ...args], {
-    env: { PATH: process.env.PATH ?? "", MILLRACE_CACHE_DIR: path.join(home, ".cache"), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  child = started;
-  const ended = Promise.all([text(started.stdout), text(started.stderr), once(started, "exit")]).then(
-    ([stdout, stderr, [code, signal]]) => ({ stdout, stderr, code: code ?? signal }),
-  );
-  return { process: started, ended };
-}
-
-/** Runs a handler once, without a server. */
-const tryOut = (args: string[]) => run([home, ...args], {}).ended;
-
-beforeEach(async () => {
-  server = await new StubServer().start();
-  home = mkdtempSync(path.join(tmpdir(), "run-handler-"));
-});
-
-afterEach(async () => {
-  child?.kill("SIGKILL");
-  await server.stop();
-  rmSync(home, { recursive: true });
-  expect(server.breaches).toEqual([]);
-});
+eachWithHome();
 
 describe("a handler is found and run", () => {
   it("in TypeScript, with files of its own, packages beside it and this SDK, until SIGTERM", async () => {

@@ -13,6 +13,10 @@ export interface Call {
   status: number;
 }
 
+/** True of pings that list just these jobs, joined by commas; of those without a list where none are given. */
+export const isPingOf = (ids: string | undefined) => (call: Call) =>
+  call.name === "ping" && (call.query.get("job_id") ?? undefined) === ids;
+
 /** How the next call of a kind is answered instead of as usual. "hang up" breaks the connection. */
 export type Answer = "hang up" | { status: number; headers?: Record<string, string>; text?: string };
 

@@ -66,9 +66,6 @@ export const endpointDefaults = {
   workersMin: 0,
 } as const satisfies Partial<EndpointSettings>;
 
-/** The countries of the contract. */
-export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
-
 const madeOf = [
   "templateId",
   "env",

@@ -155,7 +155,8 @@ function leave(inputs: ScaleInputs, desire: Desire): Leaving {
   let spare = current.length - keep;
   let lookAt: number | undefined;
   for (const worker of current) {
-    if (worker.state !== "idle" || spare <= 0) break;
+    // while jobs wait an idle worker is about to take one
+    if (worker.state !== "idle" || spare <= 0 || inputs.demand.waiting > 0) break;
     const idleUntil = worker.idleSince + settings.idleTimeout * 1_000;
     if (now < idleUntil) {
       lookAt = idleUntil;

@@ -37,6 +37,7 @@ export function expireJobsLoop(needs: Expiring): Loop {
 
 async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
+  needs.registry.forgetEndpoints(now - limits.workerRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
 }

@@ -43,7 +43,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const { row } = worker;
     if (!known.has(row.id) && row.secretHash !== undefined) return adopt(worker);
     if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
-    if (gone.delete(row.id)) return ended(worker);
+    if (gone.has(row.id)) return ended(worker);
     const lateAt = row.readyAt === undefined ? row.startedAt + options.startTimeoutMs : undefined;
     if (lateAt !== undefined && now >= lateAt && row.killAt === undefined) {
       const note = `it did not ask for a job within ${options.startTimeoutMs / 1_000} s`;

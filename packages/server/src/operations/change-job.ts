@@ -9,6 +9,9 @@ import { findJob } from "./read-job.js";
 
 type Changing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
+/** The error of a job whose endpoint was deleted. */
+export const endpointDeleted = "The endpoint was deleted (endpoint deleted).";
+
 /** Tells everyone who waits for a job, or counts it, that it ended. */
 export function announceEnd(
   { bell, registry, emit }: Needs<"bell" | "registry" | "emit">,
@@ -39,17 +42,6 @@ export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: stri
   }
 }
 
-/** Puts a FAILED or TIMED_OUT job back to the end of the queue (contract: `/retry`). */
-export async function retryJob(needs: Changing, endpoint: Endpoint, jobId: string): Promise<void> {
-  const job = await findJob(needs, endpoint, jobId);
-  if (!mayHappen("retry", job.status)) {
-    throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a FAILED or TIMED_OUT job can be retried.`);
-  }
-  const retried = await needs.jobs.change(job, { by: "retry" }, needs.clock.now());
-  if (!retried) return retryJob(needs, endpoint, jobId);
-  ringWaiting(needs, endpoint.no, jobId);
-}
-
 /** Sets a job's ttl, counted from its submission (`/status?ttl=`); already past means gone. */
 export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string, ttlMs: number): Promise<void> {
   if (!Number.isInteger(ttlMs) || ttlMs < limits.ttlMsMin || ttlMs > limits.ttlMsMax) {
@@ -75,7 +67,12 @@ export async function cancelWaiting(needs: Changing, endpointNo: number, error: 
 
 /** Takes a job away from a worker that lost it. `excused`: we took it back ourselves, and it does not count. */
 export async function loseJob(needs: Changing, held: HeldJob, why: string, excused: boolean): Promise<void> {
-  const change = excused ? ({ by: "giveBack", excused: true } as const) : settleLoss(held, why);
+  const isDeleted = needs.registry.endpointByNo(held.endpointNo)?.deletedAt !== undefined;
+  const change = isDeleted
+    ? ({ by: "cancel", error: endpointDeleted } as const) // nothing would ever run it
+    : excused
+      ? ({ by: "giveBack", excused: true } as const)
+      : settleLoss(held, why);
   const settled = await needs.jobs.change(held, change, needs.clock.now());
   if (!settled) return; // its result came after all, or someone else ended it
   if (change.by !== "giveBack") return announceEnd(needs, held.endpointNo, settled);
@@ -106,7 +103,8 @@ export function ringStops({ bell }: Needs<"bell">, workerNo: number | undefined)
   bell.ring("workers");
 }
 
-function ringWaiting({ bell }: Needs<"bell">, endpointNo: number, jobId: string): void {
+/** A job waits again. */
+export function ringWaiting({ bell }: Needs<"bell">, endpointNo: number, jobId: string): void {
   bell.ring(topics.queue(endpointNo));
   bell.ring(topics.demand(endpointNo));
   bell.ring(topics.job(jobId));

@@ -1,8 +1,9 @@
-import { countries, type EndpointSettings, endpointDefaults, type FlashBootType } from "../domain/endpoint.js";
+import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../domain/endpoint.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../domain/gpu.js";
 import type { ApiKey } from "../domain/key.js";
+import { isPath } from "../domain/template.js";
 import { invalid } from "../errors.js";
-import { limits } from "../limits.js";
+import { countries, limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 
 /** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
@@ -75,6 +76,9 @@ function templateFor({ registry }: Checking, caller: ApiKey, templateId: string)
   const template = registry.template(templateId);
   if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
     throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  }
+  if (isPath(template.settings.imageName) && !caller.isAdmin) {
+    throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
   }
   return template;
 }

@@ -3,6 +3,7 @@ import { hearPing as judge } from "../domain/absence.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
 import type { LiveWorker } from "../registry.js";
+import type { HeldJob } from "../store.js";
 import { loseJob } from "./change-job.js";
 import type { Needs } from "./needs.js";
 import { finishedSilently } from "./take-jobs.js";
@@ -30,9 +31,12 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
 /** A worker's last words before it exits: kept as the reason of its failed start. */
 export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: string): Promise<void> {
   await noteCall(needs, worker, { isPing: true });
-  const note = words.slice(0, limits.logTailBytes);
+  const note = words.slice(0, limits.logTailBytes).replaceAll("\0", "");
   await needs.registry.patchWorker(worker, { exit: { code: undefined, signal: undefined, note } });
 }
+
+/** A job that was tried again may have to be stopped again: each stop is one of its own. */
+const stopOf = (job: HeldJob) => `${job.no}@${job.finishedAt}`;
 
 /** Jobs a worker is to stop: held until there are some, or 20 s have passed (worker protocol: `job-stop`). */
 export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: AbortSignal): Promise<string[]> {
@@ -41,10 +45,10 @@ export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: Abort
   const wait = { topic: topics.stops(worker.row.no), untilAt: needs.clock.now() + limits.takeHoldMs, signals };
   const stops = await waitFor(needs, wait, async () => {
     const held = await needs.reader.heldBy(worker.row.no);
-    const value = held.filter((job) => job.stopWanted && !worker.told.has(job.no));
+    const value = held.filter((job) => job.stopWanted && !worker.told.has(stopOf(job)));
     return { value, done: value.length > 0 };
   });
   // each is told once: a worker that is told again at once would spin
-  for (const job of stops) worker.told.add(job.no);
+  for (const job of stops) worker.told.add(stopOf(job));
   return stops.map((job) => job.id);
 }

@@ -38,3 +38,7 @@ export interface PlaceFacts {
 }
 
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;
+
+/** What operations speak of, for those who only translate. */
+export type { LiveWorker } from "../registry.js";
+export type { Chunk, IdempotencyRecord } from "../store.js";

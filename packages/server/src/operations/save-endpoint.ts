@@ -1,9 +1,8 @@
 import { topics } from "../bell.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
-import { isPath } from "../domain/template.js";
 import { endpointNotFound, invalid, Refusal } from "../errors.js";
-import { announceEnd, cancelWaiting, ringStops } from "./change-job.js";
+import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "./change-job.js";
 import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
 import { closeWorker } from "./worker-life.js";
@@ -18,22 +17,17 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
   return endpoint;
 }
 
-export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
-  const settings = mergeSettings(needs, caller, undefined, input);
-  if (settings.type === "LB")
-    throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
-  const template = needs.registry.template(settings.templateId);
-  if (template && isPath(template.settings.imageName) && !caller.isAdmin) {
-    throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
-  }
-  const endpoint = await needs.registry.createEndpoint({
-    id: needs.ids.resource(),
-    ownerNo: caller.ownerNo,
-    settings,
-    createdAt: needs.clock.now(),
+export function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  return needs.registry.exclusively(async () => {
+    const settings = mergeSettings(needs, caller, undefined, input);
+    if (settings.type === "LB") {
+      throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
+    }
+    const made = { id: needs.ids.resource(), ownerNo: caller.ownerNo, settings, createdAt: needs.clock.now() };
+    const endpoint = await needs.registry.createEndpoint(made);
+    needs.bell.ring("demand");
+    return endpoint;
   });
-  needs.bell.ring("demand");
-  return endpoint;
 }
 
 /** Changes only what was sent. What a worker is made of makes a new version; any save ends crash-loop pauses. */
@@ -43,8 +37,11 @@ export async function updateEndpoint(
   endpoint: Endpoint,
   input: EndpointInput,
 ): Promise<Endpoint> {
-  const settings = mergeSettings(needs, caller, endpoint.settings, input);
-  return saveAndRelease(needs, endpoint, settings, needsRelease(endpoint.settings, settings));
+  return needs.registry.exclusively(async () => {
+    const current = ownEndpoint(needs, caller, endpoint.id);
+    const settings = mergeSettings(needs, caller, current.settings, input);
+    return saveAndRelease(needs, current, settings, needsRelease(current.settings, settings));
+  });
 }
 
 /** Saves; when this resolves no worker that is to go gets another job. */
@@ -69,17 +66,21 @@ export async function deleteEndpoint(
   endpoint: Endpoint,
   options: { setToZero: boolean },
 ): Promise<void> {
-  const { workersMin, workersMax } = endpoint.settings;
-  if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
-    throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
-  }
-  await needs.registry.removeEndpoint(endpoint, needs.clock.now());
+  await needs.registry.exclusively(async () => {
+    const current = needs.registry.endpointByNo(endpoint.no);
+    if (!current || current.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
+    const { workersMin, workersMax } = current.settings;
+    if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
+      throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
+    }
+    await needs.registry.removeEndpoint(current, needs.clock.now());
+  });
   await clearEndpoint(needs, endpoint.no);
 }
 
 /** Cancels the unfinished jobs of a deleted endpoint; its workers are stopped by the scaler. Goes on after a restart. */
 export async function clearEndpoint(needs: Deleting, endpointNo: number): Promise<void> {
-  const error = "The endpoint was deleted (endpoint deleted).";
+  const error = endpointDeleted;
   needs.bell.ring(topics.demand(endpointNo));
   await cancelWaiting(needs, endpointNo, error);
   for (const no of (await needs.tallies.holdings(endpointNo)).keys()) {

@@ -22,37 +22,45 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
   return template;
 }
 
-export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
-  const settings = merge(needs, caller, { ...templateDefaults, name: "", imageName: "" }, input);
-  checkName(needs, caller, settings.name, undefined);
-  return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
+export function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+  return needs.registry.exclusively(async () => {
+    const settings = merge(needs, caller, { ...templateDefaults, name: "", imageName: "" }, input);
+    checkName(needs, caller, settings.name, undefined);
+    return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
+  });
 }
 
 /** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
-export async function updateTemplate(
+export function updateTemplate(
   needs: Saving,
   caller: ApiKey,
   template: Template,
   input: TemplateInput,
 ): Promise<Template> {
-  const settings = merge(needs, caller, template.settings, input);
-  checkName(needs, caller, settings.name, template.id);
-  const saved = await needs.registry.saveTemplate(template, settings);
-  const release = changesWorkers(template.settings, settings);
-  for (const endpoint of usersOf(needs, template)) {
-    await saveAndRelease(needs, endpoint, endpoint.settings, release);
-  }
-  return saved;
+  return needs.registry.exclusively(async () => {
+    const current = ownTemplate(needs, caller, template.id);
+    const settings = merge(needs, caller, current.settings, input);
+    checkName(needs, caller, settings.name, current.id);
+    const saved = await needs.registry.saveTemplate(current, settings);
+    const release = changesWorkers(current.settings, settings);
+    for (const endpoint of usersOf(needs, current)) {
+      await saveAndRelease(needs, endpoint, endpoint.settings, release);
+    }
+    return saved;
+  });
 }
 
-export async function deleteTemplate(needs: Saving, template: Template): Promise<void> {
-  const [user] = usersOf(needs, template);
-  if (user)
-    throw new Refusal(
-      "IN_USE",
-      `The endpoint '${user.id}' uses this template; delete it or give it another one first.`,
-    );
-  await needs.registry.removeTemplate(template);
+export function deleteTemplate(needs: Saving, template: Template): Promise<void> {
+  return needs.registry.exclusively(async () => {
+    const [user] = usersOf(needs, template);
+    if (user) {
+      throw new Refusal(
+        "IN_USE",
+        `The endpoint '${user.id}' uses this template; delete it or give it another one first.`,
+      );
+    }
+    await needs.registry.removeTemplate(template);
+  });
 }
 
 const usersOf = ({ registry }: Saving, template: Template) =>
@@ -74,7 +82,9 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
     if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];
   }
   const settings = draft as unknown as TemplateSettings;
-  if (settings.name === "") throw invalid("A template needs a 'name'.");
+  for (const field of ["name", "imageName"] as const) {
+    if (!settings[field]) throw invalid(`A template needs '${field}'.`);
+  }
   checkEnv(settings.env);
   const imageName = isPath(settings.imageName) ? directory(needs, caller, settings.imageName) : settings.imageName;
   return { ...settings, imageName };

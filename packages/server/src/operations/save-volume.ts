@@ -27,24 +27,26 @@ export async function createVolume(
   return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
 }
 
-export async function updateVolume(
-  needs: Saving,
-  volume: Volume,
-  input: { name?: string; size?: number },
-): Promise<Volume> {
-  if (input.size !== undefined && input.size < volume.size)
-    throw invalid(`A volume can only grow: its size is ${volume.size} GB.`);
-  return needs.registry.saveVolume({ ...volume, ...input });
+export function updateVolume(needs: Saving, volume: Volume, input: { name?: string; size?: number }): Promise<Volume> {
+  return needs.registry.exclusively(async () => {
+    const current = needs.registry.volume(volume.id) ?? volume;
+    if (input.size !== undefined && input.size < current.size) {
+      throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
+    }
+    return needs.registry.saveVolume({ ...current, ...input });
+  });
 }
 
 /** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
-export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
-  const volume = needs.registry.volume(id);
-  if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
-  const user = needs.registry
-    .endpoints()
-    .find(({ settings, deletedAt }) => deletedAt === undefined && settings.networkVolumeIds.includes(id));
-  if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
-  await needs.registry.removeVolume(volume);
-  await rm(join(needs.place.volumesDir, volume.id), { recursive: true, force: true });
+export function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  return needs.registry.exclusively(async () => {
+    const volume = needs.registry.volume(id);
+    if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+    const user = needs.registry
+      .endpoints()
+      .find(({ settings, deletedAt }) => deletedAt === undefined && settings.networkVolumeIds.includes(id));
+    if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
+    await needs.registry.removeVolume(volume);
+    await rm(join(needs.place.volumesDir, volume.id), { recursive: true, force: true });
+  });
 }

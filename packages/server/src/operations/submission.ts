@@ -53,6 +53,8 @@ function readWebhook(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = text.length <= limits.webhookUrlCharsMax ? JSON.parse(text) : undefined;
   if (url === "") return undefined;
+  if (typeof url === "string" && /[\0-\x20\x7f]/.test(url))
+    throw invalid("'webhook' holds a blank or a control character.");
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol)) {
     throw invalid(`'webhook' must be an http or https URL of at most ${limits.webhookUrlCharsMax} characters.`);

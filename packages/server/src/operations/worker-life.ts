@@ -1,6 +1,7 @@
 import { topics } from "../bell.js";
 import { type Exit, failedToStart } from "../domain/worker.js";
 import type { LiveWorker } from "../registry.js";
+import type { HeldJob } from "../store.js";
 import { loseJob } from "./change-job.js";
 import type { Needs } from "./needs.js";
 
@@ -70,27 +71,44 @@ export async function stopWorker(
   bell.ring("workers");
 }
 
-/** A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped. */
+/**
+ * A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped.
+ * Its row says so last: after a crash in between it is found not ended, and the rest is given back then.
+ */
 export async function endWorker(needs: Living, worker: LiveWorker, exit: Exit, why: string): Promise<void> {
   if (worker.row.endedAt !== undefined) return;
   const { row } = worker;
-  const excused = row.wanted === "stopped";
-  const now = needs.clock.now();
   const said = row.exit?.note;
-  const held = await needs.reader.heldBy(row.no);
-  await needs.registry.patchWorker(worker, { endedAt: now, exit: { ...exit, note: said ?? exit.note } });
+  const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
+  worker.row = { ...row, ...ended };
   worker.dismissed.abort();
-  for (const job of held) {
-    if (!job.stopWanted) await loseJob(needs, job, "Each worker that ran this job was lost", excused);
+  let held: number;
+  try {
+    held = await giveBackAll(needs, worker);
+    await needs.registry.patchWorker(worker, ended);
+    held += await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
+  } catch (error) {
+    worker.row = row;
+    throw error;
   }
-  await needs.jobs.confirmStopped(
-    row.no,
-    held.map((job) => job.no),
-  );
   needs.emit({ type: "worker.ended", endpointId: endpointIdOf(needs.registry, worker), workerId: row.id, exit, why });
-  if (failedToStart(row, held.length)) await noteFailedStart(needs, worker, said ?? exit.note ?? why);
+  if (failedToStart(row, held)) await noteFailedStart(needs, worker, said ?? exit.note ?? why);
   needs.bell.ring(topics.demand(row.endpointNo));
   needs.bell.ring("expiries");
+}
+
+async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<number> {
+  const held = await needs.reader.heldBy(row.no);
+  await settleOrphans(needs, held, row.wanted === "stopped");
+  return held.length;
+}
+
+/** What nobody holds any more: running jobs are given back, stopped ones have stopped. */
+export async function settleOrphans(needs: Living, held: readonly HeldJob[], excused: boolean): Promise<void> {
+  const why = "Each worker that ran this job was lost";
+  await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused))));
+  const stopped = held.filter((job) => job.stopWanted);
+  await Promise.all(stopped.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
 }
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {
@@ -98,7 +116,11 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   // a worker of an older version says nothing about the present one
   if (!endpoint || endpoint.deletedAt !== undefined || worker.row.version !== endpoint.version) return;
   const failedStarts = endpoint.failedStarts + 1;
-  await needs.registry.noteStart(endpoint.no, { failedStarts, failedAt: needs.clock.now(), verdict });
+  await needs.registry.noteStart(endpoint.no, {
+    failedStarts,
+    failedAt: needs.clock.now(),
+    verdict: verdict.replaceAll("\0", ""),
+  });
   needs.emit({
     type: "worker.startFailed",
     endpointId: endpoint.id,

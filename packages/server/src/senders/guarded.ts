@@ -7,7 +7,10 @@ import type { Sender } from "../sender.js";
 /** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, nor one of these mapped. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  return ipaddr.process(address).range() === "unicast";
+  const parsed = ipaddr.process(address);
+  // ::a.b.c.d, the old way to write an IPv4 address in IPv6
+  if (parsed instanceof ipaddr.IPv6 && parsed.parts.slice(0, 6).every((part) => part === 0)) return false;
+  return parsed.range() === "unicast";
 }
 
 class Refused extends Error {}
@@ -34,6 +37,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
   });
   return {
     async post(url, body, headers, signal) {
+      if (signal.aborted) return { status: undefined, error: "the server stops" };
       const over = new AbortController();
       const abort = () => over.abort();
       const timer = setTimeout(abort, limits.webhookTimeoutMs);

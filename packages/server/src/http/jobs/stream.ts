@@ -3,10 +3,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { statusText } from "../../domain/status-text.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits.js";
-import type { Parts } from "../../operations/needs.js";
+import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
-import type { Chunk } from "../../store.js";
 import { goneSignal, sendJson } from "../replies.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */

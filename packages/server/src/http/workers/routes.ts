@@ -3,9 +3,8 @@ import { Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { appendChunk, finishJob, finishJobs, type Word } from "../../operations/finish-job.js";
 import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.js";
-import type { Needs, Parts } from "../../operations/needs.js";
+import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
-import type { LiveWorker } from "../../registry.js";
 import { reserveBody, takeWords } from "../bodies.js";
 import { goneSignal, sendJson } from "../replies.js";
 

@@ -47,10 +47,19 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-function start(call: Call): Promise<{ pid: number; startTime: string }> {
-  const { id, argv = [], cwd, env } = call;
-  const known = kept.get(id);
+const starting = new Map<string, ReturnType<typeof launch>>();
+
+/** Starts a worker once, however often it is asked to. */
+function start(call: Call): ReturnType<typeof launch> {
+  const known = kept.get(call.id);
   if (known) return Promise.resolve({ pid: known.pid, startTime: known.startTime });
+  const started = starting.get(call.id) ?? launch(call).finally(() => starting.delete(call.id));
+  starting.set(call.id, started);
+  return started;
+}
+
+function launch(call: Call): Promise<{ pid: number; startTime: string }> {
+  const { id, argv = [], cwd, env } = call;
   return new Promise((resolve, reject) => {
     const child = spawn(argv[0] ?? "", argv.slice(1), { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     child.once("error", (error: NodeJS.ErrnoException) =>

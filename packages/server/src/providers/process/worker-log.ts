@@ -7,7 +7,8 @@ import { limits } from "../../limits.js";
  */
 export class WorkerLog {
   readonly #path: string;
-  #fd: number;
+  /** Undefined where the file cannot be written: that costs the log, never the worker. */
+  #fd: number | undefined;
   #bytes = 0;
   #last = "";
   #repeats = 0;
@@ -20,7 +21,7 @@ export class WorkerLog {
 
   constructor(path: string) {
     this.#path = path;
-    this.#fd = openSync(path, "a", 0o600);
+    this.#fd = opened(path);
   }
 
   /** Text of one of the worker's pipes, cut anywhere. */
@@ -38,10 +39,11 @@ export class WorkerLog {
     const text = `${this.#pending.join("\n")}\n`;
     this.#pending = [];
     try {
+      if (this.#fd === undefined) return;
       this.#bytes += writeSync(this.#fd, text);
       if (this.#bytes > limits.logFileBytesMax) this.#rotate();
     } catch {
-      // a full disk costs the log, never the worker
+      // a full disk
     }
   }
 
@@ -54,9 +56,11 @@ export class WorkerLog {
   close(): void {
     for (const rest of this.#parts.values()) if (rest) this.#line(rest);
     this.#parts.clear();
+    this.#tellDropped();
     this.#tellRepeats();
     this.flush();
-    closeSync(this.#fd);
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
   }
 
   #line(full: string): void {
@@ -67,10 +71,9 @@ export class WorkerLog {
     }
     const second = Math.floor(Date.now() / 1_000);
     if (second !== this.#second) {
-      if (this.#dropped > 0) this.#pending.push(`[${this.#dropped} more lines in that second]`);
+      this.#tellDropped();
       this.#second = second;
       this.#inSecond = 0;
-      this.#dropped = 0;
     }
     if (++this.#inSecond > limits.logLinesPerSecondMax) {
       this.#dropped++;
@@ -83,15 +86,28 @@ export class WorkerLog {
     if (this.#tail.length > limits.logTailLines) this.#tail.shift();
   }
 
+  #tellDropped(): void {
+    if (this.#dropped > 0) this.#pending.push(`[${this.#dropped} more lines in that second]`);
+    this.#dropped = 0;
+  }
+
   #tellRepeats(): void {
     if (this.#repeats > 0) this.#pending.push(`[the line before came ${this.#repeats} times more]`);
     this.#repeats = 0;
   }
 
   #rotate(): void {
-    closeSync(this.#fd);
-    renameSync(this.#path, `${this.#path}.1`);
-    this.#fd = openSync(this.#path, "a", 0o600);
     this.#bytes = 0;
+    renameSync(this.#path, `${this.#path}.1`);
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = opened(this.#path);
+  }
+}
+
+function opened(path: string): number | undefined {
+  try {
+    return openSync(path, "a", 0o600);
+  } catch {
+    return undefined;
   }
 }

@@ -20,7 +20,7 @@ function fitting(rows: Iterable<ChunkRow>, bytesMax: number): Chunk[] {
   const chunks: Chunk[] = [];
   let bytes = 0;
   for (const row of rows) {
-    bytes += row.output.length + (row.metrics?.length ?? 0);
+    bytes += Buffer.byteLength(row.output) + Buffer.byteLength(row.metrics ?? "");
     if (chunks.length > 0 && bytes > bytesMax) break;
     chunks.push(toChunk(row));
   }
@@ -44,7 +44,8 @@ class SqliteChunks {
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
       from: db.prepare(`SELECT ${columns} FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
-      handBack: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ? AND handed_index = ?"),
+      handBack: db.prepare(`UPDATE stream SET handed_index = ?1 WHERE job_no = ?2 AND handed_index = ?3
+        AND EXISTS (SELECT 1 FROM chunk WHERE job_no = ?2 AND "index" = ?1 AND start = ?4)`),
     };
   }
 
@@ -75,7 +76,7 @@ class SqliteChunks {
 
   handBack(jobNo: number, chunks: readonly Chunk[]): void {
     const first = chunks[0];
-    if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length);
+    if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
   }
 
   read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {

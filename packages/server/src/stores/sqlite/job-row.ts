@@ -74,7 +74,8 @@ export function toJob(row: JobRow): JobReport {
     hasWebhook: row.has_webhook === 1,
     stopWanted: row.stop_wanted === 1,
     output: optional(row.output),
-    error: optional(row.error),
+    // stored as JSON text: SQLite would end a plain one at NUL
+    error: row.error === null ? undefined : JSON.parse(row.error),
     progress: optional(row.progress),
   };
 }

@@ -1,4 +1,4 @@
-import type { Change, Job, JobStatus, Verdict } from "../../domain/job.js";
+import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/job.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
 import type { Database } from "./driver.js";
 import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "./job-row.js";
@@ -28,8 +28,9 @@ const statements = (db: Database) => ({
     db.prepare(`INSERT INTO idempotency (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, 0, ?)`),
   keepStatus: db.prepare("UPDATE idempotency SET last_status = ? WHERE job_no = ?"),
-  insert: db.prepare(`INSERT INTO job (endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
-    expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+  insert:
+    db.prepare(`INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
+    expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, 0, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
   insertInput: db.prepare("INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, ?, ?, ?, ?)"),
   input: db.prepare("SELECT body, webhook, s3_config, policy FROM job_input WHERE job_no = ?"),
   take: db.prepare(`UPDATE job SET status = 1, worker_no = ?1, starts = starts + 1, taken_at = ?2,
@@ -51,9 +52,9 @@ const statements = (db: Database) => ({
   giveBack: db.prepare(`UPDATE job SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
     retries = retries + ?1, excused = excused + 1 - ?1
     WHERE no = ?2 AND status = 1 AND starts = ?3 AND worker_no = ?4 RETURNING ${settledColumns}`),
-  end: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL, stop_wanted = (status = 1),
+  end: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL, stop_wanted = (status = 1 AND ?1 <> 3),
     expires_at = min(ttl_end_at, ?2 + retention_ms)
-    WHERE no = ?3 AND status = ?4 AND starts = ?5 RETURNING ${settledColumns}`),
+    WHERE no = ?3 AND status = ?4 AND starts = ?5 AND worker_no IS ?6 RETURNING ${settledColumns}`),
   retry: db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0,
     queued_at = ?2, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND expires_at > ?2 RETURNING ${settledColumns}`),
@@ -73,7 +74,8 @@ const statements = (db: Database) => ({
   confirmStopped: db.prepare("UPDATE job SET stop_wanted = 0 WHERE no = ? AND worker_no = ? AND stop_wanted = 1"),
   cancelWaiting:
     db.prepare(`UPDATE job SET status = 4, finished_at = ?1, expires_at = min(ttl_end_at, ?1 + retention_ms)
-    WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 ORDER BY place LIMIT ?4)
+    WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 AND expires_at > ?1
+      ORDER BY place LIMIT ?4)
     RETURNING ${settledColumns}`),
   expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed FROM job
     WHERE expires_at <= ?1 AND stop_wanted = 0
@@ -108,21 +110,20 @@ export class SqliteJobs {
         return { kind: "known", record: { jobId, bodyHash, route, lastStatus: statusOf(known.status) } };
       }
     }
-    const { lastInsertRowid } = sql.insert.run(
+    // the first place is the job's number for good: unlike a row id it is never used again
+    const no = this.#tallies.nextPlace();
+    sql.insert.run(
+      no,
       job.endpointNo,
       job.id,
-      this.#tallies.nextPlace(),
-      job.lowPriority ? 1 : 0,
+      Number(job.lowPriority),
       job.createdAt,
-      job.createdAt,
-      job.ttlEndAt,
       job.ttlEndAt,
       job.executionTimeoutMs,
       job.retentionMs,
-      job.webhook === undefined ? 0 : 1,
-      key ? 1 : 0,
+      Number(job.webhook !== undefined),
+      Number(key !== undefined),
     );
-    const no = Number(lastInsertRowid);
     sql.insertInput.run(no, job.body, job.webhook ?? null, job.s3Config ?? null, job.policy ?? null);
     if (key) {
       sql.dropKey.run(job.endpointNo, key.keyHash);
@@ -169,7 +170,7 @@ export class SqliteJobs {
       this.#sql.heardStopped.run(endpointNo, jobId, workerNo);
       return undefined;
     }
-    const error = verdict.status === "FAILED" ? verdict.error : null;
+    const error = verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null;
     this.#sql.output.run(row.no, verdict.output ?? null, error);
     this.#tallies.add(
       endpointNo,
@@ -183,6 +184,7 @@ export class SqliteJobs {
   }
 
   change(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, change: Change, now: number): Settled | undefined {
+    if (!mayHappen(change.by, job.status)) return undefined;
     switch (change.by) {
       case "giveBack":
         return this.#giveBack(job, change.excused, now);
@@ -234,9 +236,16 @@ export class SqliteJobs {
     error: string | undefined,
     now: number,
   ) {
-    const row: SettledRow | undefined = this.#sql.end.get(code[to], now, job.no, code[job.status], job.starts);
+    const row: SettledRow | undefined = this.#sql.end.get(
+      code[to],
+      now,
+      job.no,
+      code[job.status],
+      job.starts,
+      job.workerNo ?? null,
+    );
     if (!row) return undefined;
-    this.#sql.output.run(row.no, null, error ?? null);
+    this.#sql.output.run(row.no, null, error === undefined ? null : JSON.stringify(error));
     this.#sql.note.run(row.no, now, event, job.workerNo ?? null, error ?? null);
     const left = job.status === "IN_QUEUE" ? { waiting: -1, waitingNormal: row.low_priority - 1 } : { running: -1 };
     this.#tallies.add(row.endpoint_no, to === "CANCELLED" ? left : { ...left, failed: 1 });
@@ -255,7 +264,7 @@ export class SqliteJobs {
     const rows: SettledRow[] = this.#sql.cancelWaiting.all(now, endpointNo, upToPlace, limit);
     const normal = rows.filter((row) => row.low_priority === 0).length;
     this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal });
-    this.#sql.sameError.run(JSON.stringify(rows.map((row) => row.no)), error);
+    this.#sql.sameError.run(JSON.stringify(rows.map((row) => row.no)), JSON.stringify(error));
     return rows.map((row) => this.#ended(row, "CANCELLED", now));
   }
 

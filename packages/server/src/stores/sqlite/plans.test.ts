@@ -53,8 +53,9 @@ const planOf = (sql: string): string[] =>
     .all()
     .map((row) => row.detail as string);
 
-/** Rows already found, a list of arguments, and the index of the workers that live: all are short. */
-const isShort = /^SCAN (CONSTANT ROW|\(subquery|json_each |worker USING INDEX worker_endpoint)/;
+/** Rows already found, a list of arguments, and the indexes of living workers and of held jobs: all are short. */
+const isShort =
+  /^SCAN (CONSTANT ROW|\(subquery|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
 const isScan = (line: string) => line.startsWith("SCAN") && !isShort.test(line);
 
 /** The one statement that holds all these words. */

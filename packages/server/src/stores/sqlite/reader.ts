@@ -14,12 +14,16 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
       ORDER BY j.no DESC LIMIT ?`),
     listStatus: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
       AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
+    listTroubled: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
+      AND j.status >= 3 AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(
       `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
     ),
     unstopped: db.prepare(`SELECT ${heldColumns} FROM job WHERE stop_wanted = 1 AND worker_no IN
       (SELECT no FROM worker WHERE ended_at IS NULL)`),
+    orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE (status = 1 OR stop_wanted = 1)
+      AND worker_no NOT IN (SELECT no FROM worker WHERE ended_at IS NULL)`),
     nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
     nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0"),
     position: db.prepare(`SELECT count(*) AS n FROM
@@ -35,14 +39,15 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
       return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async (endpointNo, { status, limit, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
-      const rows = status
-        ? sql.listStatus.all(endpointNo, beforeNo, now, code[status], limit)
-        : sql.list.all(endpointNo, beforeNo, now, limit);
-      return rows.map(toJob);
+      if (!status) return sql.list.all(endpointNo, beforeNo, now, limit).map(toJob);
+      // an index of those that ended badly: past a million that went well
+      const listed = code[status] >= code.FAILED ? sql.listTroubled : sql.listStatus;
+      return listed.all(endpointNo, beforeNo, now, code[status], limit).map(toJob);
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
     overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),
     unstopped: async () => sql.unstopped.all().map(toHeldJob),
+    orphaned: async () => sql.orphaned.all().map(toHeldJob),
     nextDeadline: async () => sql.nextDeadline.get().at ?? undefined,
     nextExpiry: async () => sql.nextExpiry.get().at ?? undefined,
     position: async (endpointNo, place, max) => sql.position.get(endpointNo, place, max).n,

@@ -32,6 +32,8 @@ export class GroupWriter {
   readonly #onFatal: (error: Error) => void;
   readonly #hasRoom: () => boolean;
   #verbs: Verbs = {};
+  /** Workers' words and our own go first. */
+  #words: Call[] = [];
   #queue: Call[] = [];
   #queuedBytes = 0;
   #scheduled = false;
@@ -51,8 +53,8 @@ export class GroupWriter {
 
   /** A write that a client asked for: refused when the queue of calls is full. */
   call<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
-    const full = this.#queue.length >= limits.queuedCallsMax || this.#queuedBytes + bytes > limits.queuedBytesMax;
-    return full ? Promise.reject(busy()) : this.#enqueue(verb, args, bytes);
+    const isFull = this.#isFull(limits.queuedCallsMax, limits.queuedBytesMax - bytes);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, bytes);
   }
 
   /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
@@ -62,21 +64,28 @@ export class GroupWriter {
 
   /** A worker's word, or our own: refused last. */
   word<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
-    const full =
-      this.#queue.length >= 2 * limits.queuedCallsMax || this.#queuedBytes + bytes > 2 * limits.queuedBytesMax;
-    return full ? Promise.reject(busy()) : this.#enqueue(verb, args, bytes);
+    const isFull = this.#isFull(2 * limits.queuedCallsMax, 2 * limits.queuedBytesMax - bytes);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, bytes);
   }
 
   /** Writes what is queued, then takes no more. */
   async close(): Promise<void> {
-    while (this.#queue.length > 0) this.#turn();
+    while (this.#length > 0) this.#turn();
     this.#closed = true;
   }
 
-  #enqueue<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
+  get #length(): number {
+    return this.#words.length + this.#queue.length;
+  }
+
+  #isFull(callsMax: number, bytesMax: number): boolean {
+    return this.#length >= callsMax || this.#queuedBytes > bytesMax;
+  }
+
+  #enqueue<T>(queue: Call[], verb: string, args: readonly unknown[], bytes: number): Promise<T> {
     if (this.#closed) return Promise.reject(busy());
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ verb, args, bytes, resolve: resolve as (value: unknown) => void, reject });
+      queue.push({ verb, args, bytes, resolve: resolve as (value: unknown) => void, reject });
       this.#queuedBytes += bytes;
       this.#schedule();
     });
@@ -92,7 +101,7 @@ export class GroupWriter {
     this.#scheduled = false;
     const group = this.#nextGroup();
     if (group.length === 0) return;
-    if (this.#queue.length > 0) this.#schedule();
+    if (this.#length > 0) this.#schedule();
     try {
       this.#run(group);
     } catch (error) {
@@ -103,15 +112,20 @@ export class GroupWriter {
   }
 
   #nextGroup(): Call[] {
+    const group: Call[] = [];
     let bytes = 0;
-    let count = 0;
-    for (const call of this.#queue) {
-      if (count > 0 && (count >= limits.groupCallsMax || bytes + call.bytes > limits.groupBytesMax)) break;
-      bytes += call.bytes;
-      count++;
+    for (const queue of [this.#words, this.#queue]) {
+      let count = 0;
+      for (const call of queue) {
+        const isFull = group.length + count >= limits.groupCallsMax || bytes + call.bytes > limits.groupBytesMax;
+        if (isFull && group.length + count > 0) break;
+        bytes += call.bytes;
+        count++;
+      }
+      group.push(...queue.splice(0, count));
     }
     this.#queuedBytes -= bytes;
-    return this.#queue.splice(0, count);
+    return group;
   }
 
   #run(group: readonly Call[]): void {
@@ -149,7 +163,8 @@ export class GroupWriter {
 
   #fail(group: readonly Call[], error: Error): void {
     this.#closed = true;
-    for (const call of [...group, ...this.#queue]) call.reject(busy());
+    for (const call of [...group, ...this.#words, ...this.#queue]) call.reject(busy());
+    this.#words = [];
     this.#queue = [];
     this.#onFatal(error);
   }

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Clock, systemClock } from "./clock.js";
+
+const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));
+vi.mock("node:os", async (original) => ({
+  ...(await original<typeof import("node:os")>()),
+  uptime: () => machine.uptime / 1_000,
+}));
+
+const startAt = 1_790_000_000_000;
+let clock: Clock;
+let gaps: number[];
+
+/** Time passes on all of the machine's clocks, and the clock ticks as often as it would. */
+function pass(ms: number): void {
+  for (let left = ms; left > 0; left -= 1_000) {
+    const step = Math.min(left, 1_000);
+    machine.wall += step;
+    machine.mono += step;
+    machine.uptime += step;
+    vi.advanceTimersByTime(step);
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  Object.assign(machine, { wall: startAt, mono: 5_000, uptime: 90_000 });
+  vi.spyOn(Date, "now").mockImplementation(() => machine.wall);
+  vi.spyOn(performance, "now").mockImplementation(() => machine.mono);
+  clock = systemClock();
+  gaps = [];
+  clock.onGap((gapMs) => gaps.push(gapMs));
+});
+afterEach(() => {
+  clock.stop();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe("The clock", () => {
+  it("begins at the wall's time and goes on steadily", () => {
+    expect(clock.now()).toBe(startAt);
+    pass(90_500);
+    expect(clock.now()).toBe(startAt + 90_500);
+    expect(gaps).toEqual([]);
+  });
+
+  it.each([
+    ["forward", 3_600_000],
+    ["back", -3_600_000],
+  ])("does not follow a wall that jumps an hour %s, but slews towards it by a second a minute", (_, jump) => {
+    machine.wall += jump;
+    expect(clock.now()).toBe(startAt);
+    pass(60_000);
+    expect(clock.now() - startAt - 60_000).toBeCloseTo(Math.sign(jump) * 1_000, -1);
+    expect(gaps).toEqual([]);
+  });
+
+  it("never goes back while it slews back", () => {
+    machine.wall -= 3_600_000;
+    let last = clock.now();
+    for (let n = 0; n < 600; n++) {
+      pass(100);
+      expect(clock.now()).toBeGreaterThan(last);
+      last = clock.now();
+    }
+  });
+
+  it("meets the wall and stays there", () => {
+    machine.wall += 1_500;
+    pass(300_000);
+    expect(clock.now()).toBe(machine.wall);
+  });
+
+  it("takes in at once the time that the machine was suspended, and tells the gap", () => {
+    machine.wall += 600_000;
+    machine.uptime += 600_000;
+    pass(1_000);
+    expect(clock.now()).toBe(startAt + 601_000);
+    expect(gaps).toEqual([600_000]);
+    pass(10_000);
+    expect([clock.now(), gaps.length]).toEqual([startAt + 611_000, 1]);
+  });
+
+  it("tells the gap of a process that stood still, which counts as time", () => {
+    machine.wall += 30_000;
+    machine.mono += 30_000;
+    machine.uptime += 30_000;
+    pass(1_000);
+    expect(clock.now()).toBe(startAt + 31_000);
+    expect(gaps).toEqual([30_000]);
+  });
+
+  it("makes no gap of a tick that is a little late", () => {
+    machine.wall += 4_000;
+    machine.mono += 4_000;
+    machine.uptime += 4_000;
+    pass(1_000);
+    expect(gaps).toEqual([]);
+  });
+
+  it("ticks no more once it is stopped", () => {
+    clock.stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("A sleep", () => {
+  const watch = (ms: number, signal?: AbortSignal) => {
+    const seen = { over: false };
+    void clock.sleep(ms, signal).then(() => (seen.over = true));
+    return seen;
+  };
+  const settled = () => new Promise((done) => setImmediate(done));
+
+  it("lasts as long as it was told", async () => {
+    const sleep = watch(500);
+    vi.advanceTimersByTime(499);
+    await settled();
+    expect(sleep.over).toBe(false);
+    vi.advanceTimersByTime(1);
+    await settled();
+    expect(sleep.over).toBe(true);
+  });
+
+  it("ends at once when its signal aborts, and leaves no timer behind", async () => {
+    const timers = vi.getTimerCount();
+    const waker = new AbortController();
+    const sleep = watch(500, waker.signal);
+    waker.abort();
+    await settled();
+    expect([sleep.over, vi.getTimerCount()]).toEqual([true, timers]);
+    await clock.sleep(500, AbortSignal.abort());
+    expect(vi.getTimerCount()).toBe(timers);
+  });
+
+  it("is not cut to nothing by a time beyond what a timer can hold", async () => {
+    clock.stop(); // its ticks in so long a time are many
+    const sleep = watch(3_000_000_000);
+    vi.advanceTimersByTime(2_000_000_000);
+    await settled();
+    expect(sleep.over).toBe(false);
+  });
+
+  it("of no time, or less, is over in the next moment", async () => {
+    const sleep = watch(-5);
+    vi.advanceTimersByTime(1);
+    await settled();
+    expect(sleep.over).toBe(true);
+  });
+});

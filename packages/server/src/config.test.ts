@@ -1,0 +1,134 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ConfigError, readConfig, settings } from "./config.js";
+import { limits } from "./limits.js";
+
+function mistakesOf(env: Record<string, string>): string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}
+
+describe("The settings", () => {
+  it("have the documented defaults", () => {
+    expect(readConfig({})).toMatchObject({
+      host: "127.0.0.1",
+      port: 8000,
+      dataDir: join(process.cwd(), ".millrace"),
+      apiKey: undefined,
+      rateLimits: true,
+      requestsPerWorker: 100,
+      startTimeoutMs: limits.startTimeoutMsDefault,
+      stopGraceMs: limits.stopGraceMsDefault,
+      awayMs: limits.awayMsDefault,
+      demo: true,
+      localProcesses: true,
+      location: undefined,
+      logLevel: "info",
+    });
+  });
+
+  it("are read from the environment, an empty one as if it were not there", () => {
+    const config = readConfig({
+      PATH: "/bin",
+      MILLRACE_HOST: "",
+      MILLRACE_PORT: "0",
+      MILLRACE_DATA_DIR: "~/data",
+      MILLRACE_RATE_LIMITS: "off",
+      MILLRACE_AWAY_MAX: "60",
+      MILLRACE_WORKER_URL: "http://10.0.0.1:8000/",
+      MILLRACE_LOCATION: "CZ",
+      MILLRACE_DEMO: "off",
+    });
+    expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 0,
+      dataDir: join(homedir(), "data"),
+      rateLimits: false,
+      awayMs: 60_000,
+      workerUrl: "http://10.0.0.1:8000",
+      location: "CZ",
+      demo: false,
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+  });
+
+  it("report all mistakes at once, one sentence each", () => {
+    const mistakes = mistakesOf({
+      MILLRACE_PORT: "80000",
+      MILLRACE_RATE_LIMITS: "yes",
+      MILLRACE_AWAY_MAX: "1.5",
+      MILLRACE_STOP_GRACE: "long",
+      MILLRACE_WORKER_URL: "ftp://x",
+      MILLRACE_LOCATION: "ZZ",
+      MILLRACE_LOG_LEVEL: "loud",
+      MILLRACE_COLOUR: "red",
+      MILLRACE_PORT_2: "1",
+      MILLRACE_DATABASE_URL: "postgres://localhost/x",
+    });
+    expect(mistakes.map((mistake) => mistake.match(/MILLRACE_\w+/)?.[0]).sort()).toEqual([
+      "MILLRACE_AWAY_MAX",
+      "MILLRACE_COLOUR",
+      "MILLRACE_DATABASE_URL",
+      "MILLRACE_LOCATION",
+      "MILLRACE_LOG_LEVEL",
+      "MILLRACE_PORT",
+      "MILLRACE_PORT_2",
+      "MILLRACE_RATE_LIMITS",
+      "MILLRACE_STOP_GRACE",
+      "MILLRACE_WORKER_URL",
+    ]);
+    expect(mistakes.find((mistake) => mistake.includes("MILLRACE_PORT is"))).toBe(
+      "MILLRACE_PORT is '80000': it must be a whole number from 0 to 65535.",
+    );
+    for (const mistake of mistakes) expect(mistake).toMatch(/\.$/);
+  });
+
+  it.each([
+    ["MILLRACE_PORT", "-1"],
+    ["MILLRACE_PORT", "0x50"],
+    ["MILLRACE_PORT", " 80"],
+    ["MILLRACE_PORT", "80a"],
+    ["MILLRACE_START_TIMEOUT", "0"],
+    ["MILLRACE_SEAL_KEY", "abc"],
+    ["MILLRACE_API_KEY", "short"],
+    ["MILLRACE_API_KEY", "with a blank inside it"],
+    ["MILLRACE_DEMO", "ON"],
+  ])("refuse %s=%s", (name, value) => {
+    expect(mistakesOf({ [name]: value })).toHaveLength(1);
+  });
+
+  it("never show a key in a mistake", () => {
+    const mistakes = mistakesOf({ MILLRACE_API_KEY: "s3cret", MILLRACE_SEAL_KEY: "s3cret" });
+    expect(mistakes).toHaveLength(2);
+    expect(mistakes.join()).not.toContain("s3cret");
+  });
+
+  it.each([
+    ["127.0.0.1", undefined, true],
+    ["127.8.8.8", undefined, true],
+    ["localhost", undefined, true],
+    ["::1", undefined, true],
+    ["0.0.0.0", undefined, false],
+    ["192.168.1.2", undefined, false],
+    ["127.0.0.1", "off", false],
+    ["0.0.0.0", "on", true],
+  ])("let webhooks go to private addresses, listening on %s and set to %s: %s", (host, set, allowed) => {
+    const env = { MILLRACE_HOST: host, ...(set ? { MILLRACE_WEBHOOK_PRIVATE: set } : {}) };
+    expect(readConfig(env).webhookPrivate).toBe(allowed);
+  });
+
+  it("each have one sentence for the reference page", () => {
+    for (const [name, schema] of Object.entries(settings.properties)) {
+      expect([name, (schema as { description?: string }).description]).toEqual([
+        name,
+        expect.stringMatching(/^[^.]+.*\.$/),
+      ]);
+    }
+  });
+});

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Http, openHttp } from "../testing/http-fixture.js";
+import { Scene } from "../testing/scene-fixture.js";
+
+interface Operation {
+  readonly summary?: string;
+  readonly responses: Record<string, unknown>;
+  readonly requestBody?: unknown;
+}
+interface Document {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Operation>>;
+}
+
+let scene: Scene;
+let http: Http;
+beforeAll(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene, { rates: undefined });
+});
+afterAll(async () => {
+  await http.close();
+  await scene.close();
+});
+
+/** Every parameter of a path, filled in. */
+const filled = (path: string, ids: Record<string, string>) =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "nothing");
+
+const bodies: Record<string, unknown> = {
+  "/run": { input: {} },
+  "/runsync": { input: {} },
+  "/endpoints": { name: "e" },
+  "/templates": { name: "t", imageName: "registry.example/image" },
+  "/networkvolumes": { name: "v", size: 1, dataCenterId: "here" },
+};
+
+describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
+  const load = async () => (await http.get(`${prefix}/openapi.json`, { key: null })).json as Document;
+  async function operations() {
+    const { paths } = await load();
+    return Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+    );
+  }
+
+  it("needs no key, and describes each operation in words", async () => {
+    expect((await load()).openapi).toBe("3.1.0");
+    const all = await operations();
+    expect(all.length).toBeGreaterThan(8);
+    expect(all.filter(({ operation }) => !operation.summary).map(({ path }) => path)).toEqual([]);
+  });
+
+  it("names every status that a valid or a simply invalid call meets", async () => {
+    const undocumented: string[] = [];
+    for (const { path, method, operation } of await operations()) {
+      const endpoint = await scene.endpoint({ workersMax: 0 });
+      const jobId = await scene.submit(endpoint);
+      const ids = { endpointId: endpoint.id, jobId, templateId: endpoint.settings.templateId };
+      const last = `/${path.split("/").at(-1)}`;
+      const body = { ...(bodies[last] as object), templateId: endpoint.settings.templateId };
+      const hasBody = operation.requestBody !== undefined;
+      const query = last === "/runsync" || path.includes("status-sync") ? "?wait=1000" : "";
+      const calls = [
+        ["without a key", filled(path, ids), { key: null }],
+        ["of unknown ids", filled(path, {}), hasBody ? { body } : {}],
+        ["that is valid", filled(path, ids) + query, hasBody ? { body } : {}],
+        ...(hasBody ? ([["without a body", filled(path, ids), {}]] as const) : []),
+        ...(hasBody ? ([["that is no JSON", filled(path, ids), { body: "{" }]] as const) : []),
+      ] as const;
+      for (const [what, address, call] of calls) {
+        const answer = http.call(method, address, call);
+        let over = false;
+        void answer.then(() => {
+          over = true;
+        });
+        await scene.until(async () => {
+          if (!over) await scene.advance(100);
+          return over;
+        });
+        const { status, json } = await answer;
+        const names = `${method} ${address} ${what}: ${status}`;
+        if (!(String(status) in operation.responses) || status >= 500) undocumented.push(names);
+        if (status >= 400 && typeof json?.code !== "string") undocumented.push(`${names} without a code`);
+      }
+    }
+    expect(undocumented).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { limits } from "../limits.js";
+import type { Ask, Taken, TakenJob } from "../store.js";
+import { TakeLine } from "./take-line.js";
+
+const jobOf = (id: string, workerNo: number): TakenJob => ({
+  no: 1,
+  id,
+  workerNo,
+  starts: 1,
+  takenAt: 1,
+  queuedAt: 1,
+  deadlineAt: 2,
+  input: "{}",
+  webhook: undefined,
+  s3Config: undefined,
+  policy: undefined,
+});
+
+/** A line over a queue that the test fills; each turn waits until the test lets it go on. */
+function openLine(busy: Readonly<Record<number, number>> = {}) {
+  const waiting: string[] = [];
+  const turns: { asks: readonly Ask[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const errors: unknown[] = [];
+  let open = 0;
+  const take = (asks: readonly Ask[]) =>
+    new Promise<Taken>((resolve, reject) => {
+      expect(++open).toBe(1);
+      const answer = () => {
+        open--;
+        const jobs: TakenJob[] = [];
+        let dry = false;
+        for (const { workerNo, count } of asks) {
+          const ids = waiting.splice(0, count);
+          jobs.push(...ids.map((id) => jobOf(id, workerNo)));
+          dry ||= ids.length < count;
+        }
+        resolve({ jobs, dry });
+      };
+      const fail = (error: Error) => {
+        open--;
+        reject(error);
+      };
+      turns.push({ asks, answer, fail });
+    });
+  const line = new TakeLine({ take, busyAt: (no) => busy[no] ?? 0, onError: (error) => void errors.push(error) });
+  /** Lets the turn on the way end, and what follows from it happen. */
+  const end = async (error?: Error) => {
+    const turn = turns.at(-1)!;
+    if (error) turn.fail(error);
+    else turn.answer();
+    await settled();
+  };
+  const stand = (workerNo: number, count = 1) => {
+    const place = line.stand(workerNo, count);
+    const seen: { ids?: string[] } = {};
+    void place.jobs.then((jobs) => (seen.ids = jobs.map(({ id }) => id)));
+    return { ...place, seen };
+  };
+  return { line, waiting, turns, errors, end, stand };
+}
+const settled = () => new Promise((done) => setImmediate(done));
+
+describe("A line", () => {
+  it("gives who stands what waits, the most recently busy worker first", async () => {
+    const { waiting, turns, end, stand, line } = openLine({ 1: 10, 2: 30, 3: 20 });
+    waiting.push("a", "b");
+    const first = stand(9);
+    const [one, two, three] = [stand(1), stand(2), stand(3)];
+    await end();
+    expect(first.seen.ids).toEqual(["a"]);
+    expect(turns[1]?.asks.map(({ workerNo }) => workerNo)).toEqual([2, 3, 1]);
+    await end();
+    expect([one.seen.ids, two.seen.ids, three.seen.ids]).toEqual([undefined, ["b"], undefined]);
+    expect(line.standing).toBe(2);
+  });
+
+  it("takes one turn at a time, however often it is rung", async () => {
+    const { line, turns, end, stand } = openLine();
+    stand(1);
+    line.ring();
+    line.ring();
+    stand(2);
+    expect(turns).toHaveLength(1);
+    await end();
+    expect(turns).toHaveLength(2);
+    expect(turns[1]?.asks).toHaveLength(2);
+    await end();
+    expect(turns).toHaveLength(2);
+  });
+
+  it("asks nothing once it is dry, until it is rung", async () => {
+    const { line, waiting, turns, end, stand } = openLine();
+    const one = stand(1);
+    await end();
+    const two = stand(2);
+    await settled();
+    expect(turns).toHaveLength(1);
+    waiting.push("a", "b");
+    line.ring();
+    await end();
+    expect([turns.length, one.seen.ids, two.seen.ids]).toEqual([2, ["a"], ["b"]]);
+  });
+
+  it("takes one turn more for a ring during a turn that found nothing", async () => {
+    const { line, waiting, turns, stand, end } = openLine();
+    const one = stand(1);
+    turns[0]!.answer();
+    waiting.push("a");
+    line.ring();
+    await settled();
+    expect(turns).toHaveLength(2);
+    await end();
+    expect(one.seen.ids).toEqual(["a"]);
+  });
+
+  it("goes on while it comes back full", async () => {
+    const { line, waiting, turns, end, stand } = openLine();
+    waiting.push("a", "b", "c");
+    const one = stand(1, 2);
+    const two = stand(2, 2);
+    await end();
+    expect(one.seen.ids).toEqual(["a", "b"]);
+    await end();
+    expect([two.seen.ids, turns.length, line.standing]).toEqual([["c"], 2, 0]);
+  });
+
+  it("asks nothing while nobody stands", async () => {
+    const { line, turns, end, stand } = openLine();
+    line.ring();
+    expect(turns).toHaveLength(0);
+    const one = stand(1);
+    one.leave();
+    await end();
+    line.ring();
+    await settled();
+    expect(turns).toHaveLength(1);
+  });
+
+  it("lets a worker leave with nothing", async () => {
+    const { line, end, stand } = openLine();
+    const one = stand(1);
+    await end();
+    one.leave();
+    await settled();
+    expect([one.seen.ids, line.standing]).toEqual([[], 0]);
+  });
+
+  it("still gives its jobs to who leaves during the turn that took them", async () => {
+    const { line, waiting, end, stand } = openLine();
+    waiting.push("a");
+    const one = stand(1);
+    one.leave();
+    expect(one.seen.ids).toBeUndefined();
+    await end();
+    expect([one.seen.ids, line.standing]).toEqual([["a"], 0]);
+  });
+
+  it("answers who leaves during a turn at that turn's end, and does not ask for them again", async () => {
+    const { line, turns, end, stand } = openLine();
+    const one = stand(1);
+    line.ring();
+    one.leave();
+    await end();
+    expect([one.seen.ids, turns.length, line.standing]).toEqual([[], 1, 0]);
+  });
+
+  it("lets a worker stand in one place: a newer poll ends the one before", async () => {
+    const { line, waiting, end, stand } = openLine();
+    const former = stand(1);
+    await end();
+    const newer = stand(1);
+    await settled();
+    expect([former.seen.ids, newer.seen.ids, line.standing]).toEqual([[], undefined, 1]);
+    waiting.push("a");
+    line.ring();
+    await end();
+    expect(newer.seen.ids).toEqual(["a"]);
+  });
+
+  it("loses no job when a newer poll comes during the turn", async () => {
+    const { line, waiting, end, turns, stand } = openLine();
+    waiting.push("a", "b");
+    const former = stand(1);
+    const newer = stand(1);
+    await end();
+    if (turns.length > 1) await end();
+    expect([...(former.seen.ids ?? []), ...(newer.seen.ids ?? [])].sort()).toEqual(["a", "b"]);
+    expect(line.standing).toBe(0);
+  });
+
+  describe("after a turn that failed", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+    afterEach(() => void vi.useRealTimers());
+
+    it("keeps who stands, tells the error, and tries again a second later", async () => {
+      const { waiting, turns, errors, end, stand } = openLine();
+      waiting.push("a");
+      const one = stand(1);
+      const gone = stand(2);
+      gone.leave();
+      await end(new Error("no connection"));
+      expect([errors.length, turns.length, one.seen.ids, gone.seen.ids]).toEqual([1, 1, undefined, []]);
+      vi.advanceTimersByTime(limits.waitMsMin - 1);
+      expect(turns).toHaveLength(1);
+      vi.advanceTimersByTime(1);
+      expect(turns).toHaveLength(2);
+      await end();
+      expect(one.seen.ids).toEqual(["a"]);
+    });
+
+    it("tries again at once for a ring", async () => {
+      const { line, turns, end, stand } = openLine();
+      stand(1);
+      await end(new Error("no connection"));
+      line.ring();
+      expect(turns).toHaveLength(2);
+      await end();
+    });
+  });
+});

@@ -1,0 +1,279 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../domain/endpoint.js";
+import { deleteEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
+import { showDecisions } from "../operations/show-resources.js";
+import { endWorker } from "../operations/worker-life.js";
+import type { LiveWorker } from "../registry.js";
+import { Scene } from "../testing/scene-fixture.js";
+
+let scene: Scene;
+let endpoint: Endpoint;
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+/** An endpoint that the scaler looks after. */
+async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
+  endpoint = await scene.endpoint(more);
+  scene.run(scene.loops.scale());
+  await scene.advance(50);
+}
+const workers = () => scene.workersOf(endpoint);
+const wanted = () => workers().map(({ row }) => row.wanted);
+const submitMany = (count: number, body?: unknown) =>
+  Promise.all(Array.from({ length: count }, () => scene.submit(endpoint, body)));
+const crash = (worker: LiveWorker) =>
+  endWorker(scene.parts, worker, { code: 1, signal: undefined, note: "no module" }, "it ended");
+
+/** A worker's first poll finds nothing, and it is idle from now on. */
+async function idle(worker: LiveWorker): Promise<void> {
+  await scene.take(worker);
+  await scene.settle();
+}
+
+describe("A worker is started", () => {
+  it("for the first job that waits, and not for none", async () => {
+    await scaled();
+    await scene.advance(60_000);
+    expect(workers()).toEqual([]);
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+    expect(workers()[0]?.row).toMatchObject({ version: 1, wanted: "running", startedAt: undefined });
+  });
+
+  it("never for lowPriority jobs, which run where there is one", async () => {
+    await scaled();
+    const [low] = await submitMany(3, { input: {}, policy: { lowPriority: true } });
+    await scene.advance(60_000);
+    expect(workers()).toEqual([]);
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+    expect(await scene.take(workers()[0]!)).toMatchObject([{ id: low }]);
+  });
+
+  it("for each job that has waited longer than scalerValue, up to workersMax", async () => {
+    await scaled({ workersMax: 3 });
+    await submitMany(9);
+    await scene.advance(3_900);
+    expect(workers()).toHaveLength(1);
+    await scene.advance(200);
+    expect(workers()).toHaveLength(3);
+    await scene.advance(60_000);
+    expect(workers()).toHaveLength(3);
+  });
+
+  it("for every scalerValue jobs where the scaler counts requests", async () => {
+    await scaled({ scalerType: "REQUEST_COUNT", scalerValue: 4, workersMax: 10 });
+    await submitMany(9);
+    await scene.advance(50);
+    expect(workers()).toHaveLength(3);
+  });
+
+  it("until there are workersMin", async () => {
+    await scaled({ workersMin: 2 });
+    expect(workers()).toHaveLength(2);
+  });
+
+  it("when workersMax is raised from 0", async () => {
+    await scaled({ workersMax: 0 });
+    await submitMany(1);
+    await scene.advance(10_000);
+    expect(workers()).toEqual([]);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMax: 1 });
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+  });
+
+  it("for an endpoint that was made after the loop had begun", async () => {
+    await scaled();
+    endpoint = await scene.endpoint();
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+  });
+
+  it("only where the endpoint's locations hold this host", async () => {
+    await scene.close();
+    scene = await Scene.open({ place: { location: "CZ" } });
+    await scaled({ locations: "US", workersMin: 1 });
+    await scene.submit(endpoint);
+    await scene.advance(60_000);
+    expect(workers()).toEqual([]);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { locations: "US,CZ" });
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+  });
+
+  it("for jobs that waited when the server was started anew", async () => {
+    endpoint = await scene.endpoint();
+    await scene.submit(endpoint);
+    scene = await scene.restart();
+    scene.run(scene.loops.scale());
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+  });
+});
+
+describe("An idle worker is stopped", () => {
+  it("when it has been idle for idleTimeout, and not before", async () => {
+    await scaled({ idleTimeout: 30 });
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    const [worker] = workers();
+    const [job] = await scene.take(worker!);
+    await scene.advance(120_000);
+    await scene.done(worker!, job!.id);
+    await scene.advance(29_900);
+    expect(wanted()).toEqual(["running"]);
+    await scene.advance(200);
+    expect(wanted()).toEqual(["stopped"]);
+    expect(worker!.row.killAt).toBe(worker!.row.stopAt! + 30_000);
+  });
+
+  it("the longest idle first", async () => {
+    await scaled({ idleTimeout: 10, workersMax: 5 });
+    const [first, second, third] = [
+      await scene.worker(endpoint),
+      await scene.worker(endpoint),
+      await scene.worker(endpoint),
+    ] as const;
+    for (const worker of [second, third, first]) {
+      await idle(worker);
+      await scene.advance(2_000);
+    }
+    await scene.advance(4_100);
+    expect(wanted()).toEqual(["running", "stopped", "running"]);
+    await scene.advance(2_000);
+    expect(wanted()).toEqual(["running", "stopped", "stopped"]);
+    await scene.advance(2_000);
+    expect(wanted()).toEqual(["stopped", "stopped", "stopped"]);
+  });
+
+  it("down to workersMin", async () => {
+    await scaled({ idleTimeout: 1, workersMin: 1 });
+    await idle(workers()[0]!);
+    await idle(await scene.worker(endpoint));
+    await scene.advance(60_000);
+    expect(wanted().filter((each) => each === "running")).toHaveLength(1);
+  });
+
+  it("not so soon after a restart of the server as if it had been idle since it was made", async () => {
+    endpoint = await scene.endpoint({ idleTimeout: 60 });
+    const worker = await scene.worker(endpoint);
+    await idle(worker);
+    await scene.advance(600_000);
+    await scene.done(worker, await scene.running(endpoint, worker));
+    scene = await scene.restart();
+    scene.run(scene.loops.scale());
+    await scene.advance(50_000);
+    expect(wanted()).toEqual(["running"]);
+  });
+
+  it("at once where workersMax is 0; a busy one after its job, and waiting jobs stay", async () => {
+    await scaled({ idleTimeout: 600, workersMax: 5 });
+    const [idler, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
+    await idle(idler);
+    const id = await scene.running(endpoint, busy);
+    const waiting = await scene.submit(endpoint);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMax: 0 });
+    await scene.advance(50);
+    expect([idler.row.wanted, busy.row.wanted]).toEqual(["stopped", "closed"]);
+    await scene.done(busy, id);
+    await scene.advance(50);
+    expect(busy.row.wanted).toBe("stopped");
+    expect(await scene.status(endpoint, waiting)).toMatchObject({ waitReason: "workers_max_zero" });
+  });
+
+  it("with all others when its endpoint is deleted", async () => {
+    await scaled({ workersMax: 5 });
+    const [starting, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
+    await scene.running(endpoint, busy);
+    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await scene.advance(50);
+    expect([starting.row.wanted, busy.row.wanted]).toEqual(["stopped", "stopped"]);
+  });
+});
+
+describe("A worker of an older version", () => {
+  it("is replaced: an idle one is stopped, a busy one after its job", async () => {
+    await scaled({ workersMax: 5, workersMin: 2, idleTimeout: 600 });
+    const [idler, busy] = workers() as [LiveWorker, LiveWorker];
+    await idle(idler);
+    await idle(busy);
+    busy.busyAt++; // it is served first
+    const id = await scene.running(endpoint, busy);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
+    await scene.advance(50);
+    expect([idler.row.wanted, busy.row.wanted]).toEqual(["stopped", "closed"]);
+    expect(workers().filter(({ row }) => row.version === 2)).toHaveLength(2);
+    await scene.done(busy, id);
+    await scene.advance(50);
+    expect(busy.row.wanted).toBe("stopped");
+  });
+});
+
+describe("After a failed start", () => {
+  it("the next one comes after 1 s, 2 s, 4 s, and at last 5 min", async () => {
+    await scaled();
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000]) {
+      expect(workers()).toHaveLength(1);
+      await crash(workers()[0]!);
+      await scene.advance(pauseMs - 1);
+      expect(workers()).toEqual([]);
+      await scene.advance(100);
+    }
+    expect(await scene.status(endpoint, (await submitMany(1))[0]!)).toMatchObject({
+      waitReason: "crash_looping",
+      waitDetail: expect.stringContaining("no module"),
+    });
+  });
+
+  it("one worker tries at a time, until one is ready", async () => {
+    await scaled({ workersMax: 5, workersMin: 5 });
+    expect(workers()).toHaveLength(5);
+    for (const worker of workers()) await crash(worker);
+    await scene.advance(20_000);
+    expect(workers()).toHaveLength(1);
+    await idle(workers()[0]!);
+    await scene.advance(100);
+    expect(workers()).toHaveLength(5);
+  });
+
+  it("a save of the endpoint ends the pause", async () => {
+    await scaled();
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    for (let n = 0; n < 5; n++) {
+      await crash(workers()[0] ?? (await scene.worker(endpoint)));
+      await scene.advance(50);
+    }
+    expect(workers()).toEqual([]);
+    await updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), { name: "try again" });
+    await scene.advance(50);
+    expect(workers()).toHaveLength(1);
+  });
+});
+
+describe("The decisions", () => {
+  it("are kept once for as long as they stay the same, with what was known", async () => {
+    await scaled();
+    await scene.submit(endpoint);
+    await scene.advance(10_000);
+    const decisions = await showDecisions(scene.parts, endpoint);
+    const start = decisions.find(({ outcome }) => outcome === "start 1");
+    expect(start).toMatchObject({ reason: expect.stringMatching(/a job waits/), inputs: { waiting: 1, workers: [] } });
+    expect(decisions.length).toBeLessThan(6);
+  });
+});
+
+it("With nothing to do the scaler does nothing", async () => {
+  await scaled();
+  const before = scene.clock.wakes;
+  await scene.advance(24 * 3_600_000);
+  expect(scene.clock.wakes - before).toBeLessThan(10);
+});

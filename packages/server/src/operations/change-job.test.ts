@@ -1,0 +1,287 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../domain/endpoint.js";
+import type { LiveWorker } from "../registry.js";
+import { refused, Scene } from "../testing/scene-fixture.js";
+import { cancelJob, cancelWaiting, setTtl, timeOutJob } from "./change-job.js";
+import { retryJob } from "./retry-job.js";
+
+let scene: Scene;
+let endpoint: Endpoint;
+let worker: LiveWorker;
+beforeEach(async () => {
+  scene = await Scene.open();
+  endpoint = await scene.endpoint();
+  worker = await scene.worker(endpoint);
+});
+afterEach(() => scene.close());
+
+const timeOut = async () => {
+  for (const held of await scene.stores.reader.heldBy(worker.row.no)) await timeOutJob(scene.parts, held);
+};
+
+/** A job that has ended in this state. */
+async function ended(status: string, body: object = { input: {} }): Promise<string> {
+  const id = await scene.running(endpoint, worker, body);
+  if (status === "COMPLETED") await scene.done(worker, id, { output: 1 });
+  if (status === "FAILED") await scene.done(worker, id, { error: "it broke", output: "half" });
+  if (status === "CANCELLED") await cancelJob(scene.parts, endpoint, id);
+  if (status === "TIMED_OUT") await timeOut();
+  expect(await scene.state(endpoint, id)).toBe(status);
+  return id;
+}
+
+describe("Cancelling", () => {
+  it("takes a waiting job out of the queue", async () => {
+    const id = await scene.submit(endpoint);
+    await cancelJob(scene.parts, endpoint, id);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED", executionTime: 0 });
+    expect(await scene.status(endpoint, id)).not.toHaveProperty("error");
+    expect(await scene.take(worker)).toEqual([]);
+    expect(await scene.stores.reader.unstopped()).toEqual([]);
+  });
+
+  it("ends a running job at once, tells its worker, and drops the late result", async () => {
+    const id = await scene.running(endpoint, worker);
+    const stops = scene.stops(worker);
+    await scene.settle();
+    expect(stops.jobs).toBeUndefined();
+    await cancelJob(scene.parts, endpoint, id);
+    await scene.settle();
+    expect(stops.jobs).toEqual([id]);
+    await scene.done(worker, id, { output: "late" });
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED" });
+    expect(await scene.status(endpoint, id)).not.toHaveProperty("output");
+  });
+
+  it("is a success again where the job is CANCELLED already", async () => {
+    const id = await ended("CANCELLED");
+    await cancelJob(scene.parts, endpoint, id);
+    expect(await scene.state(endpoint, id)).toBe("CANCELLED");
+  });
+
+  it.each(["COMPLETED", "FAILED", "TIMED_OUT"])("of a job that is %s is refused, naming the state", async (status) => {
+    const id = await ended(status);
+    await refused(cancelJob(scene.parts, endpoint, id), "INVALID_STATE", new RegExp(status));
+    expect(await scene.state(endpoint, id)).toBe(status);
+  });
+
+  it("of an unknown job, or another endpoint's, is refused as unknown", async () => {
+    const id = await scene.submit(endpoint);
+    const other = await scene.endpoint();
+    await refused(cancelJob(scene.parts, endpoint, "nothing"), "JOB_NOT_FOUND");
+    await refused(cancelJob(scene.parts, other, id), "JOB_NOT_FOUND");
+  });
+
+  it("at the same moment as the result has one winner", async () => {
+    for (let round = 0; round < 10; round++) {
+      const id = await scene.running(endpoint, worker);
+      const calls = [() => scene.done(worker, id, { output: 1 }), () => cancelJob(scene.parts, endpoint, id)];
+      if (round % 2) calls.reverse();
+      const outcomes = await Promise.allSettled(calls.map((call) => call()));
+      const { status, output } = await scene.status(endpoint, id);
+      const cancelled = outcomes.filter((outcome) => outcome.status === "rejected").length === 0;
+      expect([status, output]).toEqual(cancelled ? ["CANCELLED", undefined] : ["COMPLETED", 1]);
+    }
+    const { completed, running } = await scene.health(endpoint);
+    expect(running).toBe(0);
+    expect(completed).toBeLessThanOrEqual(10);
+  });
+});
+
+describe("Retrying", () => {
+  it.each(["FAILED", "TIMED_OUT"])(
+    "puts a %s job to the back of the queue, with nothing of the run before",
+    async (status) => {
+      const id = await ended(status, {
+        input: { keep: "me" },
+        webhook: "https://example.com/",
+        policy: { ttl: 60_000 },
+      });
+      await scene.advance(5_000);
+      const earlier = await scene.submit(endpoint);
+      await retryJob(scene.parts, endpoint, id);
+      const body = await scene.status(endpoint, id);
+      expect(body).toMatchObject({ id, status: "IN_QUEUE", delayTime: 0, executionTime: 0, retries: 0 });
+      expect(body).not.toHaveProperty("output");
+      expect(body).not.toHaveProperty("error");
+      const [first, again] = await scene.take(await scene.worker(endpoint), { count: 2 });
+      expect(first!.id).toBe(earlier);
+      expect(again).toMatchObject({ id, starts: 1, input: '{"keep":"me"}', webhook: "https://example.com/" });
+      expect(again!.policy).toBe('{"ttl":60000}');
+    },
+  );
+
+  it("clears the chunks", async () => {
+    const id = await scene.running(endpoint, worker);
+    await scene.chunk(worker, id, { output: 1 });
+    await scene.done(worker, id, { error: "no" });
+    const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
+    await retryJob(scene.parts, endpoint, id);
+    expect(await scene.stores.chunks.read(no, 0, 1_000)).toEqual([]);
+  });
+
+  it("leaves the ttl counting from the first submission, and retention from the new end", async () => {
+    const id = await ended("FAILED", { input: {}, policy: { ttl: 3_600_000 } });
+    await scene.advance(20 * 60_000);
+    await retryJob(scene.parts, endpoint, id);
+    await scene.take(worker);
+    await scene.done(worker, id);
+    await scene.advance(29 * 60_000);
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
+    await scene.advance(60_000);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+  });
+
+  it("gives the job three more starts", async () => {
+    const id = await ended("FAILED");
+    await retryJob(scene.parts, endpoint, id);
+    for (let start = 1; start <= 3; start++) {
+      expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+      expect(await scene.take(worker)).toHaveLength(1);
+      await scene.advance(5_000);
+      await scene.ping(worker);
+      await scene.ping(worker);
+    }
+    expect(await scene.state(endpoint, id)).toBe("FAILED");
+  });
+
+  it("sends the webhook again, with a new id", async () => {
+    const id = await ended("FAILED", { input: {}, webhook: "https://example.com/" });
+    await retryJob(scene.parts, endpoint, id);
+    await scene.take(worker);
+    await scene.done(worker, id);
+    const deliveries = await scene.stores.deliveries.list([endpoint.no], id, 10);
+    expect(deliveries).toHaveLength(2);
+    expect(new Set(deliveries.map(({ webhookId }) => webhookId)).size).toBe(2);
+    expect(deliveries.filter(({ state }) => state === "pending")).toHaveLength(1);
+  });
+
+  it("tells the worker to stop, should the same job have to be stopped on it a second time", async () => {
+    const id = await ended("TIMED_OUT");
+    const first = scene.stops(worker);
+    await scene.settle();
+    expect(first.jobs).toEqual([id]);
+    await scene.ping(worker);
+    await retryJob(scene.parts, endpoint, id);
+    expect(await scene.take(worker)).toHaveLength(1);
+    const second = scene.stops(worker);
+    await cancelJob(scene.parts, endpoint, id);
+    await scene.settle();
+    expect(second.jobs).toEqual([id]);
+  });
+
+  it.each(["COMPLETED", "CANCELLED"])("of a job that is %s is refused, naming the state", async (status) => {
+    const id = await ended(status);
+    await refused(retryJob(scene.parts, endpoint, id), "INVALID_STATE", new RegExp(status));
+  });
+
+  it("of a job that waits or runs is refused", async () => {
+    const running = await scene.running(endpoint, worker);
+    const waiting = await scene.submit(endpoint);
+    await refused(retryJob(scene.parts, endpoint, running), "INVALID_STATE", /IN_PROGRESS/);
+    await refused(retryJob(scene.parts, endpoint, waiting), "INVALID_STATE", /IN_QUEUE/);
+  });
+
+  it("of a job whose retention has passed is refused as unknown", async () => {
+    const id = await ended("FAILED");
+    await scene.advance(30 * 60_000);
+    await refused(retryJob(scene.parts, endpoint, id), "JOB_NOT_FOUND");
+  });
+
+  it("twice at the same moment queues it once", async () => {
+    const id = await ended("FAILED");
+    const calls = [retryJob(scene.parts, endpoint, id), retryJob(scene.parts, endpoint, id)];
+    const outcomes = await Promise.allSettled(calls);
+    expect(outcomes.map((outcome) => outcome.status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect((await scene.health(endpoint)).waiting).toBe(1);
+  });
+});
+
+describe("Setting a ttl", () => {
+  it.each([9_999, 604_800_001, 10_000.5, Number.NaN, -1])("of %d is refused", async (ttl) => {
+    const id = await scene.submit(endpoint);
+    await refused(setTtl(scene.parts, endpoint, id, ttl), "INVALID_INPUT", /'ttl'.*10000 to 604800000/);
+  });
+
+  it("counts from the submission", async () => {
+    const id = await scene.submit(endpoint);
+    await scene.advance(15_000);
+    await setTtl(scene.parts, endpoint, id, 20_000);
+    await scene.advance(4_999);
+    expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+    await scene.advance(1);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+  });
+
+  it("lengthens a life as well", async () => {
+    const id = await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
+    await setTtl(scene.parts, endpoint, id, 60_000);
+    await scene.advance(59_999);
+    expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+  });
+
+  it("that has passed already makes the job unknown", async () => {
+    const id = await scene.submit(endpoint);
+    await scene.advance(15_000);
+    await setTtl(scene.parts, endpoint, id, 10_000);
+    await refused(scene.status(endpoint, id), "JOB_NOT_FOUND");
+  });
+
+  it("of an unknown job is refused", async () => {
+    await refused(setTtl(scene.parts, endpoint, "nothing", 10_000), "JOB_NOT_FOUND");
+  });
+
+  it("of a finished job never makes it outlive its retention", async () => {
+    const id = await ended("COMPLETED");
+    await setTtl(scene.parts, endpoint, id, 604_800_000);
+    await scene.advance(30 * 60_000 - 1);
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
+    await scene.advance(1);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+  });
+
+  it("that passes while the job runs has its worker told to stop, and the late result dropped", async () => {
+    scene.run(scene.loops.expire());
+    const id = await scene.running(endpoint, worker);
+    const stops = scene.stops(worker);
+    await scene.advance(2_000);
+    await setTtl(scene.parts, endpoint, id, 10_000);
+    await scene.advance(7_999);
+    expect([await scene.state(endpoint, id), stops.jobs]).toEqual(["IN_PROGRESS", undefined]);
+    await scene.advance(2_000);
+    expect([await scene.state(endpoint, id), stops.jobs]).toEqual(["gone", [id]]);
+    await scene.done(worker, id, { output: "late" });
+    await scene.advance(2_000);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, running: 0, completed: 0, failed: 0 });
+    expect(await scene.stores.reader.heldBy(worker.row.no)).toEqual([]);
+  });
+});
+
+describe("A purge", () => {
+  it("cancels what waits, saying why, and leaves what runs", async () => {
+    const running = await scene.running(endpoint, worker);
+    const waiting = [await scene.submit(endpoint), await scene.submit(endpoint)];
+    expect(await cancelWaiting(scene.parts, endpoint.no, "The queue was purged.")).toBe(2);
+    for (const id of waiting) {
+      expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED", error: "The queue was purged." });
+    }
+    expect(await scene.state(endpoint, running)).toBe("IN_PROGRESS");
+  });
+
+  it("works in batches, counts all, and leaves what came after it", async () => {
+    await Promise.all(Array.from({ length: 1_203 }, () => scene.submit(endpoint)));
+    const purge = cancelWaiting(scene.parts, endpoint.no, "purged");
+    const later = scene.submit(endpoint);
+    expect(await purge).toBe(1_203);
+    expect(await scene.state(endpoint, await later)).toBe("IN_QUEUE");
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 1, waitingNormal: 1 });
+  });
+
+  it("leaves other endpoints alone", async () => {
+    const other = await scene.endpoint();
+    const id = await scene.submit(other);
+    expect(await cancelWaiting(scene.parts, endpoint.no, "purged")).toBe(0);
+    expect(await scene.state(other, id)).toBe("IN_QUEUE");
+  });
+});

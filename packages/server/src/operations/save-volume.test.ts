@@ -1,0 +1,59 @@
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { refused, Scene } from "../testing/scene-fixture.js";
+import { deleteEndpoint, updateEndpoint } from "./save-endpoint.js";
+import { createVolume, deleteVolume, ownVolume, updateVolume } from "./save-volume.js";
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+const create = () => createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+const remove = (id: string, caller = scene.admin) => deleteVolume(scene.parts, caller, id);
+const pathOf = (id: string) => join(scene.parts.place.volumesDir, id);
+
+describe("A volume", () => {
+  it("is a directory for its owner alone, and goes with all its files", async () => {
+    const volume = await create();
+    expect(volume).toMatchObject({ name: "models", size: 10, dataCenterId: "here" });
+    expect(statSync(pathOf(volume.id)).mode & 0o777).toBe(0o700);
+    writeFileSync(join(pathOf(volume.id), "model.bin"), "weights");
+    await remove(volume.id);
+    expect(existsSync(pathOf(volume.id))).toBe(false);
+    expect(scene.parts.registry.volume(volume.id)).toBeUndefined();
+  });
+
+  it("may be renamed and grow, but not shrink", async () => {
+    const volume = await create();
+    const grown = await updateVolume(scene.parts, volume, { name: "more", size: 11 });
+    expect(grown).toMatchObject({ name: "more", size: 11 });
+    expect(await updateVolume(scene.parts, grown, { size: 11 })).toMatchObject({ name: "more", size: 11 });
+    await refused(updateVolume(scene.parts, grown, { size: 10 }), "INVALID_INPUT", /only grow/);
+  });
+
+  it.each(["nothing", "", "../..", "x".repeat(500)])("that is none ('%s') cannot be deleted: 400", async (id) => {
+    await refused(remove(id), "INVALID_INPUT", /no network volume/);
+  });
+
+  it("of another user is refused like an unknown one: 400 to delete, 404 to see", async () => {
+    const volume = await create();
+    const { caller } = await scene.stranger();
+    await refused(remove(volume.id, caller), "INVALID_INPUT", /no network volume/);
+    await refused(() => ownVolume(scene.parts, caller, volume.id), "NOT_FOUND");
+    expect(existsSync(pathOf(volume.id))).toBe(true);
+  });
+
+  it("cannot be deleted while an endpoint has it attached", async () => {
+    const volume = await create();
+    const endpoint = await scene.endpoint({ networkVolumeId: volume.id });
+    await refused(remove(volume.id), "IN_USE", new RegExp(endpoint.id));
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { networkVolumeId: "" });
+    const second = await scene.endpoint({ networkVolumeIds: [volume.id] });
+    await refused(remove(volume.id), "IN_USE");
+    await deleteEndpoint(scene.parts, second, { setToZero: true });
+    await remove(volume.id);
+  });
+});

@@ -1,0 +1,222 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, watch, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Provider } from "../../provider.js";
+import { endOf, type OpenedProvider, type Puppet, providerContract, Stage } from "../contract.js";
+import { handlerCommand, processProvider } from "./process-provider.js";
+import { killGroup, statOf } from "./process-table.js";
+
+const newHost = () => mkdtempSync(join(tmpdir(), "millrace-host-"));
+const providerOf = (dataDir: string) => processProvider({ dataDir, logsDir: join(dataDir, "logs"), awayMs: 60_000 });
+
+/** Resolves when the keeper of this directory has taken its socket away. */
+function keeperGone(dataDir: string): Promise<void> {
+  return new Promise((resolve) => {
+    const watcher = watch(dataDir, look);
+    function look() {
+      if (existsSync(join(dataDir, "keeper.sock"))) return;
+      watcher.close();
+      resolve();
+    }
+    look();
+  });
+}
+
+async function open(): Promise<OpenedProvider> {
+  const dataDir = newHost();
+  let provider = providerOf(dataDir);
+  return {
+    provider,
+    again: async () => (provider = providerOf(dataDir)),
+    end: async () => {
+      await provider.leave(0);
+      await keeperGone(dataDir);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+providerContract("Local processes keep the provider's contract", open);
+
+describe("The keeper of local processes", () => {
+  const id = "worker00000001";
+  let dataDir: string;
+  let stage: Stage;
+  let provider: Provider;
+  beforeEach(async () => {
+    dataDir = newHost();
+    stage = new Stage();
+    await stage.open();
+    provider = providerOf(dataDir);
+  });
+  afterEach(async () => {
+    await stage.close();
+    if (existsSync(join(dataDir, "keeper.sock"))) {
+      await provider.leave(0).catch(() => "it was about to end by itself");
+      await keeperGone(dataDir);
+    }
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const start = async (workerId = id) => {
+    const env = { PATH: process.env.PATH ?? "", RUNPOD_POD_ID: workerId };
+    const launch = { workerId, directory: stage.directory, command: stage.command(workerId), env };
+    const handle = await provider.start(launch);
+    return { handle, puppet: await stage.meet(workerId) };
+  };
+  /** Leaves as a server does; the next one has not called yet. */
+  const leave = async (awayMs: number) => {
+    await provider.leave(awayMs);
+    provider = providerOf(dataDir);
+  };
+  const ended = async (puppet: Puppet) => {
+    const end = endOf(provider, id);
+    puppet.do("exit", 0);
+    await end;
+  };
+
+  it("ends with its last worker where no server is there", async () => {
+    const { puppet } = await start();
+    await leave(60_000);
+    expect(existsSync(join(dataDir, "keeper.sock"))).toBe(true);
+    const gone = keeperGone(dataDir);
+    puppet.do("exit", 0);
+    await gone;
+  });
+
+  it("ends at once with a server that leaves no worker behind", async () => {
+    const { puppet } = await start();
+    await ended(puppet);
+    const gone = keeperGone(dataDir);
+    await leave(60_000);
+    await gone;
+  });
+
+  it("stops what is left where it may not live on", async () => {
+    const { puppet } = await start();
+    const gone = keeperGone(dataDir);
+    await leave(0);
+    await Promise.all([puppet.ended, gone]);
+  });
+
+  it("stops its workers and ends when the data directory is gone", async () => {
+    const { puppet } = await start();
+    await leave(60_000);
+    rmSync(dataDir, { recursive: true, force: true });
+    await puppet.ended;
+  });
+
+  it("is a process beside the server: its workers are its children, each in a group of its own", async () => {
+    const { puppet, handle } = await start();
+    expect(puppet.ppid).not.toBe(process.pid);
+    expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.startTime });
+  });
+
+  it("when it is killed itself, its workers are told lost, and are still found and killed by their handles", async () => {
+    const { puppet, handle } = await start();
+    puppet.do("child", "child");
+    const child = await stage.meet("child");
+    const lost = endOf(provider, id);
+    process.kill(puppet.ppid, "SIGKILL");
+    await lost;
+    expect(await provider.look(id)).toEqual({ state: "unknown" });
+    expect(await puppet.ask("hello")).toBe("hello");
+    await provider.kill(id, handle);
+    await Promise.all([puppet.ended, child.ended]);
+  });
+
+  it("when it is killed, tells of adopted workers, too", async () => {
+    const { puppet } = await start();
+    await leave(60_000);
+    await provider.look(id);
+    const lost = endOf(provider, id);
+    process.kill(puppet.ppid, "SIGKILL");
+    await lost;
+    puppet.do("exit", 0);
+    await puppet.ended;
+  });
+
+  it("writes what a worker says to a file for its owner's eyes, lines that repeat counted", async () => {
+    const { puppet } = await start();
+    await puppet.ask("say", `${"again\n".repeat(1_000)}then\n`);
+    await ended(puppet);
+    const file = join(dataDir, "logs", `${id}.log`);
+    expect(readFileSync(file, "utf8")).toBe("again\n[the line before came 999 times more]\nthen\n");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("works from a directory whose path is too long for a socket", async () => {
+    const deep = join(dataDir, "d".repeat(100));
+    const far = providerOf(deep);
+    const env = { PATH: process.env.PATH ?? "" };
+    await far.start({ workerId: "far", directory: stage.directory, command: stage.command("far"), env });
+    const puppet = await stage.meet("far");
+    await far.leave(0);
+    await puppet.ended;
+  });
+});
+
+describe("A process that only has a worker's old number", () => {
+  let stage: Stage;
+  beforeEach(async () => {
+    stage = new Stage();
+    await stage.open();
+  });
+  afterEach(() => stage.close());
+
+  it("is never killed for it", async () => {
+    const stranger = await stage.stranger("stranger");
+    killGroup("worker00000001", { pid: stranger.pid, startTime: "1" });
+    expect(await stranger.ask("hello")).toBe("hello");
+  });
+
+  it("is never killed for it, though it is another worker", async () => {
+    const other = await stage.stranger("other", { RUNPOD_POD_ID: "worker00000002" });
+    killGroup("worker00000001", { pid: other.pid, startTime: "1" });
+    expect(await other.ask("hello")).toBe("hello");
+  });
+
+  it("is killed where it is the worker itself", async () => {
+    const own = await stage.stranger("own", { RUNPOD_POD_ID: "worker00000001" });
+    killGroup("worker00000001", { pid: own.pid, startTime: statOf(own.pid)!.startTime });
+    await own.ended;
+  });
+
+  it("is killed where its leader is gone and its children carry the worker's id", async () => {
+    const leader = await stage.stranger("leader", { RUNPOD_POD_ID: "worker00000001" });
+    leader.do("child", "child");
+    const child = await stage.meet("child");
+    leader.do("die", "SIGKILL");
+    await leader.ended;
+    killGroup("worker00000001", { pid: leader.pid, startTime: "1" });
+    await child.ended;
+  });
+});
+
+describe("The command of a handler's directory", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = newHost();
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it.each([
+    [["handler.ts", "handler.py"], "handler.ts"],
+    [["handler.js"], "handler.js"],
+    [["handler.mjs"], "handler.mjs"],
+  ])("of %j is our own runner with %s", (files, chosen) => {
+    for (const file of files) writeFileSync(join(directory, file), "");
+    const [node, runner, handler] = handlerCommand(directory) ?? [];
+    expect([node, handler]).toEqual([process.execPath, join(directory, chosen)]);
+    expect(runner).toMatch(/run-handler\.js$/);
+  });
+
+  it("of a Python handler is python3, or the one of its own environment", () => {
+    writeFileSync(join(directory, "handler.py"), "");
+    expect(handlerCommand(directory)).toEqual(["python3", "-u", "handler.py"]);
+  });
+
+  it("is none where there is no handler", () => {
+    expect(handlerCommand(directory)).toBeUndefined();
+  });
+});

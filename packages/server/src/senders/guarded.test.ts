@@ -1,0 +1,223 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { limits } from "../limits.js";
+import type { Sender } from "../sender.js";
+import { guardedSender, isPublicAddress } from "./guarded.js";
+
+const never = new AbortController().signal;
+const headers = { "content-type": "application/json" };
+
+/** A receiver on loopback that notes what comes and answers as it is told. */
+class Receiver {
+  connections = 0;
+  readonly requests: { request: IncomingMessage; body: string }[] = [];
+  readonly #server: Server;
+  readonly #answer: RequestListener;
+
+  constructor(answer: RequestListener) {
+    this.#answer = answer;
+    this.#server = createServer((request, response) => void this.#receive(request, response));
+    this.#server.on("connection", () => this.connections++);
+  }
+
+  async #receive(request: IncomingMessage, response: Parameters<RequestListener>[1]): Promise<void> {
+    let body = "";
+    for await (const text of request.setEncoding("utf8")) body += text;
+    this.requests.push({ request, body });
+    this.#answer(request, response);
+  }
+
+  async listen(): Promise<number> {
+    await once(this.#server.listen(0, "127.0.0.1"), "listening");
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+}
+
+describe("A public address", () => {
+  it.each(["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8"])("is %s", (address) => {
+    expect(isPublicAddress(address)).toBe(true);
+  });
+
+  it.each([
+    "127.0.0.1",
+    "127.255.255.254",
+    "0.0.0.0",
+    "10.0.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.169.254",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "198.18.0.1",
+    "::",
+    "::1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:a9fe:a9fe",
+    "64:ff9b::7f00:1",
+    "2002:7f00:1::",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fc00::1",
+    "fd00:ec2::254",
+    "ff02::1",
+    "not an address",
+    "",
+  ])("is not %s", (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+});
+
+describe("A guarded sender", () => {
+  let receiver: Receiver;
+  let port: number;
+  let sender: Sender;
+  const open = async (answer: RequestListener, allowPrivate: boolean) => {
+    receiver = new Receiver(answer);
+    port = await receiver.listen();
+    sender = guardedSender({ allowPrivate });
+  };
+  const post = (path = "/", signal = never) =>
+    sender.post(`http://127.0.0.1:${port}${path}`, '{"a":"é"}', headers, signal);
+  beforeEach(() => open((_, response) => response.end("ok"), false));
+  afterEach(async () => {
+    await sender.close();
+    await receiver.close();
+  });
+  const reopen = async (answer: RequestListener) => {
+    await sender.close();
+    await receiver.close();
+    await open(answer, true);
+  };
+
+  it.each([
+    "127.0.0.1",
+    "localhost",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "2130706433",
+    "0x7f.1",
+    "0177.0.0.1",
+    "127.1",
+    "0.0.0.0",
+    "[::]",
+    "[::1]",
+  ])("dials no address of ours, however it is written: %s", async (host) => {
+    const sent = await sender.post(`http://${host}:${port}/`, "{}", headers, never);
+    expect(sent.status).toBeUndefined();
+    expect(sent.error).toMatch(/^the target was refused: .* is not a public/);
+    expect(receiver.connections).toBe(0);
+  });
+
+  it.each(["169.254.169.254", "10.0.0.1", "192.168.0.1", "[fe80::1]", "[fd00:ec2::254]", "[64:ff9b::a00:1]"])(
+    "refuses %s without a call",
+    async (host) => {
+      const sent = await sender.post(`http://${host}/latest/meta-data`, "{}", headers, never);
+      expect(sent.error).toMatch(/^the target was refused/);
+    },
+  );
+
+  it("sends to private addresses where that is allowed, body and headers as they are", async () => {
+    await reopen((_, response) => response.writeHead(204).end());
+    expect(await post("/hook?x=1")).toEqual({ status: 204, error: undefined });
+    const [{ request, body }] = receiver.requests as [{ request: IncomingMessage; body: string }];
+    expect([request.method, request.url, request.headers["content-type"], body]).toEqual([
+      "POST",
+      "/hook?x=1",
+      "application/json",
+      '{"a":"é"}',
+    ]);
+  });
+
+  it("checks names only when they have been resolved, and sends to those that are allowed", async () => {
+    await reopen((_, response) => response.end("ok"));
+    expect(await sender.post(`http://localhost:${port}/`, "{}", headers, never)).toMatchObject({ status: 200 });
+  });
+
+  it.each([301, 302, 307, 308])("follows no redirect: %i", async (status) => {
+    await reopen((request, response) =>
+      request.url === "/" ? response.writeHead(status, { location: "/elsewhere" }).end() : response.end("followed"),
+    );
+    expect(await post()).toEqual({ status, error: undefined });
+    expect(receiver.requests.map(({ request }) => request.url)).toEqual(["/"]);
+  });
+
+  it("reads a bounded part of a reply without end, and hangs up", async () => {
+    let written = 0;
+    let hungUp = () => {};
+    const closed = new Promise<void>((resolve) => (hungUp = resolve));
+    await reopen((_, response) => {
+      const block = Buffer.alloc(16_384);
+      const more = () => {
+        while (!response.destroyed && response.write(block)) written += block.length;
+      };
+      response.on("drain", more).on("close", () => hungUp());
+      more();
+    });
+    expect((await post()).status).toBe(200);
+    await closed;
+    // what the sockets' buffers took is written, too
+    expect(written).toBeLessThan(limits.webhookReplyBytesMax + 20 * 1_024 * 1_024);
+  });
+
+  it("uses a connection again after a reply it did not need", async () => {
+    await reopen((_, response) => response.end("x".repeat(1_000)));
+    for (let n = 0; n < 5; n++) await post();
+    expect(receiver.requests).toHaveLength(5);
+    expect(receiver.connections).toBeLessThanOrEqual(2);
+  });
+
+  it("ends with its signal", async () => {
+    let heard = () => {};
+    const asked = new Promise<void>((resolve) => (heard = resolve));
+    await reopen(() => heard());
+    const stop = new AbortController();
+    const sent = post("/", stop.signal);
+    await asked;
+    stop.abort();
+    expect(await sent).toEqual({ status: undefined, error: expect.any(String) });
+  });
+
+  it("makes no call for a signal that has ended already", async () => {
+    await reopen((_, response) => response.end("ok"));
+    expect(await post("/", AbortSignal.abort())).toEqual({ status: undefined, error: expect.any(String) });
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it("gives up on a receiver that only drips, ten seconds after the call", async () => {
+    let heard = () => {};
+    const asked = new Promise<void>((resolve) => (heard = resolve));
+    await reopen((_, response) => {
+      response.write("drip");
+      heard();
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const sent = post();
+    await asked;
+    vi.advanceTimersByTime(limits.webhookTimeoutMs);
+    vi.useRealTimers();
+    expect(await sent).toEqual({ status: undefined, error: expect.stringContaining("within 10 s") });
+  });
+
+  it("names what failed: nobody listens, no such name, no address at all", async () => {
+    await reopen((_, response) => response.end());
+    const closed = new Receiver((_, response) => response.end());
+    const free = await closed.listen();
+    await closed.close();
+    expect((await sender.post(`http://127.0.0.1:${free}/`, "{}", headers, never)).error).toBe(
+      "the call failed: ECONNREFUSED",
+    );
+    expect((await sender.post("http://no-such-name.invalid/", "{}", headers, never)).error).toMatch(/^the call failed/);
+    expect((await sender.post("not an address", "{}", headers, never)).error).toMatch(/^the call failed/);
+  });
+});

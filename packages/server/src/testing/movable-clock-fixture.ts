@@ -1,0 +1,72 @@
+import type { Clock } from "../clock.js";
+
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class MovableClock implements Clock {
+  #now: number;
+  readonly #sleepers = new Set<Sleeper>();
+  readonly #listeners: ((gapMs: number) => void)[] = [];
+  /** How many sleeps have ended by the passing of time: what spins is seen by it. */
+  wakes = 0;
+
+  constructor(now = 1_790_000_000_000) {
+    this.#now = now;
+  }
+
+  now = (): number => this.#now;
+
+  sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const end = () => {
+        this.#sleepers.delete(sleeper);
+        signal?.removeEventListener("abort", end);
+        resolve();
+      };
+      const sleeper: Sleeper = { at: this.#now + Math.max(0, ms), wake: end };
+      this.#sleepers.add(sleeper);
+      signal?.addEventListener("abort", end, { once: true });
+    });
+
+  onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
+  stop = (): void => {};
+
+  /** How many sleep now: after a test there should be none. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  /** Moves on by `ms`, from sleeper to sleeper; after each wake `settle` lets all follow that needs no time. */
+  async advance(ms: number, settle: () => Promise<void>): Promise<void> {
+    const target = this.#now + ms;
+    await settle();
+    for (;;) {
+      const next = Math.min(...[...this.#sleepers].map(({ at }) => at));
+      if (next > target) break;
+      this.#now = Math.max(this.#now, next);
+      this.#wakeDue();
+      await settle();
+    }
+    this.#now = target;
+    await settle();
+  }
+
+  /** Time in which the process did not run: all of it passes at once, and whoever listens for gaps is told first. */
+  suspend(ms: number): void {
+    this.#now += ms;
+    for (const listener of this.#listeners) listener(ms);
+    this.#wakeDue();
+  }
+
+  #wakeDue(): void {
+    for (const sleeper of [...this.#sleepers]) {
+      if (sleeper.at > this.#now) continue;
+      this.wakes++;
+      sleeper.wake();
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import type { Sender, Sent } from "../sender.js";
+
+/** One outgoing call, waiting for the test's answer. */
+export interface Post {
+  readonly url: string;
+  readonly body: Record<string, unknown>;
+  readonly text: string;
+  readonly headers: Record<string, string>;
+  readonly answer: (sent: Partial<Sent>) => void;
+}
+
+/** A sender that sends nothing: the test answers each call, or lets all be answered alike. */
+export class RecordingSender implements Sender {
+  readonly posts: Post[] = [];
+  /** Answers every call with this status at once, where set. */
+  status: number | undefined;
+
+  post(url: string, text: string, headers: Record<string, string>, signal: AbortSignal): Promise<Sent> {
+    return new Promise((resolve) => {
+      const answer = (sent: Partial<Sent>) => resolve({ status: undefined, error: undefined, ...sent });
+      this.posts.push({ url, text, body: JSON.parse(text), headers, answer });
+      if (this.status !== undefined) answer({ status: this.status });
+      signal.addEventListener("abort", () => answer({ error: "cut off" }), { once: true });
+    });
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,423 @@
+import { setMaxListeners } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { localBell } from "../bells/local.js";
+import type { Endpoint } from "../domain/endpoint.js";
+import type { ApiKey, Scope } from "../domain/key.js";
+import type { RefusalCode } from "../domain/refusals.js";
+import { Refusal } from "../errors.js";
+import type { MillraceEvent } from "../events.js";
+import type { Ids } from "../ids.js";
+import { TakeLine } from "../lines/take-line.js";
+import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
+import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
+import { type Loop, runLoop } from "../loops/loop.js";
+import { scaleLoop } from "../loops/scale.js";
+import { tendWorkersLoop } from "../loops/tend-workers.js";
+import { watchWorkersLoop } from "../loops/watch-workers.js";
+import { appendChunk, finishJob } from "../operations/finish-job.js";
+import { awaitStops, hearPing } from "../operations/hear-ping.js";
+import type { Parts, PlaceFacts } from "../operations/needs.js";
+import { readJob } from "../operations/read-job.js";
+import { createEndpoint } from "../operations/save-endpoint.js";
+import { createTemplate } from "../operations/save-template.js";
+import { type Submit, submitJob } from "../operations/submit-job.js";
+import { takeJobs, tookOver } from "../operations/take-jobs.js";
+import { type LiveWorker, Registry } from "../registry.js";
+import type { Stores, TakenJob } from "../store.js";
+import { openSqlite } from "../stores/sqlite/open.js";
+import { localVault } from "../vaults/local.js";
+import { MovableClock } from "./movable-clock-fixture.js";
+import { RecordingSender } from "./recording-sender-fixture.js";
+import { StrictProvider } from "./strict-provider-fixture.js";
+
+export interface SceneOptions {
+  readonly place?: Partial<PlaceFacts>;
+  readonly workerUrl?: string;
+}
+
+/** What outlives a restart of the server: the database, the host with its processes, and time. */
+interface World {
+  readonly stores: Stores;
+  readonly clock: MovableClock;
+  readonly ids: Ids;
+  readonly provider: StrictProvider;
+  readonly directory: string;
+}
+
+/** Ids as the real ones, but the same in every run. */
+function seededIds(): Ids {
+  let state = 42;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return (t ^ (t >>> 14)) >>> 0;
+  };
+  const hex = (digits: number) => Array.from({ length: digits }, () => (next() % 16).toString(16)).join("");
+  return {
+    resource: () => Array.from({ length: 14 }, () => "abcdefghijklmnopqrstuvwxyz0123456789"[next() % 36]).join(""),
+    uuid: (now) => {
+      const time = now.toString(16).padStart(12, "0");
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
+    },
+    secret: (bytes) => Buffer.from(hex(bytes * 2), "hex").toString("base64url"),
+  };
+}
+
+/**
+ * The real operations, registry, lines and loops over SQLite in memory; time, workers and the outside are the test's.
+ * Nothing runs by itself until `run` or `runAll` is called.
+ */
+export class Scene {
+  readonly #world: World;
+  readonly #options: SceneOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>[] = [];
+  readonly #gone = new AbortController();
+  #inFlight = 0;
+  #hooks = new Map<string, () => void>();
+  readonly draining = new AbortController();
+  readonly events: MillraceEvent[] = [];
+  readonly sender = new RecordingSender();
+  readonly stores: Stores;
+  readonly parts: Parts;
+  /** The admin's key with every right, as text and as the registry knows it. */
+  key = "";
+  admin!: ApiKey;
+
+  private constructor(world: World, options: SceneOptions, hostNo: number) {
+    this.#world = world;
+    setMaxListeners(0, this.#gone.signal, this.#stopping.signal, this.draining.signal);
+    this.#options = options;
+    this.stores = this.#watched(world.stores);
+    const bell = localBell();
+    const registry = new Registry(this.stores);
+    const lines = new Map<number, TakeLine>();
+    const line = (endpointNo: number): TakeLine => {
+      const found = lines.get(endpointNo);
+      if (found) return found;
+      const made = new TakeLine({
+        take: (asks) => this.stores.jobs.take(endpointNo, asks, world.clock.now()),
+        busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+        onError: (error) => this.events.push({ type: "server.warning", message: "take", error }),
+      });
+      lines.set(endpointNo, made);
+      bell.on(`queue:${endpointNo}`, () => made.ring());
+      return made;
+    };
+    this.parts = {
+      ...this.stores,
+      clock: world.clock,
+      ids: world.ids,
+      bell,
+      registry,
+      vault: localVault(Buffer.alloc(32, 7)),
+      emit: (event) => void this.events.push(event),
+      line,
+      draining: this.draining.signal,
+      place: {
+        hostNo,
+        location: undefined,
+        gpuTypes: [],
+        localProcesses: true,
+        volumesDir: join(world.directory, "volumes"),
+        workingDir: world.directory,
+        stopGraceMs: 30_000,
+        ...options.place,
+      },
+    };
+  }
+
+  static async open(options: SceneOptions = {}): Promise<Scene> {
+    const onFatal = (error: Error) => {
+      throw error;
+    };
+    const world: World = {
+      stores: openSqlite({ path: ":memory:", onFatal }),
+      clock: new MovableClock(),
+      ids: seededIds(),
+      provider: new StrictProvider(),
+      directory: mkdtempSync(join(tmpdir(), "millrace-scene-")),
+    };
+    const scene = await Scene.#start(world, options);
+    scene.key = "mr_admin-key-of-this-scene";
+    const owner = await scene.user({ isAdmin: true });
+    scene.admin = await scene.addKey(scene.key, owner);
+    return scene;
+  }
+
+  static async #start(world: World, options: SceneOptions): Promise<Scene> {
+    const hostNo = await world.stores.hosts.ensure("host", world.clock.now());
+    const scene = new Scene(world, options, hostNo);
+    await scene.parts.registry.load(world.clock.now());
+    return scene;
+  }
+
+  /** Kills this server as `kill -9` would, and starts another one over the same database and the same processes. */
+  async restart(options: SceneOptions = this.#options): Promise<Scene> {
+    await this.#halt();
+    this.#world.provider.disconnect();
+    const next = await Scene.#start(this.#world, options);
+    next.key = this.key;
+    next.admin = next.parts.registry.key(next.parts.vault.hash(this.key)) as ApiKey;
+    return next;
+  }
+
+  /** Ends the scene; fails where a caller broke the provider's contract, or something still sleeps. */
+  async close(): Promise<void> {
+    await this.#halt();
+    await this.#world.stores.close();
+    rmSync(this.#world.directory, { recursive: true, force: true });
+    expect(this.provider.violations).toEqual([]);
+    expect(this.clock.sleeping, "sleeps that nobody ended").toBe(0);
+  }
+
+  async #halt(): Promise<void> {
+    this.#stopping.abort();
+    this.#gone.abort();
+    await this.settle();
+    await Promise.all(this.#running);
+    await this.settle();
+  }
+
+  get clock(): MovableClock {
+    return this.#world.clock;
+  }
+  get provider(): StrictProvider {
+    return this.#world.provider;
+  }
+  get directory(): string {
+    return this.#world.directory;
+  }
+  /** A signal of a client that stays until the scene ends. */
+  get stays(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  // time
+
+  /** Lets all follow that needs no time: ends when no store call is on its way. */
+  settle = async (): Promise<void> => {
+    for (let quiet = 0; quiet < 4; quiet++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#inFlight > 0) quiet = 0;
+    }
+  };
+
+  advance = (ms: number): Promise<void> => this.clock.advance(ms, this.settle);
+
+  /** Waits, without moving the clock, for what comes over a socket or from a thread. */
+  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 10_000;
+    while (!(await isSo())) {
+      if (performance.now() > deadline) throw new Error(`it never came: ${isSo}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Runs `act` once, as soon as the next call of a store's verb is on its way, such as `jobs.take`. */
+  during(verb: string, act: () => void): void {
+    this.#hooks.set(verb, act);
+  }
+
+  /** The same stores, with their calls counted. */
+  #watched(stores: Stores): Stores {
+    const around = (of: object, name: string): object =>
+      new Proxy(of, {
+        get: (target, verb: string) => {
+          const method = Reflect.get(target, verb);
+          if (typeof method !== "function") return method;
+          return (...args: unknown[]) => {
+            this.#inFlight++;
+            const hook = this.#hooks.get(`${name}.${verb}`);
+            this.#hooks.delete(`${name}.${verb}`);
+            const result = Promise.resolve(method.apply(target, args)).finally(() => void this.#inFlight--);
+            hook?.();
+            return result;
+          };
+        },
+      });
+    const names = Object.keys(stores) as (keyof Stores)[];
+    const wrapped = names.map((name) => {
+      const part = stores[name];
+      return [name, typeof part === "function" ? part : around(part, name)];
+    });
+    return Object.fromEntries(wrapped) as unknown as Stores;
+  }
+
+  // loops
+
+  run(...loops: Loop[]): void {
+    for (const loop of loops) this.#running.push(runLoop(loop, this.parts, this.#stopping.signal));
+  }
+
+  get loops() {
+    const { parts } = this;
+    return {
+      scale: () => scaleLoop(parts),
+      watch: () => watchWorkersLoop(parts),
+      expire: () => expireJobsLoop(parts),
+      timeOut: () => timeOutJobsLoop(parts),
+      deliver: () => deliverWebhooksLoop(parts, this.sender),
+      tend: () =>
+        tendWorkersLoop(parts, {
+          provider: this.provider,
+          workerUrl: () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
+          startTimeoutMs: 900_000,
+          homesDir: join(this.directory, "homes"),
+          env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },
+        }),
+    };
+  }
+
+  /** Everything that happens by itself. */
+  async runAll(): Promise<void> {
+    const { scale, watch, expire, timeOut, deliver, tend } = this.loops;
+    this.run(scale(), watch(), expire(), timeOut(), deliver(), tend());
+    await this.settle();
+  }
+
+  // people and their keys
+
+  async user({ isAdmin }: { isAdmin: boolean }): Promise<number> {
+    const webhookSecret = this.parts.vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
+    const id = `user_${this.parts.ids.resource()}`;
+    return (await this.stores.keys.createUser({ id, isAdmin, webhookSecret })).no;
+  }
+
+  async addKey(key: string, ownerNo: number, scope: Scope = { kind: "everything" }): Promise<ApiKey> {
+    const hash = this.parts.vault.hash(key);
+    await this.stores.keys.add({ hash, ownerNo, scope, prefix: key.slice(0, 6), isBootstrap: false });
+    await this.parts.registry.reloadKeys();
+    return this.parts.registry.key(hash) as ApiKey;
+  }
+
+  /** Another user, who is no admin, with a key to everything that is theirs. */
+  async stranger(): Promise<{ key: string; caller: ApiKey }> {
+    const key = `mr_stranger-${this.parts.ids.resource()}`;
+    return { key, caller: await this.addKey(key, await this.user({ isAdmin: false })) };
+  }
+
+  // endpoints and workers
+
+  #templates = 0;
+  template(more: Parameters<typeof createTemplate>[2] = {}, caller = this.admin) {
+    this.#templates++;
+    const made = { name: `template ${this.#templates}`, imageName: this.directory, ...more };
+    return createTemplate(this.parts, caller, made);
+  }
+
+  async endpoint(more: Parameters<typeof createEndpoint>[2] = {}, caller = this.admin): Promise<Endpoint> {
+    const templateId = more.templateId ?? (await this.template({}, caller)).id;
+    return createEndpoint(this.parts, caller, { name: "scene", ...more, templateId });
+  }
+
+  /** The endpoint as it is now. */
+  now = (endpoint: Endpoint): Endpoint => this.parts.registry.endpointByNo(endpoint.no) as Endpoint;
+  workersOf = (endpoint: Endpoint): LiveWorker[] => this.parts.registry.workersOf(endpoint.no);
+
+  /** A worker that was started, and has not called yet; no loop looks after it unless one runs. */
+  async worker(endpoint: Endpoint): Promise<LiveWorker> {
+    const { registry, ids, clock, place, vault } = this.parts;
+    const { version } = this.now(endpoint);
+    const made = { id: ids.resource(), endpointNo: endpoint.no, version, hostNo: place.hostNo };
+    const worker = await registry.createWorker({ ...made, createdAt: clock.now() });
+    await registry.patchWorker(worker, {
+      secretHash: vault.hash(secretOf(worker)),
+      startedAt: clock.now(),
+      workerUrl: "http://127.0.0.1:8000",
+    });
+    return worker;
+  }
+
+  // jobs
+
+  submission(endpoint: Endpoint, body: unknown = { input: {} }, more: Partial<Submit> = {}): Submit {
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+    const rest = { waitMs: undefined, idempotencyKey: undefined, requestId: "r" };
+    return { endpoint, route: "run", ...rest, ...more, body: bytes };
+  }
+
+  /** Submits a job and returns its id. */
+  async submit(endpoint: Endpoint, body?: unknown, more?: Partial<Submit>): Promise<string> {
+    return (await submitJob(this.parts, this.submission(endpoint, body, more))).jobId;
+  }
+
+  /** A worker's poll: what it is answered, and how it goes away. */
+  poll(worker: LiveWorker, { count = 1, holdsNothing = false } = {}) {
+    const client = new AbortController();
+    const leave = () => client.abort();
+    this.#gone.signal.addEventListener("abort", leave, { once: true });
+    const poll = { jobs: undefined as TakenJob[] | undefined, leave, answer: Promise.resolve() };
+    poll.answer = takeJobs(this.parts, { worker, count, holdsNothing, gone: client.signal }).then((jobs) => {
+      poll.jobs = jobs;
+      tookOver(worker, jobs);
+    });
+    return poll;
+  }
+
+  /** A poll that finds jobs at once, or none: then it leaves. */
+  async take(worker: LiveWorker, options: { count?: number; holdsNothing?: boolean } = {}): Promise<TakenJob[]> {
+    const poll = this.poll(worker, options);
+    await this.settle();
+    poll.leave();
+    await poll.answer;
+    return poll.jobs as TakenJob[];
+  }
+
+  /** Submits a job and has a worker take it. */
+  async running(endpoint: Endpoint, worker: LiveWorker, body?: unknown, more?: Partial<Submit>): Promise<string> {
+    const jobId = await this.submit(endpoint, body, more);
+    expect((await this.take(worker)).map(({ id }) => id)).toEqual([jobId]);
+    return jobId;
+  }
+
+  done = (worker: LiveWorker, jobId: string, word: unknown = { output: "done" }): Promise<void> =>
+    finishJob(this.parts, worker, jobId, Buffer.isBuffer(word) ? word : Buffer.from(JSON.stringify(word)));
+
+  chunk = (worker: LiveWorker, jobId: string, word: unknown): Promise<void> =>
+    appendChunk(this.parts, worker, jobId, Buffer.from(JSON.stringify(word)));
+
+  ping = (worker: LiveWorker, ...jobIds: string[]): Promise<void> => hearPing(this.parts, worker, new Set(jobIds));
+
+  /** What a worker is told to stop: undefined while its poll is held. */
+  stops(worker: LiveWorker) {
+    const poll = { jobs: undefined as string[] | undefined };
+    void awaitStops(this.parts, worker, this.#gone.signal).then((jobs) => {
+      poll.jobs = jobs;
+    });
+    return poll;
+  }
+
+  /** The job's status body, parsed. */
+  async status(endpoint: Endpoint, jobId: string): Promise<Record<string, unknown>> {
+    return JSON.parse(await readJob(this.parts, this.now(endpoint), jobId));
+  }
+
+  /** The job's state, or `gone`. */
+  async state(endpoint: Endpoint, jobId: string): Promise<string> {
+    const job = await this.stores.reader.find(endpoint.no, jobId, this.clock.now());
+    return job?.status ?? "gone";
+  }
+
+  health = (endpoint: Endpoint) => this.stores.tallies.tally(endpoint.no);
+  warnings = () => this.events.filter((event) => event.type === "server.warning");
+}
+
+/** The secret of a worker that a scene has made. */
+export const secretOf = (worker: LiveWorker): string => `secret-of-${worker.row.id}`;
+
+/** That a call is refused, with this code and a sentence of these words. */
+export async function refused(call: Promise<unknown> | (() => unknown), code: RefusalCode, words: RegExp = /./) {
+  let refusal: unknown;
+  try {
+    await (typeof call === "function" ? call() : call);
+  } catch (error) {
+    refusal = error;
+  }
+  if (!(refusal instanceof Refusal)) throw new Error(`expected ${code}, and got ${refusal ?? "no refusal"}`);
+  expect({ code: refusal.code, sentence: refusal.message }).toEqual({ code, sentence: expect.stringMatching(words) });
+}

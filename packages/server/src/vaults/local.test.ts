@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import { describe, expect, it } from "vitest";
+import { localVault } from "./local.js";
+
+const vault = localVault(randomBytes(32));
+
+describe("The vault", () => {
+  it.each(["", "secret", "é漢😀\u0000", "x".repeat(100_000)])("opens what it sealed", (text) => {
+    expect(vault.open(vault.seal(text)) === text).toBe(true);
+  });
+
+  it("shows nothing of a text, not even that two are equal", () => {
+    const [one, two] = [vault.seal("the password"), vault.seal("the password")];
+    expect(one).not.toBe(two);
+    expect(Buffer.from(one.slice(one.indexOf(":") + 1), "base64").toString("latin1")).not.toContain("password");
+  });
+
+  it("opens nothing that another key sealed", () => {
+    expect(() => localVault(randomBytes(32)).open(vault.seal("secret"))).toThrow();
+  });
+
+  it("opens nothing that was changed, in any of its bytes", () => {
+    const sealed = vault.seal("secret");
+    const start = sealed.indexOf(":") + 1;
+    const bytes = Buffer.from(sealed.slice(start), "base64");
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes);
+      changed[at]! ^= 1;
+      expect(() => vault.open(sealed.slice(0, start) + changed.toString("base64"))).toThrow();
+    }
+    expect(() => vault.open("never sealed")).toThrow();
+  });
+
+  it("hashes by SHA-256, texts and bytes alike", () => {
+    const hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    expect([vault.hash("abc"), vault.hash(Buffer.from("abc"))]).toEqual([hash, hash]);
+  });
+
+  it("knows equal hashes", () => {
+    const [one, two] = [vault.hash("a"), vault.hash("b")];
+    expect([vault.equal(one, vault.hash("a")), vault.equal(one, two), vault.equal(one, one.slice(1))]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("signs as the Standard Webhooks library checks", () => {
+    const secret = `whsec_${randomBytes(24).toString("base64")}`;
+    const now = Date.now();
+    const payload = '{"id":"job-1","output":"é"}';
+    const headers = vault.sign(secret, "msg_1", now, payload);
+    expect(headers).toMatchObject({ "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(now / 1_000)}` });
+    expect(new Webhook(secret).verify(payload, headers)).toEqual({ id: "job-1", output: "é" });
+    expect(() => new Webhook(secret).verify(`${payload} `, headers)).toThrow();
+  });
+});
