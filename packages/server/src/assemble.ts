@@ -159,7 +159,10 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   ];
   await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
-    if (endpoint.deletedAt !== undefined) void clearEndpoint(parts, endpoint.no).catch(() => {});
+    if (endpoint.deletedAt !== undefined) {
+      const message = "a deleted endpoint's jobs could not be cancelled";
+      clearEndpoint(parts, endpoint.no).catch((error) => emit({ type: "server.warning", message, error }));
+    }
   }
   emit({ type: "server.started", url });
 

@@ -10,16 +10,20 @@ export type Scan =
       readonly kind: "object" | "array" | "string" | "other";
       /** The members of a top-level object, by their decoded name; of equal names the last, as everywhere. */
       readonly members: ReadonlyMap<string, Span>;
-      /** The elements of a top-level array. */
+      /** The elements of a top-level array, as far as they were asked for. */
       readonly elements: readonly Span[];
+      /** Runs of elements of a top-level array that fit a piece; undefined where one element alone does not. */
+      readonly runs: readonly Span[] | undefined;
     }
   | { readonly ok: false; readonly at: number; readonly why: string };
 
 export interface Bounds {
   readonly depthMax: number;
   readonly keysMax: number;
-  /** Whether the elements of a top-level array are wanted. */
-  readonly elements?: boolean;
+  /** How many elements of a top-level array are wanted. */
+  readonly elementsMax?: number;
+  /** The bytes of a piece, where a top-level array is to be cut. */
+  readonly pieceBytes?: number;
 }
 
 const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
@@ -55,6 +59,8 @@ class Scanner {
   #keys = 0;
   readonly #members = new Map<string, Span>();
   readonly #elements: Span[] = [];
+  readonly #runs: Span[] = [];
+  #isCuttable = true;
 
   constructor(bytes: Uint8Array, bounds: Bounds) {
     this.#b = bytes;
@@ -71,7 +77,7 @@ class Scanner {
     for (;;) {
       const c = this.#skipBlanks();
       if (c === -1) {
-        if (expect === expected.done) return { ok: true, kind, members: this.#members, elements: this.#elements };
+        if (expect === expected.done) return this.#found(kind);
         throw new Malformed(this.#at, "the text ends too early");
       }
       const isEmpty = (expect === expected.firstValue && c === 0x5d) || (expect === expected.firstKey && c === 0x7d);
@@ -138,9 +144,25 @@ class Scanner {
     if (this.#depth === 1) {
       const span = { start: topStart, end: this.#at };
       if (isObject[1]) this.#members.set(topKey, span);
-      else if (this.#bounds.elements) this.#elements.push(span);
+      else this.#element(span);
     }
     return expected.comma;
+  }
+
+  #element(span: Span): void {
+    if (this.#elements.length < (this.#bounds.elementsMax ?? 0)) this.#elements.push(span);
+    const { pieceBytes } = this.#bounds;
+    if (pieceBytes === undefined) return;
+    const run = this.#runs.at(-1);
+    if (span.end - span.start + 2 > pieceBytes) this.#isCuttable = false;
+    if (run && span.end - run.start + 2 <= pieceBytes)
+      this.#runs[this.#runs.length - 1] = { start: run.start, end: span.end };
+    else this.#runs.push(span);
+  }
+
+  #found(kind: "object" | "array" | "string" | "other"): Scan {
+    const runs = this.#isCuttable ? this.#runs : undefined;
+    return { ok: true, kind, members: this.#members, elements: this.#elements, runs };
   }
 
   #skipBlanks(): number {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkBatch, checkInput, checkWord, memberOf, splitChunk, textOf } from "./json.js";
+import { checkBatch, checkInput, checkWord, memberOf, textOf } from "./json.js";
+import { cutOutput } from "./json-split.js";
 import { limits } from "./limits.js";
 
 const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
@@ -74,14 +75,14 @@ describe("A chunk that is too large is cut", () => {
   });
 
   function pieces(output: string): string[] {
-    const cut = splitChunk(output, bytesMax);
+    const cut = cutOutput(output, bytesMax);
     for (const piece of cut) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(bytesMax);
     return cut;
   }
 
   it("not at all where it fits", () => {
     const output = `"${"x".repeat(bytesMax - 2)}"`;
-    expect([splitChunk(output, bytesMax), splitChunk("1", bytesMax)]).toEqual([[output], ["1"]]);
+    expect([cutOutput(output, bytesMax), cutOutput("1", bytesMax)]).toEqual([[output], ["1"]]);
     expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);
   });
 
@@ -133,7 +134,7 @@ describe("A chunk that is too large is cut", () => {
 
   it("at the real size without delay", () => {
     const whole = `${"漢".repeat(2_000_000)}"\\`;
-    const strings = splitChunk(JSON.stringify(whole), limits.chunkBytesMax);
+    const strings = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
     expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
     expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
     expect(strings.length).toBeLessThan(9);

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { type Bounds, type Scan, type Span, scanJson } from "./json-scan.js";
+import { cutOutput } from "./json-split.js";
 import { limits } from "./limits.js";
 
 export type { Scan, Span } from "./json-scan.js";
@@ -22,7 +23,7 @@ export const checkWord = (bytes: Buffer): Promise<Checked> | Checked => check(by
 
 /** The same for an array of words. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
-  check(bytes, { ...wordBounds, elements: true });
+  check(bytes, { ...wordBounds, elementsMax: limits.doneBatchMax });
 
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
@@ -41,20 +42,30 @@ function check(bytes: Buffer, bounds: Bounds): Promise<Checked> | Checked {
 
 let thread: Worker | undefined;
 let lastNo = 0;
-const waiting = new Map<number, (checked: Checked) => void>();
+/** What the thread has done: a check, or a cut. */
+interface Done {
+  readonly bytes: Buffer;
+  readonly scan?: Scan;
+  readonly pieces?: string[];
+}
+const waiting = new Map<number, (done: Done) => void>();
 
 function startThread(): Worker {
   const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
   started.unref();
-  started.on("message", ({ no, bytes, scan }: { no: number; bytes: Uint8Array<ArrayBuffer>; scan: Scan }) => {
-    waiting.get(no)?.({ bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), scan });
-    waiting.delete(no);
-    if (waiting.size === 0) started.unref();
-  });
+  started.on(
+    "message",
+    ({ no, bytes, ...done }: { no: number; bytes: Uint8Array<ArrayBuffer> } & Omit<Done, "bytes">) => {
+      waiting.get(no)?.({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+      waiting.delete(no);
+      if (waiting.size === 0) started.unref();
+    },
+  );
   return started;
 }
 
-function checkInThread(bytes: Buffer, bounds: Bounds): Promise<Checked> {
+/** Gives the thread something to do: `bytes` are moved to it. */
+function inThread(bytes: Buffer, task: { bounds: Bounds } | { pieceBytes: number }): Promise<Done> {
   thread ??= startThread();
   const runner = thread;
   runner.ref();
@@ -63,71 +74,18 @@ function checkInThread(bytes: Buffer, bounds: Bounds): Promise<Checked> {
   const no = ++lastNo;
   return new Promise((resolve) => {
     waiting.set(no, resolve);
-    runner.postMessage({ no, bytes: own, bounds }, [own.buffer as ArrayBuffer]);
+    runner.postMessage({ no, bytes: own, ...task }, [own.buffer as ArrayBuffer]);
   });
 }
 
-/**
- * Cuts a chunk's output into pieces of at most `bytesMax`: strings at character boundaries, arrays between elements,
- * anything else (and what still does not fit) as pieces of its JSON text, each a JSON string.
- */
-export function splitChunk(output: string, bytesMax: number): string[] {
-  if (Buffer.byteLength(output) <= bytesMax) return [output];
-  const bytes = Buffer.from(output);
-  const scan = scanJson(bytes, { ...wordBounds, elements: true });
-  if (scan.ok && scan.kind === "string") return cutText(JSON.parse(output), bytesMax);
-  if (scan.ok && scan.kind === "array" && scan.elements.every((span) => span.end - span.start + 2 <= bytesMax)) {
-    return cutArray(bytes, scan.elements, bytesMax);
-  }
-  return cutText(output, bytesMax);
+async function checkInThread(bytes: Buffer, bounds: Bounds): Promise<Checked> {
+  const { bytes: back, scan } = await inThread(bytes, { bounds });
+  return { bytes: back, scan: scan as Scan };
 }
 
-function cutArray(bytes: Buffer, elements: readonly Span[], bytesMax: number): string[] {
-  const pieces: string[] = [];
-  let first = 0;
-  let size = 2;
-  elements.forEach((span, at) => {
-    const added = span.end - span.start + 1;
-    if (at > first && size + added > bytesMax) {
-      pieces.push(
-        `[${elements
-          .slice(first, at)
-          .map((each) => textOf(bytes, each))
-          .join(",")}]`,
-      );
-      first = at;
-      size = 2;
-    }
-    size += added;
-  });
-  pieces.push(
-    `[${elements
-      .slice(first)
-      .map((each) => textOf(bytes, each))
-      .join(",")}]`,
-  );
-  return pieces;
+/** Cuts a chunk's output into pieces of at most `bytesMax`, large ones off this thread. */
+export async function splitChunk(output: string, bytesMax: number): Promise<string[]> {
+  if (output.length < limits.jsonThreadBytes) return cutOutput(output, bytesMax);
+  const { pieces } = await inThread(Buffer.from(output), { pieceBytes: bytesMax });
+  return pieces as string[];
 }
-
-function cutText(text: string, bytesMax: number): string[] {
-  const pieces: string[] = [];
-  let from = 0;
-  while (from < text.length) {
-    // a character becomes at most 6 bytes as an escape; most become one
-    let to = Math.min(text.length, from + bytesMax - 2);
-    let piece = JSON.stringify(text.slice(from, to));
-    while (Buffer.byteLength(piece) > bytesMax) {
-      to = from + Math.max(1, Math.floor(((to - from) * bytesMax) / Buffer.byteLength(piece)) - 1);
-      piece = JSON.stringify(text.slice(from, to));
-    }
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1)) && to - from > 1) {
-      to--;
-      piece = JSON.stringify(text.slice(from, to));
-    }
-    pieces.push(piece);
-    from = to;
-  }
-  return pieces;
-}
-
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;

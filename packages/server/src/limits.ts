@@ -78,6 +78,7 @@ export const limits = {
   logFileBytesMax: 4 * mib, // a worker keeps two such files
   logLineBytesMax: 16 * kib,
   logLinesPerSecondMax: 2_000,
+  logBytesPerSecondMax: 512 * kib,
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
   deliveryKeptMs: 24 * hour,
@@ -87,16 +88,20 @@ export const limits = {
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
   groupBytesMax: 32 * mib,
+  diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
 
   // outgoing
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
-  webhookConcurrency: 16,
+  webhookConcurrency: 128,
+  webhookPage: 1_000,
+  webhookPagesMax: 100,
   webhookConcurrencyPerHost: 4,
 
   // HTTP
-  bodiesBytesMax: 256 * mib, // of all bodies that are being received or stored; beyond it 503
+  bodiesBytesMax: 160 * mib, // of all bodies that are being received or stored; beyond it 503
+  wordsBytesMax: 512 * mib, // the same of workers' results, which are refused last
   bodyBytesSmall: 256 * kib, // smaller ones are not counted
   headerBytesMax: 16 * kib,
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
@@ -105,11 +110,9 @@ export const limits = {
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,
   connectionsMax: 20_000,
-  requestIdCharsMax: 128,
   graphqlTokensMax: 4_000,
   graphqlDepthMax: 12,
   drainRetryAfterSeconds: 5,
-  revokedKeyMs: 5 * second,
 
   // loops
   netMs: 5 * second,

@@ -197,7 +197,7 @@ export class Registry {
       row,
       seenAt: now,
       pingedAt: undefined,
-      busyAt: row.lastDoneAt ?? row.readyAt ?? now,
+      busyAt: now, // a whole idle time after a restart, too
       polledAt: now,
       heard: nothingHeard,
       told: new Set(),

@@ -205,7 +205,8 @@ export interface Attempt {
 }
 
 export interface DeliveryStore {
-  due(now: number, limit: number): Promise<Delivery[]>;
+  /** Pending deliveries whose time has come, in order, those after `after` only. */
+  due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<Delivery[]>;
   nextDue(): Promise<number | undefined>;
   record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
   list(

@@ -1,3 +1,5 @@
+import { limits } from "../limits.js";
+
 export type ScalerType = "QUEUE_DELAY" | "REQUEST_COUNT";
 export type EndpointType = "QB" | "LB";
 export type ComputeType = "GPU" | "CPU";
@@ -52,7 +54,7 @@ export const endpointDefaults = {
   computeType: "GPU",
   dataCenterIds: [],
   env: {},
-  executionTimeoutMs: 600_000,
+  executionTimeoutMs: limits.executionTimeoutMsDefault,
   flashBootType: "OFF",
   gpuCount: 1,
   gpuTypeIds: [],

@@ -4,7 +4,7 @@ import { joinCommand, splitCommand, type Template } from "../domain/template.js"
 import { invalid, Refusal } from "../errors.js";
 import type { EndpointInput } from "../operations/endpoint-settings.js";
 import type { Parts } from "../operations/needs.js";
-import { createEndpoint, deleteEndpoint, ownEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
+import { createEndpoint, deleteEndpoint, isVisible, ownEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
 import {
   createTemplate,
   deleteTemplate,
@@ -140,7 +140,7 @@ function myself(_: unknown, context: Context) {
     endpoints: () =>
       registry
         .endpoints()
-        .filter((endpoint) => mine(endpoint) && endpoint.deletedAt === undefined)
+        .filter((endpoint) => isVisible(context.caller, endpoint))
         .map((endpoint) => endpointView(context, endpoint)),
     networkVolumes: () => registry.volumes().filter(mine).map(showVolume),
     podTemplates: () => registry.templates().filter(mine).map(templateView),

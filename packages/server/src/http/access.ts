@@ -46,7 +46,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
     throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
   }
-  reserveBody(request, reply, request.routeOptions.bodyLimit ?? 0);
+  reserveBody(request, reply, "clients", request.routeOptions.bodyLimit ?? 0);
 }
 
 async function limitRate(

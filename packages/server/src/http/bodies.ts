@@ -2,22 +2,39 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 
-let bytesInFlight = 0;
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The body is stored: what it counted is free again, though the answer may take long. */
+    releaseBody?: () => void;
+  }
+}
 
-/** Counts a large body until its answer is written: many at once are refused for a moment, so that memory stays bounded. */
-export function reserveBody(request: FastifyRequest, reply: FastifyReply, bytesMax: number): void {
+/** Bytes of large bodies that are being received or stored: clients' and workers' apart, so that neither refuses the other. */
+const inFlight = { clients: 0, workers: 0 };
+
+/** Counts a large body until `release`, or until its connection closes; too many at once are refused for a moment. */
+export function reserveBody(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  from: keyof typeof inFlight,
+  bytesMax: number,
+): void {
   const length = request.headers["content-length"];
   const bytes = Math.min(length === undefined ? bytesMax : Number(length), bytesMax);
   if (bytes <= limits.bodyBytesSmall || request.method === "GET") return;
-  if (bytesInFlight + bytes > limits.bodiesBytesMax) {
+  const most = from === "clients" ? limits.bodiesBytesMax : limits.wordsBytesMax;
+  if (inFlight[from] + bytes > most) {
     throw new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
       retryAfterSeconds: 1,
     });
   }
-  bytesInFlight += bytes;
-  reply.raw.once("close", () => {
-    bytesInFlight -= bytes;
-  });
+  inFlight[from] += bytes;
+  let isHeld = true;
+  request.releaseBody = () => {
+    if (isHeld) inFlight[from] -= bytes;
+    isHeld = false;
+  };
+  reply.raw.once("close", request.releaseBody);
 }
 
 /** Bodies as bytes, under any content type: the route reads them. */

@@ -1,4 +1,12 @@
-import { HealthBody, JobReference, PurgeResult, RequestList, StatusBody, StreamArray, StreamEnvelope } from "@millrace/api";
+import {
+  HealthBody,
+  JobReference,
+  PurgeResult,
+  RequestList,
+  StatusBody,
+  StreamArray,
+  StreamEnvelope,
+} from "@millrace/api";
 import type { TSchema } from "typebox";
 import { Errors } from "typebox/value";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

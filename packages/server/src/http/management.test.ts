@@ -82,7 +82,8 @@ describe("Endpoints over REST", () => {
     const before = (await http.get(`/v1/endpoints/${id}`)).json;
     expect((await http.post("/v1/endpoints", { templateId, ...body })).status).toBe(400);
     const changed = await patch(`/v1/endpoints/${id}`, body);
-    expect([changed.status, 200]).toContain(changed.status === 400 ? 400 : 200);
+    // what an update does not know is ignored
+    expect([200, 400]).toContain(changed.status);
     const after = await http.get(`/v1/endpoints/${id}`);
     expectShape(after, api.Endpoint);
     expect(after.json).toEqual(before);

@@ -43,11 +43,18 @@ function describe(error: NonNullable<FastifyError["validation"]>[number]): strin
 /** A constant reason: an abort without one makes an exception with its stack. */
 const hungUp = "the client is gone";
 
+/** Whether an answer went out: a response may call itself finished on a connection that was reset. */
+export const wasWritten = ({ raw }: FastifyReply): boolean =>
+  raw.writableFinished && !raw.errored && !raw.req.socket.errored;
+
+/** Whether there is nobody to answer: the socket knows before the response does. */
+export const isGone = ({ raw }: FastifyReply): boolean => raw.destroyed || raw.req.socket.destroyed;
+
 /** Aborts when the client has gone before its answer was written. */
 export function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort(hungUp);
+    if (!wasWritten(reply)) gone.abort(hungUp);
   });
   return gone.signal;
 }

@@ -36,6 +36,21 @@ export async function buildHttp(
       return server;
     },
     logger: false,
+    // a malformed path or a parameter that is too long never reaches a route
+    frameworkErrors: (_error, request, reply) => {
+      reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
+      const refusal = new Refusal("INVALID_INPUT", "The address is malformed or too long.");
+      return sendRefusal(reply as unknown as FastifyReply, refusal, request.id);
+    },
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable) return socket.destroy();
+      const isLarge = (error as NodeJS.ErrnoException).code === "HPE_HEADER_OVERFLOW";
+      const sentence = isLarge ? "The request's headers are too large." : "The request is not well-formed HTTP.";
+      const body = JSON.stringify({ error: sentence, code: "INVALID_INPUT", requestId: randomUUID() });
+      const head = `HTTP/1.1 ${isLarge ? "431 Request Header Fields Too Large" : "400 Bad Request"}\r\n`;
+      const length = `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+      socket.end(`${head}${length}connection: close\r\n\r\n${body}`);
+    },
     exposeHeadRoutes: false,
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,

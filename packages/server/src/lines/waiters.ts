@@ -14,12 +14,12 @@ export interface Wait {
 
 /**
  * Waits for one thing: subscribes, reads, then sleeps until the topic rings, the time is over or the caller is gone.
- * `read` says `done` when what it found is the answer; the last thing read is returned in any case.
+ * `read` says when to look again though nothing rings (`lookAt`), and `done` when what it found is the answer; the last thing read is returned in any case.
  */
 export async function waitFor<T>(
   { bell, clock }: { bell: Bell; clock: Clock },
   wait: Wait,
-  read: () => Promise<{ value: T; done: boolean }>,
+  read: () => Promise<{ value: T; done: boolean; lookAt?: number }>,
 ): Promise<T> {
   let rung = false;
   let wake: AbortController | undefined;
@@ -34,10 +34,10 @@ export async function waitFor<T>(
     for (;;) {
       rung = false;
       wake = new AbortController();
-      const { value, done } = await read();
+      const { value, done, lookAt } = await read();
       const left = wait.untilAt - clock.now();
       if (done || left <= 0 || signal.aborted) return value;
-      if (!rung) await clock.sleep(left, wake.signal);
+      if (!rung) await clock.sleep(Math.min(left, (lookAt ?? Number.POSITIVE_INFINITY) - clock.now()), wake.signal);
     }
   } finally {
     off();

@@ -48,11 +48,17 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
     topics: ["deliveries"],
     gapMs: limits.loopGapMs,
     async tick(now, signal) {
-      // those in flight are due still: look past them, and past those that wait for their host
-      const due = await needs.deliveries.due(now, limits.webhookConcurrency * 64);
-      for (const delivery of due) launch(delivery, signal);
-      const waiting = due.some((delivery) => !inFlight.has(delivery.no));
-      if (waiting || inFlight.size > 0) return now + 1_000; // the end of one of those in flight rings, too
+      // those in flight are due still, and some wait for their host: look past them
+      let after: Delivery | undefined;
+      let isWaiting = false;
+      for (let page = 0; page < limits.webhookPagesMax && inFlight.size < limits.webhookConcurrency; page++) {
+        const due = await needs.deliveries.due(now, limits.webhookPage, after);
+        for (const delivery of due) launch(delivery, signal);
+        isWaiting ||= due.some((delivery) => !inFlight.has(delivery.no));
+        after = due.at(-1);
+        if (due.length < limits.webhookPage) break;
+      }
+      if (isWaiting || inFlight.size > 0) return now + 1_000; // the end of one of those in flight rings, too
       return needs.deliveries.nextDue();
     },
   };

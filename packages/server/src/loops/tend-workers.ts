@@ -44,15 +44,16 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (!known.has(row.id) && row.secretHash !== undefined) return adopt(worker);
     if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
     if (gone.has(row.id)) return ended(worker);
-    const lateAt = row.readyAt === undefined ? row.startedAt + options.startTimeoutMs : undefined;
-    if (lateAt !== undefined && now >= lateAt && row.killAt === undefined) {
+    const isWaited = row.readyAt === undefined && row.killAt === undefined;
+    const lateAt = isWaited ? row.startedAt + options.startTimeoutMs : undefined;
+    if (lateAt !== undefined && now >= lateAt) {
       const note = `it did not ask for a job within ${options.startTimeoutMs / 1_000} s`;
       await needs.registry.patchWorker(worker, { killAt: now, exit: { code: undefined, signal: undefined, note } });
       return now;
     }
     if (row.killAt !== undefined && now >= row.killAt) await kill(worker);
     else if (row.wanted === "stopped") await askToStop(worker);
-    return earliest(lateAt, killed.has(row.id) ? undefined : row.killAt);
+    return earliest(lateAt, killed.has(row.id) ? now + limits.netMs : row.killAt);
   }
 
   /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
@@ -123,16 +124,15 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function askToStop(worker: LiveWorker): Promise<void> {
     if (asked.has(worker.row.id)) return;
-    asked.add(worker.row.id);
     await provider.stop(worker.row.id);
+    asked.add(worker.row.id);
     // only now: a worker that has not heard the signal would ask again at once
     worker.dismissed.abort();
   }
 
   async function kill(worker: LiveWorker): Promise<void> {
-    if (killed.has(worker.row.id)) return;
-    killed.add(worker.row.id);
     await provider.kill(worker.row.id, worker.row.handle);
+    killed.add(worker.row.id); // and again every few seconds, until it is seen to have ended
   }
 
   /** One worker's tending at a time; a slow start does not hold up the others. */

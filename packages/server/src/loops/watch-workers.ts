@@ -25,7 +25,8 @@ export function watchWorkersLoop(needs: Watching): Loop {
 
 /** Silence counts from the first call, on our clock, while we listen. */
 async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number | undefined> {
-  const { row, seenAt, polledAt, polls } = worker;
+  const { row, seenAt, polls } = worker;
+  const polledAt = Math.max(worker.polledAt, worker.busyAt);
   if (row.readyAt === undefined && !row.hasPinged) return undefined;
   if (row.wanted === "paused" || (row.killAt !== undefined && now >= row.killAt)) return undefined;
   const silentAt = row.hasPinged ? seenAt + limits.workerSilenceMs : undefined;

@@ -48,11 +48,11 @@ export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: s
   const checked = word && (await checkWord(word));
   if (!checked || !isObject(checked) || !checked.scan.ok) return;
   const span = checked.scan.members.get("output");
-  if (!span) return; // an error comes again with the last word
+  if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the last word
   const metricsSpan = checked.scan.members.get("metrics");
   const metrics =
     metricsSpan && checked.bytes[metricsSpan.start] === 0x7b ? textOf(checked.bytes, metricsSpan) : undefined;
-  const pieces = splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
+  const pieces = await splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
   const rows = pieces.map((output, at) => {
     const parts = pieces.length > 1 ? withParts(metrics, at, pieces.length) : metrics;
     return parts === undefined ? { output } : { output, metrics: parts };
@@ -68,9 +68,19 @@ async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last:
   const now = needs.clock.now();
   const settled = await needs.jobs.settle(worker.row.endpointNo, jobId, worker.row.no, last, now);
   worker.busyAt = now;
-  worker.row = { ...worker.row, lastDoneAt: now };
+  noteDone(needs, worker, now);
   if (settled) announceEnd(needs, worker.row.endpointNo, settled);
   else needs.bell.ring("workers"); // perhaps it has stopped what it was to stop
+}
+
+/** The first result is stored: a worker that has worked once did not fail at its start. */
+function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number): void {
+  if (worker.row.lastDoneAt !== undefined) {
+    worker.row = { ...worker.row, lastDoneAt: now };
+    return;
+  }
+  const message = "a worker's first result could not be noted";
+  registry.patchWorker(worker, { lastDoneAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
 }
 
 async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {

@@ -48,7 +48,7 @@ export async function awaitJob(
   };
   const job = await waitFor(needs, wait, async () => {
     const value = await findJob(needs, endpoint, jobId);
-    return { value, done: isFinal(value.status) };
+    return { value, done: isFinal(value.status), lookAt: value.expiresAt };
   });
   return describeJob(needs, endpoint, job);
 }

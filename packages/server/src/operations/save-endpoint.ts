@@ -1,6 +1,6 @@
 import { topics } from "../bell.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../domain/endpoint.js";
-import type { ApiKey } from "../domain/key.js";
+import { type ApiKey, maySee } from "../domain/key.js";
 import { endpointNotFound, invalid, Refusal } from "../errors.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "./change-job.js";
 import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
@@ -10,10 +10,14 @@ import { closeWorker } from "./worker-life.js";
 type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit">;
 type Deleting = Saving & Needs<"jobs" | "reader" | "tallies">;
 
+/** Whether a key sees this endpoint: its owner's, within its scope, and not deleted. */
+export const isVisible = (caller: ApiKey, endpoint: Endpoint): boolean =>
+  endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id);
+
 /** Another user's endpoint answers exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
   const endpoint = registry.endpoint(id);
-  if (!endpoint || endpoint.deletedAt !== undefined || endpoint.ownerNo !== caller.ownerNo) throw endpointNotFound(id);
+  if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(id);
   return endpoint;
 }
 

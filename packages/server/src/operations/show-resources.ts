@@ -1,5 +1,6 @@
 import type { Endpoint } from "../domain/endpoint.js";
 import { tiersOfTypes } from "../domain/gpu.js";
+import { type ApiKey, maySee } from "../domain/key.js";
 import type { Template } from "../domain/template.js";
 import type { Volume } from "../domain/volume.js";
 import { workerState } from "../domain/worker.js";
@@ -66,10 +67,12 @@ export async function showDecisions({ decisions, clock }: Needs<"decisions" | "c
 /** Webhook deliveries of a caller's jobs with their attempts, newest first. */
 export async function showDeliveries(
   { registry, deliveries }: Needs<"registry" | "deliveries">,
-  ownerNo: number,
+  caller: ApiKey,
   jobId: string | undefined,
 ) {
-  const own = registry.endpoints().filter((endpoint) => endpoint.ownerNo === ownerNo);
+  const own = registry
+    .endpoints()
+    .filter((endpoint) => endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id));
   const rows = await deliveries.list(
     own.map((endpoint) => endpoint.no),
     jobId,

@@ -105,7 +105,7 @@ async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<number> 
 
 /** What nobody holds any more: running jobs are given back, stopped ones have stopped. */
 export async function settleOrphans(needs: Living, held: readonly HeldJob[], excused: boolean): Promise<void> {
-  const why = "Each worker that ran this job was lost";
+  const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
   await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused))));
   const stopped = held.filter((job) => job.stopWanted);
   await Promise.all(stopped.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));

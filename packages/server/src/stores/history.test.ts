@@ -216,7 +216,7 @@ class History {
         known.place = ++this.#places;
         return;
       default:
-        known.stopWanted = known.status === "IN_PROGRESS";
+        known.stopWanted = known.status === "IN_PROGRESS" && change.by !== "fail";
         this.#end(known, change.by === "cancel" ? "CANCELLED" : change.by === "fail" ? "FAILED" : "TIMED_OUT");
     }
   }

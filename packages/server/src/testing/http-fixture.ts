@@ -29,7 +29,7 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     requestsPerWorker: 100,
     metrics: async () => ({ contentType: "text/plain", text: "up 1\n" }),
     isReady: async () => true,
-    graphql: (app, setToZero) => graphqlRoutes(app, { ...scene.parts, setToZero }),
+    graphql: (app, setToZero) => graphqlRoutes(app, { ...scene.parts, ...more, setToZero }),
     ...more,
   };
   const app = await buildHttp(parts, door.server, door.take);

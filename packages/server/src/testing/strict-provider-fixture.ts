@@ -93,9 +93,8 @@ export class StrictProvider implements Provider {
   #note(verb: Verb, workerId: string): void {
     this.calls.push(`${verb} ${workerId}`);
     const at = this.#failing.findIndex((failing) => failing.verb === verb);
-    if (at < 0) return;
-    const [{ sentence }] = this.#failing.splice(at, 1) as [{ sentence: string }];
-    throw new Error(sentence);
+    const [failing] = at < 0 ? [] : this.#failing.splice(at, 1);
+    if (failing) throw new Error(failing.sentence);
   }
 
   #violate(sentence: string): never {

@@ -110,9 +110,9 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
 const gone = (record: IdempotencyRecord) =>
   JSON.stringify({ id: record.jobId, status: record.lastStatus, expired: true });
 
-function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsync", waitMs: number | undefined) {
+async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsync", waitMs: number | undefined) {
   const key = request.headers["idempotency-key"];
-  return submitJob(parts, {
+  const submitted = await submitJob(parts, {
     endpoint: request.endpoint,
     route,
     body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
@@ -120,6 +120,9 @@ function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsyn
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
   });
+  request.releaseBody?.();
+  request.body = undefined; // a long wait for the result need not hold it
+  return submitted;
 }
 
 function readWait(query: Query): number | undefined {

@@ -6,7 +6,7 @@ import { limits } from "../../limits.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
-import { goneSignal, sendJson } from "../replies.js";
+import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
 function chunkText(chunk: Chunk): string {
@@ -22,13 +22,13 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const waitMs = readWait((request.query as { wait?: string }).wait);
     const gone = goneSignal(reply);
     const { job, chunks, status } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
-    if (gone.aborted) {
+    if (gone.aborted || isGone(reply)) {
       await parts.chunks.handBack(job.no, chunks);
       return reply.hijack();
     }
     reply.raw.once("close", () => {
       // a reply that could not be written gives its chunks back
-      if (!reply.raw.writableFinished) void parts.chunks.handBack(job.no, chunks);
+      if (!wasWritten(reply)) void parts.chunks.handBack(job.no, chunks);
     });
     const array = `[${chunks.map(chunkText).join(",")}]`;
     return sendJson(reply, envelope ? `{"status":"${status}","stream":${array}}` : array);

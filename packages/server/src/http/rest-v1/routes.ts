@@ -6,7 +6,13 @@ import { limits } from "../../limits.js";
 import { admitToManagement } from "../../operations/authenticate.js";
 import type { EndpointInput } from "../../operations/endpoint-settings.js";
 import type { Parts } from "../../operations/needs.js";
-import { createEndpoint, deleteEndpoint, ownEndpoint, updateEndpoint } from "../../operations/save-endpoint.js";
+import {
+  createEndpoint,
+  deleteEndpoint,
+  isVisible,
+  ownEndpoint,
+  updateEndpoint,
+} from "../../operations/save-endpoint.js";
 import {
   createTemplate,
   deleteTemplate,
@@ -189,7 +195,7 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
     async (request) => {
-      const live = mine(request, registry.endpoints()).filter((endpoint) => endpoint.deletedAt === undefined);
+      const live = registry.endpoints().filter((endpoint) => isVisible(request.caller, endpoint));
       return Promise.all(live.map((endpoint) => endpointView(parts, endpoint, request.query as Query)));
     },
   );
@@ -232,7 +238,7 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     doc("Webhook deliveries with their attempts, newest first", "webhooks", Type.Array(api.WebhookDelivery), {
       querystring: Type.Object({ jobId: Type.Optional(Type.String()) }),
     }),
-    async (request) => showDeliveries(parts, request.caller.ownerNo, (request.query as Query).jobId),
+    async (request) => showDeliveries(parts, request.caller, (request.query as Query).jobId),
   );
   app.get(
     "/webhooks/secret",

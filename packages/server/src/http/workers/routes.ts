@@ -6,7 +6,7 @@ import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.
 import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { reserveBody, takeWords } from "../bodies.js";
-import { goneSignal, sendJson } from "../replies.js";
+import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
 
 type Query = Record<string, string | undefined>;
 interface Params {
@@ -54,7 +54,8 @@ function takeRoutes(app: FastifyInstance, parts: Parts): void {
   app.get("/:endpointId/ping/:workerId", async (request, reply) => {
     const worker = workerOf(parts, request);
     if (!isLive(worker)) throw unauthorized("This worker has ended.");
-    const { job_id: list, status, check, reason } = request.query as Query;
+    const { job_id, status, check, reason } = request.query as Record<string, string | string[] | undefined>;
+    const list = [job_id ?? []].flat().join(",");
     if (status === "unhealthy") await hearUnhealthy(parts, worker, [check, reason].filter(Boolean).join(": "));
     else await hearPing(parts, worker, new Set(list ? list.split(",") : []));
     return sendJson(reply, "{}");
@@ -69,12 +70,12 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
   const gone = goneSignal(reply);
   const jobs = await takeJobs(parts, { worker, count, holdsNothing, gone });
   if (jobs.length === 0) return nothing(reply);
-  if (gone.aborted) {
+  if (gone.aborted || isGone(reply)) {
     await returnJobs(parts, worker, jobs);
     return reply.hijack();
   }
   reply.raw.once("close", () => {
-    if (reply.raw.writableFinished) tookOver(worker, jobs);
+    if (wasWritten(reply)) tookOver(worker, jobs);
     else void returnJobs(parts, worker, jobs);
   });
   const texts = jobs.map((job) => jobText(parts, job));
@@ -98,7 +99,7 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
   app.addHook("onRequest", async (request, reply) => {
     workerOf(parts, request);
-    reserveBody(request, reply, limits.outputBytesMax);
+    reserveBody(request, reply, "workers", limits.outputBytesMax);
   });
   const word = (request: FastifyRequest) => request.body as Word;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;

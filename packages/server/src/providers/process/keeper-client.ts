@@ -48,6 +48,7 @@ export class KeeperClient {
   }
 
   async call<T>(verb: string, id: string, more: object = {}): Promise<T> {
+    if (this.#closed) throw new Error("the keeper of local workers was left");
     const socket = await this.#connected();
     const n = ++this.#lastNo;
     return new Promise<T>((resolve, reject) => {
@@ -109,7 +110,10 @@ export class KeeperClient {
       this.#calls.clear();
       if (!this.#closed) this.#onLost();
     });
-    createInterface({ input: socket }).on("line", (line) => this.#heard(JSON.parse(line)));
+    // readline passes a socket's error on: the close says it already
+    createInterface({ input: socket })
+      .on("line", (line) => this.#heard(JSON.parse(line)))
+      .on("error", () => {});
     return socket;
   }
 

@@ -143,7 +143,8 @@ const door = createServer((socket) => {
     awaySince = Date.now();
     if (servers.size === 0 && running().length === 0) end();
   });
-  createInterface({ input: socket }).on("line", (line) => {
+  const lines = createInterface({ input: socket }).on("error", () => {});
+  lines.on("line", (line) => {
     const call: Call = JSON.parse(line);
     answer(call).then(
       (result) => socket.write(`${JSON.stringify({ n: call.n, result })}\n`),

@@ -58,7 +58,8 @@ export function processProvider(options: KeeperOptions): Provider {
     logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
     async forget(workerId) {
       started.delete(workerId);
-      await keeper.call("forget", workerId);
+      // what a keeper that is gone has to forget is forgotten
+      await keeper.call("forget", workerId).catch(() => {});
     },
     onEnd: (listener) => void listeners.push(listener),
     async leave(awayMs) {

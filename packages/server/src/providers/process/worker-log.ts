@@ -14,6 +14,7 @@ export class WorkerLog {
   #repeats = 0;
   #second = 0;
   #inSecond = 0;
+  #bytesInSecond = 0;
   #dropped = 0;
   #pending: string[] = [];
   readonly #tail: string[] = [];
@@ -39,9 +40,9 @@ export class WorkerLog {
     const text = `${this.#pending.join("\n")}\n`;
     this.#pending = [];
     try {
-      if (this.#fd === undefined) return;
-      this.#bytes += writeSync(this.#fd, text);
-      if (this.#bytes > limits.logFileBytesMax) this.#rotate();
+      const bytes = Buffer.byteLength(text);
+      if (this.#bytes > 0 && this.#bytes + bytes > limits.logFileBytesMax) this.#rotate();
+      if (this.#fd !== undefined) this.#bytes += writeSync(this.#fd, text);
     } catch {
       // a full disk
     }
@@ -74,8 +75,11 @@ export class WorkerLog {
       this.#tellDropped();
       this.#second = second;
       this.#inSecond = 0;
+      this.#bytesInSecond = 0;
     }
-    if (++this.#inSecond > limits.logLinesPerSecondMax) {
+    this.#bytesInSecond += line.length;
+    const isFlood = ++this.#inSecond > limits.logLinesPerSecondMax || this.#bytesInSecond > limits.logBytesPerSecondMax;
+    if (isFlood) {
       this.#dropped++;
       return;
     }

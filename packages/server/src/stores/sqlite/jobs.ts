@@ -20,7 +20,8 @@ const statements = (db: Database) => ({
   endpointOpen: db.prepare("SELECT 1 FROM endpoint WHERE no = ? AND deleted_at IS NULL"),
   workerOpen: db.prepare(`SELECT 1 FROM worker w JOIN endpoint e ON e.no = w.endpoint_no
     WHERE w.no = ? AND w.wanted = 'running' AND w.ended_at IS NULL AND e.deleted_at IS NULL`),
-  knownKey: db.prepare(`SELECT i.job_id, i.body_hash, i.route, coalesce(j.status, i.last_status) AS status
+  knownKey:
+    db.prepare(`SELECT i.job_id, i.body_hash, i.route, coalesce(CASE WHEN j.finished_at >= j.expires_at THEN NULL ELSE j.status END, i.last_status) AS status
     FROM idempotency i LEFT JOIN job j ON j.no = i.job_no AND j.id = i.job_id
     WHERE i.endpoint_no = ? AND i.key_hash = ? AND i.expires_at > ?`),
   dropKey: db.prepare("DELETE FROM idempotency WHERE endpoint_no = ? AND key_hash = ?"),
@@ -77,7 +78,8 @@ const statements = (db: Database) => ({
     WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 AND expires_at > ?1
       ORDER BY place LIMIT ?4)
     RETURNING ${settledColumns}`),
-  expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed FROM job
+  expired:
+    db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed, finished_at >= expires_at AS vanished FROM job
     WHERE expires_at <= ?1 AND stop_wanted = 0
     AND NOT (has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending'))
     ORDER BY expires_at LIMIT ?2`),
@@ -86,7 +88,8 @@ const statements = (db: Database) => ({
   deleteJob: db.prepare("DELETE FROM job WHERE no = ?"),
   deleteInput: db.prepare("DELETE FROM job_input WHERE job_no = ?"),
   deleteEvents: db.prepare("DELETE FROM job_event WHERE job_no = ?"),
-  deleteKeys: db.prepare("DELETE FROM idempotency WHERE expires_at <= ? "),
+  deleteKeys: db.prepare(`DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
+    (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)`),
 });
 
 /** The queue's writes, run inside the writer's transactions. */
@@ -273,6 +276,7 @@ export class SqliteJobs {
     const stopped: HeldJob[] = [];
     for (const row of rows) {
       if (row.status === code.IN_PROGRESS) {
+        if (row.keyed) this.#sql.keepStatus.run(row.status, row.no);
         const held = this.#sql.vanish.get(now, row.no) as HeldRow;
         stopped.push(toHeldJob(held));
         this.#tallies.add(row.endpoint_no, { running: -1 });
@@ -280,13 +284,13 @@ export class SqliteJobs {
       }
       if (row.status === code.IN_QUEUE)
         this.#tallies.add(row.endpoint_no, { waiting: -1, waitingNormal: row.low_priority - 1 });
-      if (row.keyed) this.#sql.keepStatus.run(row.status, row.no);
+      if (row.keyed && !row.vanished) this.#sql.keepStatus.run(row.status, row.no);
       this.#clearResult(row.no);
       this.#sql.deleteInput.run(row.no);
       this.#sql.deleteEvents.run(row.no);
       this.#sql.deleteJob.run(row.no);
     }
-    this.#sql.deleteKeys.run(now);
+    this.#sql.deleteKeys.run(now, limit);
     return { deleted: rows.length - stopped.length, stopped, more: rows.length === limit };
   }
 

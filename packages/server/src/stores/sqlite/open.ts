@@ -1,5 +1,3 @@
-import { statfsSync } from "node:fs";
-import { dirname } from "node:path";
 import {
   type CompiledQuery,
   DummyDriver,
@@ -8,32 +6,18 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { limits } from "../../limits.js";
 import type { Stores } from "../../store.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
 import { sqliteChunkStore } from "./chunks.js";
+import { diskReserve, noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase, type Statement, type Value } from "./driver.js";
 import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { sqliteTallyReader, Tallies } from "./tallies.js";
 import { GroupWriter } from "./writer.js";
-
-/** Whether the file system under `path` has more than the reserve; asked at most once a second. */
-function roomUnder(path: string): () => boolean {
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let room = true;
-  return () => {
-    if (performance.now() - askedAt > 1_000) {
-      askedAt = performance.now();
-      const { bavail, bsize } = statfsSync(path);
-      room = bavail * bsize > limits.diskReserveBytes;
-    }
-    return room;
-  };
-}
 
 function cached(db: Database): (sql: string) => Statement {
   const statements = new Map<string, Statement>();
@@ -94,8 +78,8 @@ export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
   const readDb = path === ":memory:" ? db : openDatabase(path, { readOnly: true });
   if (readDb !== db) readDb.exec("PRAGMA cache_size = -65536");
   const tallies = new Tallies(db);
-  const hasRoom = path === ":memory:" ? () => true : roomUnder(dirname(path));
-  const writer = new GroupWriter(db, tallies, { onFatal, hasRoom });
+  const reserve = path === ":memory:" ? noReserve : diskReserve(path);
+  const writer = new GroupWriter(db, tallies, { onFatal, reserve });
   const alive = readDb.prepare("SELECT 1");
   return {
     ...tableStores(sqliteRunner(readDb, db, writer)),

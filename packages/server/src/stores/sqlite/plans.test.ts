@@ -40,7 +40,7 @@ function collect(): void {
     close: () => db.close(),
   };
   const tallies = new Tallies(watched);
-  const writer = new GroupWriter(watched, tallies, { onFatal: () => {}, hasRoom: () => true });
+  const writer = new GroupWriter(watched, tallies, { onFatal: () => {}, reserve: noReserve });
   sqliteJobStore(watched, tallies, writer);
   sqliteJobReader(watched, tallies);
   sqliteTallyReader(watched);
@@ -85,7 +85,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["what has expired", ["WHERE expires_at <= ?1"], "job_expiry"],
     ["the next expiry", ["min(expires_at)"], "job_expiry"],
     ["a page of the list", ["j.no < ?", "j.expires_at > ? ORDER BY j.no"], "job_listed"],
-    ["a page of the list by state", ["j.no < ?", "AND j.status = ?"], "job_listed"],
+    ["a page of the list by state", ["j.no < ?", "?\n      AND j.status = ?"], "job_listed"],
     ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
     ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],

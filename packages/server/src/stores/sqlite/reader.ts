@@ -3,7 +3,8 @@ import type { Database } from "./driver.js";
 import { code, heldColumns, jobColumns, toHeldJob, toJob } from "./job-row.js";
 import type { Tallies } from "./tallies.js";
 
-const from = "FROM job j LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+const from = `FROM job j ${joined}`;
 
 /** Reads of the queue, on the connection that only reads. */
 export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
@@ -14,7 +15,8 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
       ORDER BY j.no DESC LIMIT ?`),
     listStatus: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
       AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
-    listTroubled: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
+    listTroubled:
+      db.prepare(`SELECT ${jobColumns} FROM job j INDEXED BY job_troubled ${joined} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
       AND j.status >= 3 AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(

@@ -21,7 +21,7 @@ function open(parts: { room?: boolean; onCommit?: () => void } = {}) {
   const gathered = { flush: () => void told.push("flush"), discard: () => void told.push("discard") };
   const writer = new GroupWriter(db, gathered, {
     onFatal: (error) => void fatal.push(error),
-    hasRoom: () => parts.room ?? true,
+    reserve: { hasRoom: () => parts.room ?? true, release: () => false },
   });
   writer.learn({
     note: (name: string) => {
@@ -43,7 +43,7 @@ const codeOf = (promise: Promise<unknown>) =>
 describe("The writer", () => {
   it("runs what has gathered in one transaction, counts last, and answers after the commit", async () => {
     const { writer, told } = open();
-    const answers = [writer.call("note", ["a"]), writer.word("note", ["b"])].map((promise) =>
+    const answers = [writer.word("note", ["a"]), writer.call("note", ["b"])].map((promise) =>
       promise.then((answer) => told.push(`answered ${answer}`)),
     );
     await Promise.all(answers);

@@ -1,5 +1,6 @@
 import { busy, Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
+import type { DiskReserve } from "./disk-reserve.js";
 import type { Database } from "./driver.js";
 
 /** A write as data: its verb, its arguments, and about how many bytes it carries. */
@@ -30,7 +31,7 @@ export class GroupWriter {
   readonly #db: Database;
   readonly #gathered: Gathered;
   readonly #onFatal: (error: Error) => void;
-  readonly #hasRoom: () => boolean;
+  readonly #reserve: DiskReserve;
   #verbs: Verbs = {};
   /** Workers' words and our own go first. */
   #words: Call[] = [];
@@ -39,11 +40,11 @@ export class GroupWriter {
   #scheduled = false;
   #closed = false;
 
-  constructor(db: Database, gathered: Gathered, parts: { onFatal: (error: Error) => void; hasRoom: () => boolean }) {
+  constructor(db: Database, gathered: Gathered, parts: { onFatal: (error: Error) => void; reserve: DiskReserve }) {
     this.#db = db;
     this.#gathered = gathered;
     this.#onFatal = parts.onFatal;
-    this.#hasRoom = parts.hasRoom;
+    this.#reserve = parts.reserve;
   }
 
   /** Adds the verbs of a store. */
@@ -59,7 +60,7 @@ export class GroupWriter {
 
   /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
   admit<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
-    return this.#hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
+    return this.#reserve.hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
   }
 
   /** A worker's word, or our own: refused last. */
@@ -106,6 +107,7 @@ export class GroupWriter {
       this.#run(group);
     } catch (error) {
       if (this.#isFatal(error)) this.#fail(group, error as Error);
+      else if (isFull(error) && this.#reserve.release()) this.#again(group);
       else if (group.length === 1) group[0]!.reject(worded(error));
       else for (const call of group) this.#alone(call);
     }
@@ -147,6 +149,13 @@ export class GroupWriter {
     group.forEach((call, at) => void call.resolve(results[at]));
   }
 
+  /** The disk is full, and the reserve was given up: what is on its way is finished with it. */
+  #again(group: Call[]): void {
+    this.#words.unshift(...group);
+    for (const call of group) this.#queuedBytes += call.bytes;
+    this.#schedule();
+  }
+
   #alone(call: Call): void {
     try {
       this.#run([call]);
@@ -173,5 +182,7 @@ export class GroupWriter {
 const storageFull = () =>
   new Refusal("STORAGE_FULL", "The disk under the data directory is nearly full; free some space and try again.");
 
-const worded = (error: unknown): unknown =>
-  error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message) ? storageFull() : error;
+const isFull = (error: unknown): boolean =>
+  error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message);
+
+const worded = (error: unknown): unknown => (isFull(error) ? storageFull() : error);

@@ -26,8 +26,12 @@ export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
   const pending = sql.selectFrom("delivery").where("state", "=", "pending");
   return {
-    due: async (now, limit) => {
-      const query = pending.selectAll().where("next_at", "<=", now).orderBy("next_at").limit(limit);
+    due: async (now, limit, after) => {
+      let query = pending.selectAll().where("next_at", "<=", now).orderBy("next_at").orderBy("no").limit(limit);
+      if (after) {
+        const { no, nextAt = 0 } = after;
+        query = query.where((eb) => eb.or([eb("next_at", ">", nextAt), eb("next_at", "=", nextAt).and("no", ">", no)]));
+      }
       return (await runner.read(query.compile())).map(toDelivery);
     },
     nextDue: async () => {
