@@ -143,7 +143,7 @@ describe("A scan", () => {
   });
 
   it("gives no elements where they are not wanted", () => {
-    expect(scan("[1,2]", { elements: false })).toMatchObject({ ok: true, kind: "array", elements: [] });
+    expect(scan("[1,2]", { elementsMax: 0 })).toMatchObject({ ok: true, kind: "array", elements: [] });
   });
 
   it.each([

@@ -45,8 +45,10 @@ export function scaleLoop(needs: Scaling): Loop {
     const decided = endpoint.deletedAt === undefined ? plan(inputs) : dismissal(inputs);
     await act(needs, endpoint, decided);
     await record(needs, last, endpoint, inputs, decided);
-    if (decided.lookAt === undefined) dueAt.delete(endpoint.no);
-    else dueAt.set(endpoint.no, decided.lookAt);
+    // what was started changes what comes next, before any of it rings
+    const lookAt = decided.start > 0 ? now : decided.lookAt;
+    if (lookAt === undefined) dueAt.delete(endpoint.no);
+    else dueAt.set(endpoint.no, lookAt);
   }
 
   return {

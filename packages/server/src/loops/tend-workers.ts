@@ -73,7 +73,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return needs.clock.now();
   }
 
-  async function start(worker: LiveWorker): Promise<undefined> {
+  async function start(worker: LiveWorker): Promise<number | undefined> {
     const { row } = worker;
     known.add(row.id);
     const secret = needs.ids.secret(32);
@@ -86,11 +86,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, pid: handle.pid });
       if (gone.has(row.id)) needs.bell.ring("workers");
+      return needs.clock.now() + options.startTimeoutMs;
     } catch (error) {
       const note = error instanceof Error ? error.message : String(error);
       await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
+      return undefined;
     }
-    return undefined;
   }
 
   async function neverStarted(worker: LiveWorker): Promise<undefined> {

@@ -113,7 +113,11 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
   app.post(
     "/endpoints",
     { schema: { summary: "Create an endpoint", tags: ["endpoints"], body: api.EndpointCreate, response: reply } },
-    async (request) => showEndpoint(parts, await createEndpoint(parts, request.caller, request.body as EndpointInput)),
+    async (request) =>
+      showEndpoint(
+        parts,
+        await createEndpoint(parts, request.caller, pick(api.EndpointCreate, request.body) as EndpointInput),
+      ),
   );
   const schema = {
     summary: "Change an endpoint: only what is sent; null clears",
@@ -124,7 +128,10 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
   };
   patches(app, "/endpoints/:endpointId", schema, async (request) => {
     const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-    return showEndpoint(parts, await updateEndpoint(parts, request.caller, endpoint, request.body as EndpointInput));
+    return showEndpoint(
+      parts,
+      await updateEndpoint(parts, request.caller, endpoint, pick(api.EndpointUpdate, request.body) as EndpointInput),
+    );
   });
 }
 

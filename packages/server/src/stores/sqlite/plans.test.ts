@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sqliteChunkStore } from "./chunks.js";
+import { noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
 import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
