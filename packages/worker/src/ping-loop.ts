@@ -14,6 +14,8 @@ const pinger = new Pinger({ place, connection: new Connection(apiKey), onRefused
 let questions = 0;
 let isTelling = false;
 
+// At once, too: silence is noticed only of a worker that has pinged.
+void tell();
 setInterval(() => void tell(), place.pingIntervalMs);
 
 async function tell(): Promise<void> {
