@@ -15,7 +15,7 @@ later ones do so again only when something changed.
   --dev    build and start again whenever a source file changes (npm run dev)
   --help   print this
 
-Settings are environment variables that begin with MILLRACE_; README.md lists them.
+Settings are environment variables that begin with MILLRACE_; docs/reference/settings.md lists them.
 
 Exit codes: 0 stopped when asked to · 1 could not be set up or started, or failed
             2 unknown option · 130, 143 stopped by SIGINT or SIGTERM while being set up`;

@@ -74,7 +74,7 @@ const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
 };
 
-const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|(^|\/)stub-server\.ts|-fixture\.ts)$/;
+const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|\/stores\/contracts\/.+\.ts|(^|\/)stub-server\.ts|-fixture\.ts)$/;
 const builtins = new Set(builtinModules);
 
 /** The texts of a file that name another: static and dynamic imports, re-exports, and `require`. */

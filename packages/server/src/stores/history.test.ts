@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Change, type Job, type JobStatus, mayHappen } from "../domain/job.js";
 import type { Tally } from "../store.js";
-import { Scene } from "./contract.js";
+import { Scene } from "./contracts/scene.js";
 import { openSqlite } from "./sqlite/open.js";
 
 /** What the test itself knows of a job: enough to foretell every answer of the store. */

@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Scene, Setting } from "./scene.js";
+
+/** Streamed output is handed out once, in order, and can be read again. */
+export function chunks(setting: () => Setting): void {
+  describe("chunks", () => {
+    let scene: Scene;
+    let first: number;
+    let second: number;
+    beforeEach(() => {
+      ({ scene, first, second } = setting());
+    });
+
+    it("are handed out once, in order, up to a number of bytes, and one at least", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const { chunks } = scene.stores;
+      await chunks.append(scene.endpointNo, id, first, [{ output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }]);
+      await scene.append(id, first, '"bb"', '"cc"', '"dd"');
+      expect(await chunks.handOut(no, 5)).toEqual({
+        chunks: [{ index: 0, start: 1, output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }],
+        more: true,
+      });
+      const next = await chunks.handOut(no, 9);
+      expect([next.chunks.map(({ index }) => index), next.more]).toEqual([[1, 2], true]);
+      const last = await chunks.handOut(no, 1_000);
+      expect([last.chunks.map(({ output }) => output), last.more]).toEqual([['"dd"'], false]);
+      expect(await chunks.handOut(no, 1_000)).toEqual({ chunks: [], more: false });
+    });
+
+    it("count their bytes, not their characters", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, '"漢漢漢"', '"漢漢漢"');
+      expect((await scene.stores.chunks.handOut(no, 21)).chunks).toHaveLength(1);
+    });
+
+    it("go to one reader each, however many read at once", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, ...Array.from({ length: 40 }, (_, n) => `${n + 100}`));
+      const handed = await Promise.all(Array.from({ length: 30 }, () => scene.stores.chunks.handOut(no, 6)));
+      expect(handed.flatMap(({ chunks }) => chunks.map(({ index }) => index))).toEqual(
+        Array.from({ length: 40 }, (_, n) => n),
+      );
+    });
+
+    it("come back where a reply could not deliver them, unless something was handed out since", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const { chunks } = scene.stores;
+      await scene.append(id, first, "1", "2");
+      const lost = (await chunks.handOut(no, 1)).chunks;
+      await chunks.handBack(no, lost);
+      const again = (await chunks.handOut(no, 1)).chunks;
+      expect(again).toEqual(lost);
+      await chunks.handOut(no, 1);
+      await chunks.handBack(no, again);
+      expect(await chunks.handOut(no, 1)).toEqual({ chunks: [], more: false });
+    });
+
+    it("do not come back into a later start", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, '"old"');
+      const lost = (await scene.stores.chunks.handOut(no, 100)).chunks;
+      await scene.change(id, { by: "giveBack", excused: false });
+      await scene.takeOne(second);
+      await scene.append(id, second, '"new"');
+      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toMatchObject([{ start: 2, output: '"new"' }]);
+      await scene.stores.chunks.handBack(no, lost);
+      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toEqual([]);
+    });
+
+    it("begin at 0 again in each start", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, "1", "2");
+      await scene.stores.chunks.handOut(no, 1);
+      await scene.change(id, { by: "giveBack", excused: false });
+      expect(await scene.stores.chunks.handOut(no, 100)).toEqual({ chunks: [], more: false });
+      await scene.takeOne(first);
+      await scene.append(id, first, "3");
+      expect(await scene.stores.chunks.handOut(no, 100)).toEqual({
+        chunks: [{ index: 0, start: 2, output: "3", metrics: undefined }],
+        more: false,
+      });
+    });
+
+    it("can be read again and again, from any of them on", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, "10", "20", "30");
+      await scene.settle(id, first);
+      const read = async (from: number) => (await scene.stores.chunks.read(no, from, 4)).map(({ output }) => output);
+      expect([await read(0), await read(0), await read(2), await read(3)]).toEqual([
+        ["10", "20"],
+        ["10", "20"],
+        ["30"],
+        [],
+      ]);
+      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toHaveLength(3);
+    });
+  });
+}

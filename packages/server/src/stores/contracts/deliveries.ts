@@ -1,0 +1,80 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { isFinal } from "../../domain/job.js";
+import { day, type Scene, type Setting, statuses } from "./scene.js";
+
+/** Webhooks are made with the end of their job, and tried until they are settled. */
+export function deliveries(setting: () => Setting): void {
+  describe("deliveries", () => {
+    let scene: Scene;
+    let first: number;
+    beforeEach(() => {
+      ({ scene, first } = setting());
+    });
+
+    const webhook = "https://example.com/hook";
+    const attempt = (at: number) => ({ at, status: 500, error: undefined, durationMs: 7 });
+
+    it.each(statuses.filter(isFinal))("are made in the same commit as the end: %s", async (status) => {
+      const id = await scene.jobIn(status, first, { webhook });
+      const [delivery] = await scene.stores.deliveries.due(scene.now, 10);
+      expect(delivery).toMatchObject({ jobId: id, url: webhook, state: "pending", tries: 0, nextAt: scene.now });
+      expect(await scene.stores.deliveries.nextDue()).toBe(scene.now);
+    });
+
+    it("are made by a purge, and not for jobs without a webhook", async () => {
+      await scene.jobIn("COMPLETED", first);
+      const [hooked, plain] = [await scene.submit({ webhook }), await scene.submit()];
+      const upTo = await scene.stores.reader.lastPlace();
+      const cancelled = await scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 10);
+      expect(new Map(cancelled.map(({ id, delivery }) => [id, delivery]))).toEqual(
+        new Map([
+          [hooked, true],
+          [plain, false],
+        ]),
+      );
+      expect((await scene.deliveries()).map(({ jobId }) => jobId)).toEqual([hooked]);
+    });
+
+    it("are not made twice by words that come twice", async () => {
+      const id = await scene.jobIn("COMPLETED", first, { webhook });
+      await scene.settle(id, first);
+      expect(await scene.deliveries()).toHaveLength(1);
+    });
+
+    it("wait for their next time, and tell each attempt", async () => {
+      await scene.jobIn("COMPLETED", first, { webhook });
+      const no = (await scene.deliveries())[0]!.no;
+      await scene.stores.deliveries.record(no, attempt(scene.now), { state: "pending", nextAt: scene.now + 10_000 });
+      expect(await scene.stores.deliveries.due(scene.now + 9_999, 10)).toEqual([]);
+      expect(await scene.stores.deliveries.due(scene.now + 10_000, 10)).toMatchObject([{ no, tries: 1 }]);
+      await scene.stores.deliveries.record(no, attempt(scene.now + 10_000), { state: "failed" });
+      expect(await scene.stores.deliveries.nextDue()).toBeUndefined();
+      expect(await scene.deliveries()).toMatchObject([
+        { state: "failed", tries: 2, attempts: [{ at: scene.now }, { at: scene.now + 10_000 }] },
+      ]);
+    });
+
+    it("are superseded by a retry, whose end makes a new one with another id", async () => {
+      const id = await scene.jobIn("FAILED", first, { webhook });
+      const [old] = await scene.deliveries();
+      await scene.change(id, { by: "retry" });
+      expect(await scene.stores.deliveries.nextDue()).toBeUndefined();
+      await scene.stores.deliveries.record(old!.no, attempt(scene.now), { state: "pending", nextAt: scene.now });
+      expect(await scene.stores.deliveries.due(scene.now, 10)).toEqual([]);
+      await scene.takeOne(first);
+      await scene.settle(id, first);
+      const [made] = await scene.stores.deliveries.due(scene.now, 10);
+      expect(made!.jobId).toBe(id);
+      expect(made!.webhookId).not.toBe(old!.webhookId);
+    });
+
+    it("are forgotten some time after their end, never before it", async () => {
+      await scene.jobIn("COMPLETED", first, { webhook });
+      await scene.jobIn("COMPLETED", first, { webhook });
+      const no = (await scene.deliveries())[0]!.no;
+      await scene.stores.deliveries.record(no, attempt(scene.now), { state: "delivered" });
+      await scene.stores.deliveries.forget(scene.now + day);
+      expect(await scene.deliveries()).toMatchObject([{ state: "pending" }]);
+    });
+  });
+}

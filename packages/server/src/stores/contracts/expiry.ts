@@ -1,0 +1,95 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits.js";
+import { day, idsOf, type Scene, type Setting, startAt } from "./scene.js";
+
+/** What becomes of a job when its time is over. */
+export function expiry(setting: () => Setting): void {
+  describe("expiry", () => {
+    let scene: Scene;
+    let first: number;
+    beforeEach(() => {
+      ({ scene, first } = setting());
+    });
+
+    it("hides a job at once, and sweeps it later", async () => {
+      const id = await scene.submit({ ttlEndAt: startAt + 10_000 });
+      const { no, place } = await scene.job(id);
+      scene.now = startAt + 9_999;
+      expect(await scene.find(id)).toBeDefined();
+      scene.now = startAt + 10_000;
+      expect(await scene.find(id)).toBeUndefined();
+      expect(await scene.stores.reader.list(scene.endpointNo, { limit: 10 }, scene.now)).toEqual([]);
+      expect(await scene.take(first)).toEqual([]);
+      expect(await scene.stores.reader.nextExpiry()).toBe(startAt + 10_000);
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toEqual({ deleted: 1, stopped: [], more: false });
+      expect(await scene.stores.reader.submission(no)).toBeUndefined();
+      expect(await scene.stores.reader.nextExpiry()).toBeUndefined();
+      expect(await scene.tally()).toMatchObject({ waiting: 0, waitingNormal: 0 });
+      expect(place).toBeLessThanOrEqual(await scene.stores.reader.lastPlace());
+    });
+
+    it("looks past expired jobs for one that still waits", async () => {
+      await scene.submit({ ttlEndAt: startAt + 10_000 });
+      const id = await scene.submit();
+      scene.now += 10_000;
+      expect(idsOf(await scene.take(first))).toEqual([id]);
+    });
+
+    it("stops what still runs, drops its late result, and deletes it when its worker has stopped", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first, {
+        ttlEndAt: startAt + 10_000,
+        webhook: "https://example.com/hook",
+      });
+      scene.now += 10_000;
+      expect(await scene.settle(id, first)).toBeUndefined();
+      const { deleted, stopped } = await scene.stores.jobs.sweep(scene.now, 10);
+      expect([deleted, idsOf(stopped), stopped[0]?.workerNo]).toEqual([0, [id], first]);
+      expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);
+      expect(await scene.find(id)).toBeUndefined();
+      expect(await scene.tally()).toMatchObject({ running: 0 });
+      await scene.stores.jobs.confirmStopped(first, [stopped[0]!.no]);
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+      expect(await scene.deliveries()).toEqual([]);
+    });
+
+    it("sweeps in batches, the oldest first, and says whether more is there", async () => {
+      for (const n of [3, 1, 2]) await scene.submit({ id: `old-${n}`, ttlEndAt: startAt + n * 1_000 });
+      scene.now += 3_000;
+      expect(await scene.stores.jobs.sweep(scene.now, 2)).toMatchObject({ deleted: 2, more: true });
+      expect(await scene.stores.reader.nextExpiry()).toBe(startAt + 3_000);
+      expect(await scene.stores.jobs.sweep(scene.now, 2)).toMatchObject({ deleted: 1, more: false });
+    });
+
+    it("keeps a job while its webhook is still to be delivered", async () => {
+      const id = await scene.jobIn("COMPLETED", first, { webhook: "https://example.com/hook", retentionMs: 60_000 });
+      scene.now += 60_000;
+      expect(await scene.find(id)).toBeUndefined();
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 0 });
+      const [delivery] = await scene.deliveries();
+      const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
+      await scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+    });
+
+    it("follows a ttl that was set anew", async () => {
+      const id = await scene.submit();
+      const { no } = await scene.job(id);
+      expect(await scene.stores.jobs.setTtl(no, startAt + 20_000, scene.now)).toBe(true);
+      expect((await scene.job(id)).expiresAt).toBe(startAt + 20_000);
+      await scene.takeOne(first);
+      await scene.settle(id, first);
+      expect(await scene.stores.jobs.setTtl(no, startAt + 2 * day, scene.now)).toBe(true);
+      expect((await scene.job(id)).expiresAt).toBe(startAt + limits.runRetentionMs);
+      expect(await scene.stores.jobs.setTtl(no, startAt - 1, scene.now)).toBe(true);
+      expect(await scene.find(id)).toBeUndefined();
+      expect(await scene.stores.jobs.setTtl(no, startAt + day, scene.now)).toBe(false);
+    });
+
+    it("cannot be undone by a retry", async () => {
+      const id = await scene.jobIn("FAILED", first, { retentionMs: 60_000 });
+      const read = await scene.job(id);
+      scene.now += 60_000;
+      expect(await scene.stores.jobs.change(read, { by: "retry" }, scene.now)).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,84 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { completed, failed, idsOf, type Scene, type Setting } from "./scene.js";
+
+/** Only the present holder of a job may write to it. */
+export function holderGuard(setting: () => Setting): void {
+  describe("the holder's guard", () => {
+    let scene: Scene;
+    let first: number;
+    let second: number;
+    beforeEach(() => {
+      ({ scene, first, second } = setting());
+    });
+
+    it("drops every word of a worker that lost its job", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      await scene.change(id, { by: "giveBack", excused: false });
+      await scene.takeOne(second);
+      expect(await scene.settle(id, first, completed('"late"'))).toBeUndefined();
+      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, '"late"')).toBe(false);
+      expect(await scene.append(id, first, '"late"')).toBe(false);
+      expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, progress: undefined });
+      expect(await scene.settle(id, second, completed('"mine"'))).toMatchObject({ status: "COMPLETED" });
+      expect((await scene.job(id)).output).toBe('"mine"');
+    });
+
+    it("lets one of two ends at the same moment win", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const job = await scene.job(id);
+      const [cancelled, done] = await Promise.all([
+        scene.stores.jobs.change(job, { by: "cancel" }, scene.now),
+        scene.settle(id, first, completed("1")),
+      ]);
+      expect([cancelled, done].filter(Boolean)).toHaveLength(1);
+      expect((await scene.job(id)).status).toBe((cancelled ?? done)?.status);
+      expect(await scene.tally()).toMatchObject({ running: 0, completed: done ? 1 : 0 });
+    });
+
+    it("applies a change only to the start that was read", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const read = await scene.job(id);
+      await scene.change(id, { by: "giveBack", excused: false });
+      await scene.takeOne(second);
+      for (const by of ["timeOut", "fail"] as const) {
+        expect(await scene.stores.jobs.change(read, { by, error: "stale" }, scene.now)).toBeUndefined();
+      }
+      expect(await scene.stores.jobs.change(read, { by: "giveBack", excused: false }, scene.now)).toBeUndefined();
+      expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, starts: 2 });
+    });
+
+    it("applies a change only while the worker that was read holds the job", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const read = await scene.job(id);
+      await scene.settle(id, first, failed("it broke"));
+      await scene.change(id, { by: "retry" });
+      await scene.takeOne(second);
+      // the same state and the same number of starts, but another worker
+      expect(await scene.stores.jobs.change(read, { by: "timeOut", error: "stale" }, scene.now)).toBeUndefined();
+      expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second });
+    });
+
+    it("takes a worker's last word on a stopped job as its being stopped, and nothing more", async () => {
+      const id = await scene.jobIn("CANCELLED", first);
+      expect(await scene.settle(id, second, completed("1"))).toBeUndefined();
+      expect((await scene.job(id)).stopWanted).toBe(true);
+      expect(await scene.settle(id, first, completed("1"))).toBeUndefined();
+      expect(await scene.job(id)).toMatchObject({ status: "CANCELLED", stopWanted: false, output: undefined });
+    });
+
+    it("forgets a stop only for the worker it was meant for", async () => {
+      const id = await scene.jobIn("CANCELLED", first);
+      const { no } = await scene.job(id);
+      await scene.stores.jobs.confirmStopped(second, [no]);
+      expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);
+      await scene.stores.jobs.confirmStopped(first, [no]);
+      expect(await scene.stores.reader.heldBy(first)).toEqual([]);
+    });
+
+    it("lists nothing to stop of a worker that has ended", async () => {
+      await scene.jobIn("CANCELLED", first);
+      await scene.stores.workers.save(first, { endedAt: scene.now });
+      expect(await scene.stores.reader.unstopped()).toEqual([]);
+    });
+  });
+}

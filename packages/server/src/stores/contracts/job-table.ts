@@ -1,0 +1,54 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Change, type JobEvent, mayHappen, transitions } from "../../domain/job.js";
+import { completed, idsOf, type Scene, type Setting, statuses } from "./scene.js";
+
+/** No job changes its state but by a row of the job table. */
+export function jobTable(setting: () => Setting): void {
+  describe("the job table", () => {
+    let scene: Scene;
+    let first: number;
+    let second: number;
+    beforeEach(() => {
+      ({ scene, first, second } = setting());
+    });
+
+    const changes: Record<Exclude<JobEvent, "take" | "progress" | "complete">, Change> = {
+      fail: { by: "fail", error: "lost too often" },
+      giveBack: { by: "giveBack", excused: false },
+      timeOut: { by: "timeOut", error: "too slow" },
+      cancel: { by: "cancel" },
+      retry: { by: "retry" },
+    };
+    const pairs = Object.entries(changes).flatMap(([event, change]) =>
+      statuses.map((status) => [event as keyof typeof changes, status, change] as const),
+    );
+    it.each(pairs)("keeps to its row: %s of a job that is %s", async (event, status, change) => {
+      const id = await scene.jobIn(status, first);
+      const before = await scene.job(id);
+      const tally = await scene.tally();
+      const settled = await scene.stores.jobs.change(before, change, scene.now);
+      const after = await scene.job(id);
+      if (mayHappen(event, status)) {
+        expect([settled?.status, after.status]).toEqual([transitions[event].to, transitions[event].to]);
+      } else {
+        expect(settled).toBeUndefined();
+        expect(after).toEqual(before);
+        expect(await scene.tally()).toEqual(tally);
+      }
+    });
+
+    it.each(statuses)("takes only what waits: not a job that is %s", async (status) => {
+      const id = await scene.jobIn(status, first);
+      expect(idsOf(await scene.take(second))).toEqual(mayHappen("take", status) ? [id] : []);
+    });
+
+    it.each(statuses)("hears a worker's words only on what runs: not on a job that is %s", async (status) => {
+      const id = await scene.jobIn(status, first);
+      const runs = status === "IN_PROGRESS";
+      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, "1")).toBe(runs);
+      expect(await scene.append(id, first, "1")).toBe(runs);
+      expect((await scene.settle(id, first, completed("2"))) !== undefined).toBe(runs);
+      expect((await scene.job(id)).status).toBe(runs ? "COMPLETED" : status);
+    });
+  });
+}

@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
+
+/** Who gets which job, and in what order. */
+export function takes(setting: () => Setting): void {
+  describe("taking", () => {
+    let scene: Scene;
+    let first: number;
+    let second: number;
+    beforeEach(() => {
+      ({ scene, first, second } = setting());
+    });
+
+    it("gives each job to one taker only, in the order of submission", async () => {
+      const ids = await scene.submitMany(50);
+      const turns = await Promise.all(Array.from({ length: 30 }, (_, n) => scene.take(n % 2 ? first : second, 3)));
+      const taken = turns.flatMap(idsOf);
+      expect([...taken].sort()).toEqual([...ids].sort());
+      for (const turn of turns) {
+        const order = idsOf(turn).map((id) => ids.indexOf(id));
+        expect(order).toEqual([...order].sort((a, b) => a - b));
+      }
+      expect(await scene.stores.tallies.holdings(scene.endpointNo)).toEqual(
+        new Map([first, second].map((no) => [no, turns.flat().filter((job) => job.workerNo === no).length])),
+      );
+    });
+
+    it("serves the first who asks first, and says whether anything was left", async () => {
+      const ids = await scene.submitMany(4);
+      const asks = [
+        { workerNo: second, count: 2 },
+        { workerNo: first, count: 1 },
+      ];
+      const turn = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      expect(turn.jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([
+        [ids[0], second],
+        [ids[1], second],
+        [ids[2], first],
+      ]);
+      expect(turn.dry).toBe(false);
+      const rest = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      expect([idsOf(rest.jobs), rest.dry]).toEqual([[ids[3]], true]);
+    });
+
+    it("hands out one endpoint's jobs only", async () => {
+      const other = await scene.endpoint("endpoint000002");
+      await scene.submit({ endpointNo: other });
+      expect(await scene.take(first)).toEqual([]);
+    });
+
+    it("gives a worker that is not wanted running nothing, and serves the next", async () => {
+      const third = await scene.worker("worker00000003");
+      const fourth = await scene.worker("worker00000004");
+      const ids = await scene.submitMany(2);
+      await scene.stores.workers.save(first, { wanted: "closed" });
+      await scene.stores.workers.save(second, { wanted: "stopped" });
+      await scene.stores.workers.save(third, { endedAt: scene.now });
+      const asks = [first, second, third, fourth].map((workerNo) => ({ workerNo, count: 1 }));
+      const { jobs } = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      expect(jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([[ids[0], fourth]]);
+    });
+
+    it("gives a deleted endpoint neither jobs nor takers", async () => {
+      await scene.submit();
+      await scene.stores.endpoints.remove(scene.endpointNo, scene.now);
+      expect(await scene.take(first)).toEqual([]);
+      expect(await scene.stores.jobs.submit(scene.newJob())).toEqual({ kind: "closed" });
+      expect(await scene.tally()).toMatchObject({ waiting: 1 });
+    });
+
+    it("puts a job that was given back at the front", async () => {
+      const ids = await scene.submitMany(3);
+      await scene.take(first, 2);
+      await scene.change(ids[1]!, { by: "giveBack", excused: false });
+      expect(idsOf(await scene.take(second, 2))).toEqual([ids[1], ids[2]]);
+    });
+
+    it("counts a start that was lost, and excuses one that we took back", async () => {
+      const id = await scene.submit();
+      await scene.takeOne(first);
+      await scene.change(id, { by: "giveBack", excused: false });
+      expect(await scene.job(id)).toMatchObject({ starts: 1, excused: 0, retries: 1 });
+      await scene.takeOne(first);
+      await scene.change(id, { by: "giveBack", excused: true });
+      expect(await scene.job(id)).toMatchObject({
+        status: "IN_QUEUE",
+        starts: 2,
+        excused: 1,
+        retries: 1,
+        takenAt: undefined,
+        deadlineAt: undefined,
+        queuedAt: startAt,
+      });
+      expect(await scene.tally()).toMatchObject({ waiting: 1, running: 0, retried: 1 });
+    });
+  });
+}
