@@ -14,7 +14,7 @@ export async function wholeJobs({ rounds, count, connections }) {
   const rates = [];
   try {
     const settings = { workersMin: 2, workersMax: 2 };
-    const endpoint = await makeEndpoint(millrace, join(root, "examples/hello"), settings);
+    const endpoint = await makeEndpoint(millrace, join(root, "bench/handlers/concurrent"), settings);
     const health = () => millrace.call("GET", `/v2/${endpoint}/health`);
     const plan = {
       url: `${millrace.url}/v2/${endpoint}/run`,
@@ -35,7 +35,11 @@ export async function wholeJobs({ rounds, count, connections }) {
   } finally {
     await millrace.end();
   }
-  return { name: `whole jobs per second, 2 workers, ${connections} connections`, unit: "/s", ours: rates };
+  return {
+    name: `whole jobs per second, 2 workers with 64 jobs at a time, ${connections} connections`,
+    unit: "/s",
+    ours: rates,
+  };
 }
 
 async function reach(probe) {
