@@ -181,15 +181,15 @@ describe.concurrent("the number of workers", () => {
   });
 
   it("falls to one when one suffices: the most recently busy worker goes on", { timeout: 60_000 }, async (test) => {
-    const endpoint = await makeRunning(test, server, { workersMin: 6, workersMax: 6, idleTimeout: 2 });
-    await until(async () => (await healthOf(server, endpoint)).workers.idle === 6, 30_000);
+    const endpoint = await makeRunning(test, server, { workersMin: 10, workersMax: 10, idleTimeout: 5 });
+    await until(async () => (await healthOf(server, endpoint)).workers.idle === 10, 30_000);
     await change(endpoint, { workersMin: 0 });
     const workers: string[] = [];
     const begun = Date.now();
-    for (let n = 0; Date.now() - begun < 7_000; n++) {
+    for (let n = 0; Date.now() - begun < 12_000; n++) {
       const { body } = await call(server, "POST", `/v2/${endpoint}/runsync`, { input: { echo: n } });
       workers.push(body.workerId);
-      await until(() => Date.now() - begun > (n + 1) * 700);
+      await until(() => Date.now() - begun > (n + 1) * 1_000);
     }
     expect(new Set(workers).size).toBe(1);
     expect(await workerCount(endpoint)).toBe(1);
