@@ -5,7 +5,7 @@ import type { Database } from "./driver.js";
 import { GroupWriter } from "./writer.js";
 
 /** A writer over a database that notes what it is told, and the verbs `note` and `fail`. */
-function open(parts: { room?: boolean; onCommit?: () => void } = {}) {
+function open(parts: { room?: boolean; release?: () => boolean; onCommit?: () => void } = {}) {
   const told: string[] = [];
   const fatal: Error[] = [];
   const db: Database = {
@@ -21,7 +21,7 @@ function open(parts: { room?: boolean; onCommit?: () => void } = {}) {
   const gathered = { flush: () => void told.push("flush"), discard: () => void told.push("discard") };
   const writer = new GroupWriter(db, gathered, {
     onFatal: (error) => void fatal.push(error),
-    reserve: { hasRoom: () => parts.room ?? true, release: () => false },
+    reserve: { hasRoom: () => parts.room ?? true, release: parts.release ?? (() => false) },
   });
   writer.learn({
     note: (name: string) => {
@@ -102,6 +102,22 @@ describe("The writer", () => {
     const { writer } = open({ room: false });
     expect(await codeOf(writer.admit("note", ["x"], 1))).toBe("STORAGE_FULL");
     expect(await codeOf(writer.word("note", ["x"], 1))).toBe("done");
+  });
+
+  it("gives the reserve up for what is on its way when the disk is full, and no second time", async () => {
+    let reserves = 1;
+    let isFull = true;
+    const release = () => {
+      isFull = reserves === 0;
+      return reserves-- > 0;
+    };
+    const onCommit = () => {
+      if (isFull) throw new Error("database or disk is full");
+    };
+    const { writer } = open({ release, onCommit });
+    expect(await codeOf(writer.word("note", ["a"]))).toBe("done");
+    isFull = true;
+    expect(await codeOf(writer.word("note", ["b"]))).toBe("STORAGE_FULL");
   });
 
   it("says that the disk is full where the database says so, and goes on when it is not", async () => {
