@@ -156,8 +156,8 @@ describe.concurrent("the number of workers", () => {
     const endpoint = await makeRunning(test, server, { workersMax: 3, scalerValue: 3 });
     const jobs = [await submit(server, endpoint, { gate })];
     await reach(server, endpoint, jobs[0] as string, "IN_PROGRESS");
+    const waitingAt = Date.now(); // before the submissions: a slow machine only makes it later
     jobs.push(await submit(server, endpoint, { gate }), await submit(server, endpoint, { gate }));
-    const waitingAt = Date.now();
     await waitReason(endpoint, jobs[1] as string, "workers_busy");
     expect(await workerCount(endpoint)).toBe(1);
     await until(async () => (await workerCount(endpoint)) > 1, 15_000);

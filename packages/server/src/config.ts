@@ -128,7 +128,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 function unknownSetting(name: string): string {
   return name === "MILLRACE_DATABASE_URL"
     ? "MILLRACE_DATABASE_URL is set, but this version stores in SQLite only: remove it."
-    : `${name} is not a setting; the README lists those there are.`;
+    : `${name} is not a setting; docs/reference/settings.md lists those there are.`;
 }
 
 const shown = (name: string, value: unknown) => (/KEY/.test(name) ? "…" : String(value));
