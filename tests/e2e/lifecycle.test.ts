@@ -40,15 +40,13 @@ function launch(test: Ending, env: Record<string, string>): Process {
   return { child, exit, log: () => output };
 }
 
-/** Waits until the address says that it is ready, and resolves with how long that took. */
-async function ready(port: number): Promise<number> {
-  const begun = performance.now();
+/** Waits until the address says that it is ready. */
+async function ready(port: number): Promise<void> {
   await until(async () => {
     const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
     await reply?.arrayBuffer();
     return reply?.status === 200;
   });
-  return performance.now() - begun;
 }
 
 /** A start that must fail: with 1 or 2, a sentence with these words, and no stack. */
@@ -266,7 +264,7 @@ describe.concurrent("a start", () => {
     expect(await first.exit).toBe(0);
 
     const second = launch(test, env);
-    expect(await ready(port)).toBeLessThan(5_000);
+    await ready(port);
     expect((await call(target, "GET", "/v1/endpoints")).body).toHaveLength(1);
     expect(second.log()).not.toContain(key);
     second.child.kill("SIGTERM");

@@ -95,8 +95,7 @@ export const limits = {
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
   webhookConcurrency: 128,
-  webhookPage: 1_000,
-  webhookPagesMax: 100,
+  webhookPage: 500,
   webhookConcurrencyPerHost: 4,
 
   // HTTP

@@ -5,7 +5,6 @@ import { endpointNotFound, Refusal, unauthorized } from "../errors.js";
 import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { RatedOperation, Rates } from "../rates.js";
-import { reserveBody } from "./bodies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -46,7 +45,6 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
     throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
   }
-  reserveBody(request, reply, "clients", request.routeOptions.bodyLimit ?? 0);
 }
 
 async function limitRate(

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Transform } from "node:stream";
+import type { FastifyInstance } from "fastify";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 
@@ -12,30 +13,38 @@ declare module "fastify" {
 /** Bytes of large bodies that are being received or stored: clients' and workers' apart, so that neither refuses the other. */
 const inFlight = { clients: 0, workers: 0 };
 
-/** Counts a large body until `release`, or until its connection closes; too many at once are refused for a moment. */
-export function reserveBody(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  from: keyof typeof inFlight,
-  bytesMax: number,
-): void {
-  const length = request.headers["content-length"];
-  const bytes = Math.min(length === undefined ? bytesMax : Number(length), bytesMax);
-  if (bytes <= limits.bodyBytesSmall || request.method === "GET") return;
+/**
+ * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the connection closes; too many at once are
+ * refused for a moment. What was only announced is not counted: an idle upload holds up nobody.
+ */
+export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
   const most = from === "clients" ? limits.bodiesBytesMax : limits.wordsBytesMax;
-  if (inFlight[from] + bytes > most) {
-    throw new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
-      retryAfterSeconds: 1,
+  app.addHook("preParsing", async (request, reply, payload) => {
+    const length = request.headers["content-length"];
+    if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return payload;
+    let held = 0;
+    request.releaseBody = () => {
+      inFlight[from] -= held;
+      held = 0;
+    };
+    reply.raw.once("close", request.releaseBody);
+    const counter = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        if (inFlight[from] + chunk.length > most) return done(tooMany());
+        inFlight[from] += chunk.length;
+        held += chunk.length;
+        done(null, chunk);
+      },
     });
-  }
-  inFlight[from] += bytes;
-  let isHeld = true;
-  request.releaseBody = () => {
-    if (isHeld) inFlight[from] -= bytes;
-    isHeld = false;
-  };
-  reply.raw.once("close", request.releaseBody);
+    payload.on("error", (error) => counter.destroy(error));
+    return payload.pipe(counter);
+  });
 }
+
+const tooMany = () =>
+  new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
+    retryAfterSeconds: 1,
+  });
 
 /** Bodies as bytes, under any content type: the route reads them. */
 export function takeBytes(app: FastifyInstance): void {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, RequestListener, Server } from "node:http";
+import type { Socket } from "node:net";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { Refusal } from "../errors.js";
@@ -42,15 +43,7 @@ export async function buildHttp(
       const refusal = new Refusal("INVALID_INPUT", "The address is malformed or too long.");
       return sendRefusal(reply as unknown as FastifyReply, refusal, request.id);
     },
-    clientErrorHandler: (error, socket) => {
-      if (!socket.writable) return socket.destroy();
-      const isLarge = (error as NodeJS.ErrnoException).code === "HPE_HEADER_OVERFLOW";
-      const sentence = isLarge ? "The request's headers are too large." : "The request is not well-formed HTTP.";
-      const body = JSON.stringify({ error: sentence, code: "INVALID_INPUT", requestId: randomUUID() });
-      const head = `HTTP/1.1 ${isLarge ? "431 Request Header Fields Too Large" : "400 Bad Request"}\r\n`;
-      const length = `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-      socket.end(`${head}${length}connection: close\r\n\r\n${body}`);
-    },
+    clientErrorHandler: (error, socket) => refuseUnread((error as NodeJS.ErrnoException).code, socket),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,
@@ -74,7 +67,7 @@ export async function buildHttp(
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error, request, parts.emit);
-    if (refusal.code === "PAYLOAD_TOO_LARGE") linger(request.raw, reply);
+    if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
   app.setNotFoundHandler((request, reply) =>
@@ -117,6 +110,24 @@ async function documented(app: FastifyInstance, title: string, version: string, 
     },
   });
   app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async () => app.swagger());
+}
+
+const unread: Readonly<Record<string, readonly [status: string, sentence: string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The request's headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request took too long to arrive."],
+};
+
+/** Answers what could not be read as a request, in the shape of every error; never into an answer that has begun. */
+function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?: { headersSent: boolean } }): void {
+  if (!socket.writable || socket._httpMessage?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const [status, error] = unread[code ?? ""] ?? ["400 Bad Request", "The request is not well-formed HTTP."];
+  const body = JSON.stringify({ error, code: "INVALID_INPUT", requestId: randomUUID() });
+  const type = "content-type: application/json; charset=utf-8";
+  const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }
 
 /** A client that still sends would have its connection reset before it reads why: the rest is read away, within bounds. */

@@ -11,6 +11,8 @@ type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" 
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
   const inFlight = new Set<number>();
   const perHost = new Map<string, number>();
+  /** Where the next page begins; undefined: at the oldest. */
+  let after: Delivery | undefined;
 
   async function deliver(delivery: Delivery, host: string, signal: AbortSignal): Promise<void> {
     const startedAt = needs.clock.now();
@@ -48,17 +50,14 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
     topics: ["deliveries"],
     gapMs: limits.loopGapMs,
     async tick(now, signal) {
-      // those in flight are due still, and some wait for their host: look past them
-      let after: Delivery | undefined;
-      let isWaiting = false;
-      for (let page = 0; page < limits.webhookPagesMax && inFlight.size < limits.webhookConcurrency; page++) {
-        const due = await needs.deliveries.due(now, limits.webhookPage, after);
-        for (const delivery of due) launch(delivery, signal);
-        isWaiting ||= due.some((delivery) => !inFlight.has(delivery.no));
-        after = due.at(-1);
-        if (due.length < limits.webhookPage) break;
-      }
-      if (isWaiting || inFlight.size > 0) return now + 1_000; // the end of one of those in flight rings, too
+      // a page a tick, round and round: those in flight are due still, and some wait for their host
+      const due = await needs.deliveries.due(now, limits.webhookPage, after);
+      for (const delivery of due) launch(delivery, signal);
+      const wasFirst = after === undefined;
+      after = due.length < limits.webhookPage ? undefined : due.at(-1);
+      if (after !== undefined) return now;
+      // the end of one of those in flight rings, too
+      if (inFlight.size > 0 || due.some((delivery) => !inFlight.has(delivery.no)) || !wasFirst) return now + 1_000;
       return needs.deliveries.nextDue();
     },
   };

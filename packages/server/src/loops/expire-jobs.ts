@@ -44,11 +44,17 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
 
 /** Ends running jobs whose executionTimeout has passed. */
 export function timeOutJobsLoop(needs: Expiring): Loop {
+  // what a worker said while we did not listen is on its way: it comes first
+  let judgeAt = needs.clock.now() + limits.absentAfterMs;
+  needs.clock.onGap(() => {
+    judgeAt = needs.clock.now() + limits.absentAfterMs;
+  });
   return {
     name: "time-out-jobs",
     topics: ["deadlines"],
     gapMs: 250,
     async tick(now) {
+      if (now < judgeAt) return judgeAt;
       for (;;) {
         const overdue = await needs.reader.overdue(now, limits.sweepBatch);
         for (const job of overdue) await timeOutJob(needs, job);

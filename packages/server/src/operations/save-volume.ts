@@ -29,7 +29,8 @@ export async function createVolume(
 
 export function updateVolume(needs: Saving, volume: Volume, input: { name?: string; size?: number }): Promise<Volume> {
   return needs.registry.exclusively(async () => {
-    const current = needs.registry.volume(volume.id) ?? volume;
+    const current = needs.registry.volume(volume.id);
+    if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);
     if (input.size !== undefined && input.size < current.size) {
       throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
     }
@@ -38,8 +39,8 @@ export function updateVolume(needs: Saving, volume: Volume, input: { name?: stri
 }
 
 /** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
-export function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
-  return needs.registry.exclusively(async () => {
+export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  await needs.registry.exclusively(async () => {
     const volume = needs.registry.volume(id);
     if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
     const user = needs.registry
@@ -47,6 +48,6 @@ export function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise
       .find(({ settings, deletedAt }) => deletedAt === undefined && settings.networkVolumeIds.includes(id));
     if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
     await needs.registry.removeVolume(volume);
-    await rm(join(needs.place.volumesDir, volume.id), { recursive: true, force: true });
   });
+  await rm(join(needs.place.volumesDir, id), { recursive: true, force: true });
 }

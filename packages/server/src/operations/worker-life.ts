@@ -81,11 +81,11 @@ export async function endWorker(needs: Living, worker: LiveWorker, exit: Exit, w
   const said = row.exit?.note;
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
-  worker.dismissed.abort();
   let held: number;
   try {
     held = await giveBackAll(needs, worker);
     await needs.registry.patchWorker(worker, ended);
+    worker.dismissed.abort();
     held += await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
   } catch (error) {
     worker.row = row;
@@ -107,8 +107,8 @@ async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<number> 
 export async function settleOrphans(needs: Living, held: readonly HeldJob[], excused: boolean): Promise<void> {
   const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
   await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused))));
-  const stopped = held.filter((job) => job.stopWanted);
-  await Promise.all(stopped.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
+  // also those that were cancelled just now, because their endpoint is deleted
+  await Promise.all(held.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
 }
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {

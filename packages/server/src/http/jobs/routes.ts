@@ -21,7 +21,7 @@ import { awaitJob, listJobs, readJob } from "../../operations/read-job.js";
 import { retryJob } from "../../operations/retry-job.js";
 import { submitJob } from "../../operations/submit-job.js";
 import { admitToJobs, type JobAccess } from "../access.js";
-import { ignoreBodies, takeBytes } from "../bodies.js";
+import { countBodies, ignoreBodies, takeBytes } from "../bodies.js";
 import { goneSignal, sendJson } from "../replies.js";
 import { streamRoute } from "./stream.js";
 
@@ -58,6 +58,7 @@ export async function jobRoutes(app: FastifyInstance, parts: JobParts & { envelo
 
 function submitRoutes(app: FastifyInstance, parts: JobParts): void {
   takeBytes(app);
+  countBodies(app, "clients");
   const headers = Type.Object({ "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
   app.post(
     "/:endpointId/run",

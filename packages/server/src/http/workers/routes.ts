@@ -5,7 +5,7 @@ import { appendChunk, finishJob, finishJobs, type Word } from "../../operations/
 import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.js";
 import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
-import { reserveBody, takeWords } from "../bodies.js";
+import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
 
 type Query = Record<string, string | undefined>;
@@ -97,10 +97,8 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
 
 function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
-  app.addHook("onRequest", async (request, reply) => {
-    workerOf(parts, request);
-    reserveBody(request, reply, "workers", limits.outputBytesMax);
-  });
+  app.addHook("onRequest", async (request) => void workerOf(parts, request));
+  countBodies(app, "workers");
   const word = (request: FastifyRequest) => request.body as Word;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
   const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {
