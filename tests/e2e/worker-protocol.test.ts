@@ -242,6 +242,13 @@ describe.concurrent("a result", () => {
     expect(body.error).toMatch(/20 ?MB|large|limit/i);
   });
 
+  it("over the hard limit of 100 MB is answered 200, and FAILED saying so", async (test) => {
+    const { worker, job, status } = await makeHeld(test, server);
+    const answer = await worker.call("POST", worker.doneUrl(job), new Uint8Array(101 * MB).fill(0x20));
+    expect(answer.status).toBe(200);
+    expect(await status()).toMatchObject({ status: "FAILED", error: expect.stringMatching(/larger than the limit/) });
+  });
+
   it("just under the limit is kept", async (test) => {
     const { worker, job, endpoint } = await makeHeld(test, server);
     const output = "x".repeat(20 * MB - 100);

@@ -79,9 +79,10 @@ export function takeWords(app: FastifyInstance, bytesMax: number): void {
       else kept?.push(chunk);
       if (bytes > limits.outputBytesHard && !over) {
         over = true;
-        payload.pause();
         done(null, undefined);
       }
+      // it is answered already: what still comes is read away, within bounds
+      if (bytes > limits.outputBytesHard + limits.lingerBytesMax) payload.destroy();
     });
     payload.on("end", () => over || done(null, kept && Buffer.concat(kept)));
     payload.on("error", (error: Error) => over || done(error));
