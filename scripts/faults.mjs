@@ -42,7 +42,7 @@ if (unknown !== undefined) {
       MILLRACE_TEST_VENV: process.env.MILLRACE_TEST_VENV ?? join(cache, "venv"),
       ...(options["--seed"] === undefined ? {} : { MILLRACE_TEST_SEED: options["--seed"] }),
     };
-    const args = ["run", "--disable-console-intercept", "tests/faults/faults.test.ts"];
+    const args = ["run", "--disable-console-intercept=true", "tests/faults/faults.test.ts"];
     const { code } = await run(join(bin, "vitest"), args, { env, stdio: ["ignore", "inherit", "inherit"] });
     return code === 0 ? 0 : 1;
   });
