@@ -12,8 +12,6 @@ export interface LiveWorker {
   row: Worker;
   /** Its last call of any kind; at our start, now. */
   seenAt: number;
-  /** When its last ping came. */
-  pingedAt: number | undefined;
   /** When it last held a job, or became ready. */
   busyAt: number;
   /** When it last asked for jobs. */
@@ -196,7 +194,6 @@ export class Registry {
     const live: LiveWorker = {
       row,
       seenAt: now,
-      pingedAt: undefined,
       busyAt: now, // a whole idle time after a restart, too
       polledAt: now,
       heard: nothingHeard,

@@ -46,7 +46,7 @@ export class TakeLine {
     else if (this.#polls.size > 0) void this.#turn();
   }
 
-  /** Stands until jobs come or `ended` says that the time is over; a worker has one place in the line. */
+  /** Stands until jobs come, or until `leave` is called; a worker has one place in the line, its newest poll's. */
   stand(workerNo: number, count: number): { jobs: Promise<TakenJob[]>; leave: () => void } {
     for (const former of this.#polls) if (former.workerNo === workerNo) this.#leave(former);
     let resolve: (jobs: TakenJob[]) => void = () => {};

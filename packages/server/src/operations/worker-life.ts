@@ -18,7 +18,6 @@ export async function noteCall(
   const now = clock.now();
   worker.seenAt = now;
   if (call.isPing) {
-    worker.pingedAt = now;
     if (!worker.row.hasPinged) {
       await registry.patchWorker(worker, { hasPinged: true });
       bell.ring("workers");

@@ -16,6 +16,16 @@ interface SettledRow {
   low_priority: number;
 }
 
+interface TakenRow {
+  no: number;
+  id: string;
+  place: number;
+  starts: number;
+  low_priority: number;
+  queued_at: number;
+  deadline_at: number;
+}
+
 const statements = (db: Database) => ({
   endpointOpen: db.prepare("SELECT 1 FROM endpoint WHERE no = ? AND deleted_at IS NULL"),
   workerOpen: db.prepare(`SELECT 1 FROM worker w JOIN endpoint e ON e.no = w.endpoint_no
@@ -140,7 +150,7 @@ export class SqliteJobs {
     const jobs: TakenJob[] = [];
     for (const { workerNo, count } of asks) {
       if (!this.#sql.workerOpen.get(workerNo)) continue;
-      const rows = this.#sql.take.all(workerNo, now, endpointNo, count).sort((a, b) => a.place - b.place);
+      const rows: TakenRow[] = this.#sql.take.all(workerNo, now, endpointNo, count).sort((a, b) => a.place - b.place);
       for (const row of rows) jobs.push(this.#handed(row, workerNo, now));
       const normal = rows.filter((row) => row.low_priority === 0).length;
       this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal, running: rows.length });
@@ -149,8 +159,7 @@ export class SqliteJobs {
     return { jobs, dry: false };
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: the row of `take`
-  #handed(row: any, workerNo: number, now: number): TakenJob {
+  #handed(row: TakenRow, workerNo: number, now: number): TakenJob {
     const input = this.#sql.input.get(row.no);
     return {
       no: row.no,
