@@ -17,11 +17,9 @@ export async function noteCall(
 ): Promise<void> {
   const now = clock.now();
   worker.seenAt = now;
-  if (call.isPing) {
-    if (!worker.row.hasPinged) {
-      await registry.patchWorker(worker, { hasPinged: true });
-      bell.ring("workers");
-    }
+  if (call.isPing && !worker.row.hasPinged) {
+    await registry.patchWorker(worker, { hasPinged: true });
+    bell.ring("workers");
   }
   if (!call.isTake) return;
   worker.busyAt = Math.max(worker.busyAt, worker.row.readyAt ?? now);
