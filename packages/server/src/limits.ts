@@ -91,6 +91,16 @@ export const limits = {
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
 
+  // PostgreSQL
+  wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
+  readersMax: 6,
+  gatheredReads: 2, // queries of one kind on their way at once: what comes meanwhile is one query
+  floorMs: 10 * second,
+  statementMs: 15 * second,
+  connectMs: 3 * second,
+  reconnectMs: 100,
+  databasePatienceMs: 10 * second, // clients' calls wait so long for a database that is away, workers' words twice as long
+
   // outgoing
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,

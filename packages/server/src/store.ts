@@ -101,12 +101,12 @@ export interface JobStore {
   progress(endpointNo: number, jobId: string, workerNo: number, progress: string): Promise<boolean>;
   /** Applies a change where the job still is as it was read (status, starts, worker). */
   change(
-    job: Pick<Job, "no" | "status" | "starts" | "workerNo">,
+    job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,
     change: Change,
     now: number,
   ): Promise<Settled | undefined>;
   /** Sets the ttl; the job may be gone at once. */
-  setTtl(jobNo: number, ttlEndAt: number, now: number): Promise<boolean>;
+  setTtl(job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number): Promise<boolean>;
   /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */
   confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
   /** Cancels waiting jobs up to a place, a batch at a time. */
