@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { debianBinaries, packagedBinaries, startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { storeContract } from "../contract.js";
-import { makeDatabase, openEmptied } from "./postgres-fixture.js";
+import { makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 
 for (const [from, binaries] of [
   ["Debian's", debianBinaries()],
