@@ -13,6 +13,8 @@ export interface DataDirectory {
   readonly volumes: string;
   /** Whether it was empty: the first start. */
   readonly isNew: boolean;
+  /** Whether such a file is there. */
+  holds(name: string): boolean;
   /** The text of a 0600 file in it, made where it is missing. */
   secret(name: string, make: () => string): string;
   /** Writes such a file anew. */
@@ -53,6 +55,7 @@ export function openDataDirectory(path: string): DataDirectory {
     homes: folder("homes"),
     volumes: folder("volumes"),
     keep,
+    holds: (name) => existsSync(join(path, name)),
     secret(name, make) {
       if (!existsSync(join(path, name))) keep(name, make());
       return readFileSync(join(path, name), "utf8").trim();

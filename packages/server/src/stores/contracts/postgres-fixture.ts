@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { TestPostgres } from "../../../../../scripts/postgres.mjs";
-import type { Opened } from "./scene.js";
 import { openPostgres } from "../postgres/open.js";
+import type { Opened } from "./scene.js";
 
 /** Makes a database on a server and resolves with its address. */
 export async function makeDatabase(server: TestPostgres, name: string): Promise<string> {

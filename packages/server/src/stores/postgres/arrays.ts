@@ -7,7 +7,11 @@ const headerBytes = 20;
  * A one-dimensional array in PostgreSQL's binary format. As text every quote of a JSON body would be escaped here and
  * unescaped there: for the bodies of a group that is most of the work.
  */
-function encode(oid: number, sizes: readonly (number | null)[], write: (into: Buffer, at: number, n: number) => void): Buffer {
+function encode(
+  oid: number,
+  sizes: readonly (number | null)[],
+  write: (into: Buffer, at: number, n: number) => void,
+): Buffer {
   const bytes = sizes.reduce<number>((sum, size) => sum + 4 + (size ?? 0), headerBytes);
   const array = Buffer.allocUnsafe(bytes);
   array.writeInt32BE(1, 0); // dimensions

@@ -8,7 +8,7 @@ interface Waiting<Asked, Found> {
 
 /** Makes one query of what is asked for in one turn of the event loop, and of what comes while two are on their way. */
 export function gathered<Asked, Found>(fetch: (asked: readonly Asked[]) => Promise<Found[]>) {
-  let waiting: Waiting<Asked, Found>[] = [];
+  const waiting: Waiting<Asked, Found>[] = [];
   let onTheWay = 0;
   let scheduled = false;
 

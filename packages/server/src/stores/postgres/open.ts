@@ -16,6 +16,7 @@ import { Connections } from "./connection.js";
 import { postgresJobStore } from "./jobs.js";
 import { postgresJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
+import { postgresSharedStore } from "./shared.js";
 import { postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import { Lanes, type Verb } from "./writer.js";
@@ -45,6 +46,8 @@ const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
   read: (query) => reads.read(query.sql, query.parameters),
   write: (queries) => words.call(statementsVerb, [queries]),
 });
+
+export { isLost as isUnreachable } from "./failures.js";
 
 export interface PostgresOptions {
   /** `postgres://…` */
@@ -79,6 +82,7 @@ export async function openPostgres({ url, hostId, now, onBack }: PostgresOptions
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, words),
+      shared: postgresSharedStore(reads, words),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {
         await Promise.all([words.close(), calls.close()]);

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll } from "vitest";
-import { debianBinaries, packagedBinaries, startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import {
+  debianBinaries,
+  packagedBinaries,
+  startPostgres,
+  type TestPostgres,
+} from "../../../../../scripts/postgres.mjs";
 import { storeContract } from "../contract.js";
 import { makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 

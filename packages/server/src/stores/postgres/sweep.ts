@@ -69,8 +69,7 @@ async function sweep(connection: Connection, lane: number, now: number, limit: n
   ];
   const running = rows.filter((row) => row.status === code.IN_PROGRESS);
   const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
-  const stopped =
-    running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
+  const stopped = running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
   if (over.length > 0) await connection.query(sweepSql.drop, keys(over));
   await connection.query(sweepSql.dropKeys, [now, limit]);
   return { deleted: over.length, stopped: stopped.map(toHeldJob), more: rows.length === limit };

@@ -41,12 +41,17 @@ export const tallySql = {
 
 /** Reads of an endpoint's counts: the rows of all lanes, added up. */
 export function postgresTallyReader(reads: Connections): TallyReader {
-  const tally = async (no: number): Promise<Tally> => ({ ...none, ...(await reads.read<Tally>(tallySql.tally, [no]))[0] });
+  const tally = async (no: number): Promise<Tally> => ({
+    ...none,
+    ...(await reads.read<Tally>(tallySql.tally, [no]))[0],
+  });
   return {
     tally,
     oldestWaiting: async (no) => (await reads.read<{ queued_at: number }>(tallySql.oldest, [no]))[0]?.queued_at,
     holdings: async (no) =>
-      new Map((await reads.read<{ no: number; held: number }>(tallySql.holdings, [no])).map((row) => [row.no, row.held])),
+      new Map(
+        (await reads.read<{ no: number; held: number }>(tallySql.holdings, [no])).map((row) => [row.no, row.held]),
+      ),
     recount: async (no) => ({ ...(await tally(no)), ...(await reads.read<Tally>(tallySql.recount, [no]))[0] }),
   };
 }

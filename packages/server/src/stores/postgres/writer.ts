@@ -70,7 +70,8 @@ export class Lanes {
   /** Queues a write; refused when too much waits already. */
   call<Args extends readonly unknown[], Result>(verb: Verb<Args, Result>, args: Args, bytes = 0): Promise<Result> {
     const isFull =
-      this.#length >= this.#factor * limits.queuedCallsMax || this.#bytes + bytes > this.#factor * limits.queuedBytesMax;
+      this.#length >= this.#factor * limits.queuedCallsMax ||
+      this.#bytes + bytes > this.#factor * limits.queuedBytesMax;
     if (this.#closed || isFull) return Promise.reject(busy());
     return new Promise<Result>((resolve, reject) => {
       const giveUpAt = performance.now() + this.#factor * limits.databasePatienceMs;
@@ -146,7 +147,10 @@ export class Lanes {
     const again = group[0]?.again === true;
     try {
       const results = await this.#connections.lend((connection) =>
-        verb.run({ connection, lane, again }, group.map((call) => call.args)),
+        verb.run(
+          { connection, lane, again },
+          group.map((call) => call.args),
+        ),
       );
       group.forEach((call, at) => void call.resolve(results[at]));
     } catch (error) {
@@ -172,10 +176,12 @@ export class Lanes {
     for (;;) {
       await new Promise((again) => setTimeout(again, limits.reconnectMs));
       this.#refuseLate();
-      const answers = this.#connections.lend((connection) => connection.query("SELECT 1")).then(
-        () => true,
-        () => false,
-      );
+      const answers = this.#connections
+        .lend((connection) => connection.query("SELECT 1"))
+        .then(
+          () => true,
+          () => false,
+        );
       if (await answers) break;
       if (this.#closed && this.#length === 0) break;
     }

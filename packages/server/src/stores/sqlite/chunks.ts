@@ -1,5 +1,5 @@
 import type { Chunk, ChunkStore } from "../../store.js";
-import { type ChunkRow, fitting } from "../tables/chunk-row.js";
+import { fitting } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import type { GroupWriter } from "./writer.js";
 

@@ -1,7 +1,7 @@
 import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/job.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
-import type { Database } from "./driver.js";
 import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
+import type { Database } from "./driver.js";
 import type { Tallies } from "./tallies.js";
 import type { GroupWriter } from "./writer.js";
 
