@@ -110,6 +110,7 @@ export const limits = {
   floorMs: 10 * second,
   statementMs: 15 * second,
   connectMs: 3 * second,
+  connectionIdleMs: 10 * second,
   reconnectMs: 100,
   databaseRetryMs: 500,
   databasePatienceMs: 10 * second, // clients' calls wait so long for a database that is away, workers' words twice as long

@@ -52,7 +52,7 @@ export class Registry {
   #listeningAt = 0;
   /** Counts the writes and the readings: what was read before a write does not replace it. */
   #turns = 0;
-  readonly #writtenAt = new Map<object, number>();
+  readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -110,7 +110,10 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
-    const isOurs = (kept: object | undefined) => kept !== undefined && (this.#writtenAt.get(kept) ?? 0) >= begun;
+    const isOurs = (kept: object) => {
+      const writes = this.#writes.get(kept);
+      return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
+    };
     const [endpoints, templates, volumes, rows] = await Promise.all([
       this.#stores.endpoints.all(),
       this.#stores.templates.all(),
@@ -129,8 +132,7 @@ export class Registry {
       else if (!isOurs(live)) live.row = row;
       this.#hear(row);
     }
-    // what came while it was read may be missing in it
-    for (const [kept, at] of this.#writtenAt) if (at < begun) this.#writtenAt.delete(kept);
+    for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
   }
 
   /** Takes over what other servers have heard of a worker. */
@@ -168,14 +170,17 @@ export class Registry {
       }));
   }
 
-  /** Marks something as written by us: now, and again when the write is over. */
+  /** Marks something as written by us, until a reading that begins after the write. */
   async #written<T>(kept: object, write: () => Promise<T>): Promise<T> {
     if (!this.isShared) return write();
-    this.#writtenAt.set(kept, Number.POSITIVE_INFINITY);
+    const writes = this.#writes.get(kept) ?? { onTheWay: 0, lastTurn: 0 };
+    this.#writes.set(kept, writes);
+    writes.onTheWay++;
     try {
       return await write();
     } finally {
-      this.#writtenAt.set(kept, ++this.#turns);
+      writes.onTheWay--;
+      writes.lastTurn = ++this.#turns;
       this.#options.onChange?.();
     }
   }

@@ -66,7 +66,7 @@ export class Connections {
   readonly #pool: pg.Pool;
 
   constructor(url: string, max: number) {
-    this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: 0 });
+    this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: limits.connectionIdleMs });
     // an idle connection broke: the next use opens another
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => void client.on("error", () => {}));

@@ -140,7 +140,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
       } else if (!isFresh && found.first !== undefined) {
         floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
       }
-      return [{ jobs: found.jobs, dry: found.jobs.length < found.asked || found.asked === 0 }];
+      return [{ jobs: found.jobs, dry: found.jobs.length < found.asked }];
     },
   };
 }
