@@ -7,7 +7,10 @@ import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
 import type { Acknowledged, KnownJob } from "./acknowledged.js";
 
 /** Writes what is on a disk into a folder, calls `use`, and removes it. */
-export async function withFolder<T>(files: ReadonlyMap<string, Buffer>, use: (folder: string) => Promise<T>): Promise<T> {
+export async function withFolder<T>(
+  files: ReadonlyMap<string, Buffer>,
+  use: (folder: string) => Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-cut-"));
   try {
     mkdirSync(folder, { recursive: true });
@@ -26,14 +29,24 @@ export async function withFolder<T>(files: ReadonlyMap<string, Buffer>, use: (fo
 /** Opens a database as the server does, and says what of the acknowledged is not there, or else wrong with it. */
 export async function auditDisk(folder: string, acknowledged: Acknowledged): Promise<string[]> {
   const path = join(folder, "millrace.db");
-  const stores = openSqlite({ path, onFatal: () => {} });
+  let stores: Stores;
+  try {
+    stores = openSqlite({ path, onFatal: () => {} });
+  } catch (error) {
+    return [`cannot be opened: ${error}`];
+  }
   const db = openDatabase(path, { readOnly: true });
   try {
     const checked = db.prepare("PRAGMA integrity_check").all();
     const unsound = checked.map((row) => row.integrity_check).filter((word) => word !== "ok");
     const endpoint = (await stores.endpoints.all()).find(({ id }) => id === acknowledged.endpoint);
     if (!endpoint) return acknowledged.endpoint === undefined ? unsound : [...unsound, "the endpoint is gone"];
-    const keys = new Set(db.prepare("SELECT job_id FROM idempotency").all().map((row) => row.job_id));
+    const keys = new Set(
+      db
+        .prepare("SELECT job_id FROM idempotency")
+        .all()
+        .map((row) => row.job_id),
+    );
     const lost: string[] = [];
     for (const [id, known] of acknowledged.jobs) {
       const complaint = await auditJob(stores, endpoint.no, id, known, keys);

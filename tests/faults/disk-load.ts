@@ -43,7 +43,7 @@ export async function loadDisk(load: Load): Promise<void> {
 async function submitOne({ server, endpoint, random, hear }: Load, n: number): Promise<string[]> {
   const key = random.chance(0.3) ? `key-${n}-${random.next()}` : undefined;
   const fate = random.pick(["return", "return", "return", "raise", "cancel"]);
-  const body = { input: { n, fate, text: "x".repeat(random.whole(0, 1_500)) } };
+  const body = { input: { n, fate, text: "x".repeat(random.whole(0, 4_000)) } };
   const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
   const made = await call(server, "POST", `/v2/${endpoint}/run`, body, headers);
   if (made.status !== 200) throw new Error(`run: ${made.status} ${JSON.stringify(made.body)}`);

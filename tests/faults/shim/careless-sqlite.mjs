@@ -1,11 +1,14 @@
 // Loaded before the server's own code, it makes a store that does not sync its commits: what the power-loss test must notice.
-import { createRequire } from "node:module";
+import Module from "node:module";
 
-const require = createRequire(import.meta.url);
-const [major, minor] = process.versions.node.split(".").map(Number);
-const isBuiltIn = major > 22 || (major === 22 && minor >= 13);
-const { DatabaseSync } = require(isBuiltIn ? "node:sqlite" : "@photostructure/sqlite");
-const exec = DatabaseSync.prototype.exec;
-DatabaseSync.prototype.exec = function (sql) {
-  return exec.call(this, sql.replace("synchronous = FULL", `synchronous = ${process.env.CARELESS_SYNCHRONOUS}`));
+const load = Module._load;
+Module._load = (name, ...rest) => {
+  const loaded = load(name, ...rest);
+  if (name !== "node:sqlite" && name !== "@photostructure/sqlite") return loaded;
+  class CarelessDatabase extends loaded.DatabaseSync {
+    exec(sql) {
+      return super.exec(sql.replace("synchronous = FULL", `synchronous = ${process.env.CARELESS_SYNCHRONOUS}`));
+    }
+  }
+  return { ...loaded, DatabaseSync: CarelessDatabase };
 };

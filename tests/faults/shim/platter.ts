@@ -131,13 +131,16 @@ export class Platter {
     switch (record.kind) {
       case "write":
       case "truncate":
-        return file.change(record);
+        file.change(record);
+        break;
       case "sync":
-        return file.sync();
+        file.sync();
+        break;
       case "failed sync":
-        return file.failSync(this.#random);
+        file.failSync(this.#random);
+        break;
       default:
-        return this.#rename(record, file);
+        this.#rename(record, file);
     }
   }
 
