@@ -28,6 +28,10 @@ export const recordsOf = (disk: ShimmedDisk): DiskRecord[] => readJournal(disk.j
 export const markOf = ({ kind, bytes }: DiskRecord): Mark | undefined =>
   kind === "mark" ? JSON.parse(Buffer.from(bytes).toString()) : undefined;
 
+/** The point just after the first mark of a kind. */
+export const pointOf = (records: readonly DiskRecord[], of: Mark["of"]): number =>
+  records.findIndex((record) => markOf(record)?.of === of) + 1;
+
 /** Points from `from` to the journal's end, each after so many records. */
 export function randomPoints(random: Random, records: readonly DiskRecord[], count: number, from = 1): number[] {
   return Array.from({ length: count }, () => random.whole(from, records.length));

@@ -1,82 +1,21 @@
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
-import { makePuppets } from "../e2e/puppet.js";
 import { statusOf } from "../e2e/wire.js";
 import { startServer, type TestServer } from "../harness.js";
 import type { KnownJob } from "./acknowledged.js";
 import { withFolder } from "./disk-audit.js";
-import { loadDisk } from "./disk-load.js";
-import { auditCuts, cutAt, type Mark, markOf, randomPoints, recordsOf } from "./power-cuts.js";
+import { recordDisk, wal } from "./journaled-server.js";
+import { auditCuts, cutAt, pointOf, randomPoints } from "./power-cuts.js";
 import { seeded } from "./random.js";
 import type { DiskRecord } from "./shim/disk-journal.js";
-import { ShimmedDisk } from "./shim/disk-shim.js";
 
 const seed = Number(process.env.MILLRACE_TEST_SEED ?? Math.floor(Math.random() * 1_000_000_000));
 const cuts = 200;
-const wal = "millrace.db-wal";
-
-/** A server with one endpoint and a worker, on a disk that keeps a journal of all that is done to it. */
-class Journaled {
-  readonly disk = new ShimmedDisk();
-  readonly random = seeded(seed);
-  readonly #undo: (() => Promise<void> | void)[] = [];
-  server!: TestServer;
-  endpoint!: string;
-  #puppets!: Awaited<ReturnType<typeof makePuppets>>;
-
-  async start(env: Record<string, string> = {}): Promise<void> {
-    this.mark({ of: "start" });
-    const quiet = { MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "warn" };
-    this.server = await startServer({ ...this.disk.env, ...quiet, ...env });
-    this.#puppets = await makePuppets({ onTestFinished: (undo) => void this.#undo.push(undo) }, this.server);
-    this.endpoint = this.#puppets.id;
-    this.mark({ of: "endpoint", id: this.endpoint });
-  }
-
-  /** Puts the server under load with its n-th worker, and returns when all jobs have ended. */
-  async load(jobs: number, nthWorker = 0): Promise<void> {
-    const { server, endpoint, random } = this;
-    const worker = await this.#puppets.puppet(nthWorker, 60_000);
-    await loadDisk({ server, endpoint, worker, jobs, random, hear: (word) => this.mark(word) });
-  }
-
-  /** Starts the server again, over what it has left. */
-  async restart(): Promise<void> {
-    this.mark({ of: "start" });
-    await this.server.restart();
-  }
-
-  mark(mark: Mark): void {
-    this.disk.mark(mark);
-  }
-
-  async end(): Promise<void> {
-    for (const undo of this.#undo.reverse()) await undo();
-    await this.server?.end();
-    this.disk.end();
-  }
-}
-
-/** Starts a fresh server on such a disk, does something with it, and resolves with the journal. */
-async function recordDisk(use: (journaled: Journaled) => Promise<void>, env = {}): Promise<DiskRecord[]> {
-  const journaled = new Journaled();
-  try {
-    await journaled.start(env);
-    await use(journaled);
-    await journaled.server.stop();
-    return recordsOf(journaled.disk);
-  } finally {
-    await journaled.end();
-  }
-}
-
-const pointOf = (records: readonly DiskRecord[], of: Mark["of"]) =>
-  records.findIndex((record) => markOf(record)?.of === of) + 1;
 
 let records: DiskRecord[];
 beforeAll(async () => {
   console.log(`The seed is ${seed}: MILLRACE_TEST_SEED=${seed} repeats its choices.`);
-  records = await recordDisk(async (journaled) => {
+  records = await recordDisk(seed, async (journaled) => {
     await journaled.load(250);
     await journaled.server.stop();
     await journaled.restart();
@@ -131,7 +70,7 @@ it.each(["NORMAL", "OFF"])(
   async (synchronous) => {
     const careless = join(import.meta.dirname, "shim/careless-sqlite.mjs");
     const env = { NODE_OPTIONS: `--import=${careless}`, CARELESS_SYNCHRONOUS: synchronous };
-    const recorded = await recordDisk((journaled) => journaled.load(60), env);
+    const recorded = await recordDisk(seed, (journaled) => journaled.load(60), env);
     const random = seeded(seed + 3);
     const losses = await auditCuts(recorded, randomPoints(random, recorded, 12, pointOf(recorded, "submit")), random);
     expect(losses.flatMap(({ complaints }) => complaints).some((words) => /is gone/.test(words))).toBe(true);
