@@ -34,7 +34,7 @@ export async function loadDisk(load: Load): Promise<void> {
   };
   const send = async () => {
     await Promise.all(Array.from({ length: clients }, sender));
-    await until(() => toEnd.every((job) => ended.has(job)));
+    await until(() => toEnd.every((job) => ended.has(job)), 120_000);
   };
   await Promise.all([send().finally(() => over.abort()), workAll(load, ended, over.signal)]);
 }
@@ -77,7 +77,7 @@ async function workOnOne({ worker, random, hear }: Load, { id: job, input: { n, 
     const output = JSON.stringify(`${n}.${left}${"y".repeat(random.whole(0, 500))}`);
     if ((await worker.chunk(job, `{"output":${output}}`)).status === 200) hear({ of: "chunk", job, output });
   }
-  const output = fate === "return" ? JSON.stringify({ n, text: "z".repeat(500) }) : undefined;
+  const output = fate === "return" ? JSON.stringify({ n, text: "z".repeat(random.whole(0, 8_000)) }) : undefined;
   const said = await worker.done(job, output === undefined ? { error: "raised" } : `{"output":${output}}`);
   if (said.status === 200) hear({ of: "settle", job, output });
 }

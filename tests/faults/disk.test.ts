@@ -31,7 +31,7 @@ describe("a sync that fails", () => {
     disk.failSyncs(-1, wal);
     const answers = await Promise.allSettled(Array.from({ length: 10 }, run));
     for (const answer of answers) if (answer.status === "fulfilled") expect(answer.value.status).toBe(503);
-    await until(() => !isAlive(server.pid));
+    await until(() => !isAlive(server.pid), 60_000);
     expect(await server.stop()).toBe(1);
     expect(server.log()).toMatch(/The disk failed, nothing more is accepted: .*Start the service again\./);
     const syncs = recordsOf(disk).filter(({ kind, name }) => name === wal && /sync/.test(kind));
