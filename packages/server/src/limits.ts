@@ -89,6 +89,7 @@ export const limits = {
   queuedCallsMax: 20_000,
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
+  groupsOnTheWayMax: 2,
   groupBytesMax: 32 * mib,
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
