@@ -90,6 +90,7 @@ export const limits = {
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
   groupsOnTheWayMax: 2,
+  checkpointWrites: 500, // a write is some 2 to 6 pages of the log
   groupBytesMax: 32 * mib,
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works

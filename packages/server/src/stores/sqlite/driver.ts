@@ -38,6 +38,7 @@ export function openForWriting(path: string): Database {
   const db = openDatabase(path);
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA wal_autocheckpoint = 0");
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA cache_size = -65536");
   db.exec("PRAGMA temp_store = MEMORY");

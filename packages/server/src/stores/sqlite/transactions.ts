@@ -1,3 +1,4 @@
+import { limits } from "../../limits.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import type { Database } from "./driver.js";
 
@@ -33,6 +34,7 @@ export class Transactions {
   readonly #gathered: Gathered;
   readonly #verbs: Verbs;
   readonly #reserve: Pick<DiskReserve, "release">;
+  #sinceCheckpoint = 0;
 
   constructor(db: Database, gathered: Gathered, verbs: Verbs, reserve: Pick<DiskReserve, "release">) {
     this.#db = db;
@@ -41,7 +43,21 @@ export class Transactions {
     this.#reserve = reserve;
   }
 
+  /** Brings the log into the database file when enough has gathered in it; throws where the disk has failed. */
+  checkpoint(): void {
+    if (this.#sinceCheckpoint < limits.checkpointWrites) return;
+    this.#sinceCheckpoint = 0;
+    try {
+      // by ourselves: SQLite says nothing when a sync fails in one of its own
+      this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch (error) {
+      // on a full disk the log keeps what it has
+      if (isFatal(error)) throw error;
+    }
+  }
+
   run(group: readonly Write[]): Outcome[] {
+    this.#sinceCheckpoint += group.length;
     try {
       return this.#commit(group);
     } catch (error) {

@@ -11,17 +11,21 @@ const { path } = workerData as { path: string };
 const db = openForWriting(path);
 const transactions = writes(db, diskReserve(path));
 
+/** Nothing is written after the disk has failed: what it holds is unknown. */
+let failed = false;
+
 parentPort?.on("message", (group: readonly Write[] | "close") => {
+  if (failed) return;
   if (group === "close") {
     db.close();
     parentPort?.close();
     return;
   }
-  let answer: Answer;
   try {
-    answer = { outcomes: transactions.run(group) };
+    parentPort?.postMessage({ outcomes: transactions.run(group) } satisfies Answer);
+    transactions.checkpoint();
   } catch (error) {
-    answer = { fatal: error instanceof Error ? error.message : String(error) };
+    failed = true;
+    parentPort?.postMessage({ fatal: error instanceof Error ? error.message : String(error) } satisfies Answer);
   }
-  parentPort?.postMessage(answer);
 });

@@ -85,7 +85,10 @@ export class GroupWriter {
   #turn(): void {
     this.#scheduled = false;
     const group = this.#nextGroup();
-    if (group.length === 0) return this.#idle?.();
+    if (group.length === 0) {
+      this.#idle?.();
+      return;
+    }
     this.#onTheWay++;
     if (this.#length > 0) this.#schedule();
     try {
