@@ -63,7 +63,7 @@ export class Timeline implements Clock {
         signal?.removeEventListener("abort", wake);
         if (!this.isOver) resolve();
       };
-      const sleeper: Sleeper = { at: this.now() + Math.max(0, ms), timeline: this, wake: end };
+      const sleeper: Sleeper = { at: this.now() + Math.ceil(Math.max(0, ms)), timeline: this, wake: end };
       this.#sleepers.add(sleeper);
       // what wakes a stopped process is met when it goes on
       const wake = () => (this.isHeld ? void (sleeper.at = this.now()) : end());

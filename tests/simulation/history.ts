@@ -1,6 +1,7 @@
 import { isFinal } from "../../packages/server/src/domain/job.js";
 import { Refusal } from "../../packages/server/src/errors.js";
 import { deleteEndpoint, ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { expiryOf } from "./ledger.js";
 import { Broken, type Server } from "./server.js";
 import type { EndpointChange, Script, Step } from "./steps.js";
 import { Violated, type Violation, World } from "./world.js";
@@ -113,6 +114,8 @@ async function take(world: World, step: Step): Promise<void> {
       return host.failNext("start", "there is no room for it");
     case "kill server":
       return world.killServer(step.calls, step.downMs);
+    case "stop server":
+      return world.stopServer(step.downMs);
     case "freeze server":
       return world.freezeServer(step.ms);
     case "suspend":
@@ -138,34 +141,33 @@ const save = (world: World, id: string, input: EndpointChange) =>
   manage(world, ({ parts, admin }) => updateEndpoint(parts, admin, ownEndpoint(parts, admin, id), input));
 
 const remove = (world: World, { id, no }: { id: string; no: number }) =>
-  manage(world, ({ parts, admin }) => {
+  manage(world, async ({ parts, admin }) => {
     world.clients.willAsk("delete", no);
-    return deleteEndpoint(parts, ownEndpoint(parts, admin, id), { setToZero: true });
+    await deleteEndpoint(parts, ownEndpoint(parts, admin, id), { setToZero: true });
+    for (const job of unfinished(world))
+      if (job.endpointNo === no && expiryOf(job) > world.now())
+        world.broken("deletion ends everything", `${job.id} is ${job.status}`);
   });
+
+const unfinished = ({ ledger }: World) =>
+  [...ledger.jobs.values()].filter((job) => !job.gone && !job.vanished && !isFinal(job.status));
 
 /** From now on all goes well: everything must come to its end, and then to rest. */
 async function drain(world: World): Promise<void> {
   world.note("from now on all goes well");
   world.isCalm = true;
   world.server?.liveOn();
-  await until(
-    world,
-    "the server listens again",
-    600,
-    () => world.server?.isReady === true && !world.server.isHeld && !world.server.isOver,
-  );
+  await until(world, "the server listens again", 600, () => world.isUp);
   for (const double of world.host.alive) double.thaw();
   // a lowPriority job waits for a worker that others start: one is there until all have ended
   for (const { id } of world.endpoints) void save(world, id, { workersMin: 1, workersMax: 3, idleTimeout: 1 });
-  const unfinished = () =>
-    [...world.ledger.jobs.values()].filter((job) => !job.gone && !job.vanished && !isFinal(job.status));
   await until(
     world,
     "every job ends",
     14_400,
-    () => unfinished().length === 0,
+    () => unfinished(world).length === 0,
     () =>
-      unfinished()
+      unfinished(world)
         .map(({ id }) => id)
         .join(),
   );

@@ -93,13 +93,15 @@ export function checkWaiting({ ledger, clients, server, now, broken }: Scene): v
 
 /** Each end of a job with a webhook is told: one delivery for each, of at most three attempts. */
 export async function checkDeliveries(
-  { stores, ledger, broken }: Scene,
+  { stores, ledger, now, broken }: Scene,
   endpointNos: readonly number[],
   isOver: boolean,
 ) {
   const deliveries = await stores.deliveries.list(endpointNos, undefined, 10_000);
   const ofJob = (job: Known) => deliveries.filter(({ jobId }) => jobId === job.id);
   for (const job of ledger.jobs.values()) {
+    // records are kept for a day
+    if (now() - job.submitted.createdAt > limits.deliveryKeptMs - 3_600_000) continue;
     const due = job.submitted.webhook === undefined ? 0 : job.ends;
     const made = ofJob(job);
     if (made.length !== due) broken("webhooks", `${job.id} ended ${due} times, with ${made.length} deliveries`);

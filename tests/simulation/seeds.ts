@@ -10,5 +10,7 @@ export const seeds: readonly { readonly seed: number; readonly why: string }[] =
     why: "a lowPriority job alone in its queue, a server stopped for a minute, a job that kills three workers",
   },
   { seed: 42, why: "workers that die at their start, each with three jobs" },
+  { seed: 5096, why: "clients wait for a job whose ttl is cut short" },
+  { seed: 5145, why: "a worker hangs in a cancelled job that a false ping was taken to have stopped" },
   { seed: 1121, why: "a job's ttl is cut short while its result is on the wire" },
 ];

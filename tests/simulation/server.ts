@@ -4,6 +4,7 @@ import { localBell } from "../../packages/server/src/bells/local.js";
 import type { ApiKey } from "../../packages/server/src/domain/key.js";
 import type { MillraceEvent } from "../../packages/server/src/events.js";
 import type { Ids } from "../../packages/server/src/ids.js";
+import { limits } from "../../packages/server/src/limits.js";
 import { TakeLine } from "../../packages/server/src/lines/take-line.js";
 import { deliverWebhooksLoop } from "../../packages/server/src/loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
@@ -13,7 +14,7 @@ import { tendWorkersLoop } from "../../packages/server/src/loops/tend-workers.js
 import { watchWorkersLoop } from "../../packages/server/src/loops/watch-workers.js";
 import type { Parts } from "../../packages/server/src/operations/needs.js";
 import { clearEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
-import { settleOrphans } from "../../packages/server/src/operations/worker-life.js";
+import { settleOrphans, stopWorker } from "../../packages/server/src/operations/worker-life.js";
 import type { Provider } from "../../packages/server/src/provider.js";
 import { Registry } from "../../packages/server/src/registry.js";
 import type { Sender } from "../../packages/server/src/sender.js";
@@ -51,7 +52,9 @@ export class Server {
   readonly #surroundings: Surroundings;
   readonly #ends = new Set<() => void>();
   readonly #draining = new AbortController();
-  readonly #stopping = new AbortController();
+  readonly #deciding = new AbortController();
+  readonly #serving = new AbortController();
+  readonly #deciders: Promise<void>[] = [];
   #fuse = Number.POSITIVE_INFINITY;
   #thawed: { readonly when: Promise<void>; readonly thaw: () => void } | undefined;
   readonly timeline: Timeline;
@@ -65,7 +68,7 @@ export class Server {
     this.#surroundings = surroundings;
     this.timeline = surroundings.timeline;
     this.listensSince = this.timeline.now();
-    setMaxListeners(0, this.#draining.signal, this.#stopping.signal);
+    setMaxListeners(0, this.#draining.signal, this.#deciding.signal, this.#serving.signal);
     this.parts = this.#assemble(hostNo);
   }
 
@@ -129,15 +132,10 @@ export class Server {
       homesDir: join(directory, "homes"),
       env: {},
     });
-    const loops = [
-      scaleLoop(parts),
-      watchWorkersLoop(parts),
-      deliverWebhooksLoop(parts, sender),
-      tend,
-      expireJobsLoop(parts),
-      timeOutJobsLoop(parts),
-    ];
-    for (const loop of loops) void runLoop(this.#counted(loop), parts, this.#stopping.signal);
+    const run = (loop: Loop, signal: AbortSignal) => runLoop(this.#counted(loop), parts, signal);
+    for (const loop of [scaleLoop(parts), watchWorkersLoop(parts), deliverWebhooksLoop(parts, sender)])
+      this.#deciders.push(run(loop, this.#deciding.signal));
+    for (const loop of [tend, expireJobsLoop(parts), timeOutJobsLoop(parts)]) void run(loop, this.#serving.signal);
     await settleOrphans(parts, await parts.reader.orphaned(), true);
     for (const endpoint of parts.registry.endpoints()) {
       if (endpoint.deletedAt !== undefined) void clearEndpoint(parts, endpoint.no);
@@ -153,6 +151,24 @@ export class Server {
         return loop.tick(now, signal);
       },
     };
+  }
+
+  /** As SIGTERM: whoever waits is answered, workers have their grace, and the server goes when they have ended. */
+  async stop(): Promise<void> {
+    const { parts, timeline } = this;
+    const { stopGraceMs } = parts.place;
+    this.#draining.abort();
+    this.#deciding.abort();
+    await Promise.all(this.#deciders);
+    for (const worker of parts.registry.liveWorkers()) await stopWorker(parts, worker, "the server stops", stopGraceMs);
+    const deadline = timeline.now() + stopGraceMs + limits.netMs;
+    while (parts.registry.liveWorkers().length > 0 && timeline.now() < deadline) await timeline.sleep(limits.loopGapMs);
+    this.kill();
+  }
+
+  /** Whether it is on its way to stop: then whoever waits is answered early. */
+  get isDraining(): boolean {
+    return this.#draining.signal.aborted;
   }
 
   /** A request: it waits while the server is stopped, and breaks when it dies. */

@@ -24,6 +24,7 @@ export type Step = (
   | { readonly do: "sicken"; readonly ms: number }
   | { readonly do: "fail start" }
   | { readonly do: "kill server"; readonly calls: number; readonly downMs: number }
+  | { readonly do: "stop server"; readonly downMs: number }
   | { readonly do: "freeze server" | "suspend"; readonly ms: number }
   | { readonly do: "pass"; readonly ms: number }
   | { readonly do: "next timer" }
@@ -79,7 +80,7 @@ function submission(random: Random): Step {
 }
 
 function settings(random: Random): EndpointChange {
-  const workersMax = random.pick([0, 1, 1, 2, 3]);
+  const workersMax = random.pick([0, 1, 1, 2, 2, 3, 3]);
   return {
     workersMax,
     workersMin: random.chance(0.2) ? Math.min(1, workersMax) : 0,
@@ -94,12 +95,12 @@ const passing = [1, 20, 40, 100, 400, 1_000, 2_000, 5_000, 9_000, 20_000, 40_000
 
 /** What may happen, and how often. */
 const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step])[] = [
-  [22, submission],
+  [36, submission],
   [30, (random) => ({ do: "pass", ms: random.pick(passing) })],
   [12, () => ({ do: "next timer" })],
   [4, (random) => ({ do: "repeat", pick: random.whole(0, anything) })],
   [1, (random) => ({ do: "misuse key", pick: random.whole(0, anything) })],
-  [6, (random) => ({ do: "cancel", pick: random.whole(0, anything) })],
+  [8, (random) => ({ do: "cancel", pick: random.whole(0, anything) })],
   [5, (random) => ({ do: "retry", pick: random.whole(0, anything) })],
   [4, (random) => ({ do: "wait", pick: random.whole(0, anything), ms: random.pick([1_000, 15_000, 300_000]) })],
   [1, (random) => ({ do: "impatient", pick: random.whole(0, anything), ms: random.pick([0, 500, 9_000]) })],
@@ -108,8 +109,8 @@ const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step]
   [1, (random) => ({ do: "lose stream", pick: random.whole(0, anything) })],
   [1, (random) => ({ do: "health", pick: random.whole(0, anything) })],
   [1, (random) => ({ do: "purge", at: random.whole(0, 1) })],
-  [0.5, (random) => ({ do: "delete endpoint", at: random.whole(0, 1) })],
-  [0.5, (random) => ({ do: "create endpoint", at: random.whole(0, 1) })],
+  [1, (random) => ({ do: "delete endpoint", at: random.whole(0, 1) })],
+  [1, (random) => ({ do: "create endpoint", at: random.whole(0, 1) })],
   [3, (random) => ({ do: "save endpoint", at: random.whole(0, 1), input: settings(random) })],
   [4, (random) => ({ do: "crash worker", pick: random.whole(0, anything) })],
   [2, (random) => ({ do: "hang worker", pick: random.whole(0, anything) })],
@@ -131,6 +132,7 @@ const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step]
       downMs: random.pick([0, 50, 1_500, 20_000, 400_000]),
     }),
   ],
+  [2, (random) => ({ do: "stop server", downMs: random.pick([0, 1_500, 60_000]) })],
   [2, (random) => ({ do: "freeze server", ms: random.pick([500, 4_000, 8_000, 60_000]) })],
   [1, (random) => ({ do: "suspend", ms: random.pick([10_000, 3_600_000]) })],
 ];
@@ -149,7 +151,7 @@ function draw(random: Random): Step {
 export function drawScript(seed: number): Script {
   const random = seeded(seed);
   const endpoints = [settings(random), settings(random)].slice(0, random.whole(1, 2));
-  const steps = Array.from({ length: random.whole(10, 45) }, () => {
+  const steps = Array.from({ length: random.whole(12, 55) }, () => {
     const step = draw(random);
     return random.chance(0.2) ? { ...step, together: true } : step;
   });

@@ -44,7 +44,7 @@ function fate({ random }: WorkerWorld) {
   return {
     startMs: random.pick([5, 300, 2_500]),
     pings: random.chance(0.85),
-    slots: random.pick([1, 1, 1, 3]),
+    slots: random.pick([1, 1, 3]),
     obeysStops: random.chance(0.6),
     obeysTerm: random.chance(0.85),
     /** Keeps a result until it is acknowledged; the others throw it away when they are refused. */
@@ -53,7 +53,8 @@ function fate({ random }: WorkerWorld) {
     losesResult: flaw(0.3),
     repeatsResult: flaw(0.5),
     dropsAnswer: flaw(0.3),
-    forgetsInPings: flaw(0.5),
+    forgetsInPings: flaw(0.7),
+    deniesJobs: flaw(0.4),
     listsStrangers: flaw(0.3),
   };
 }
@@ -148,10 +149,13 @@ export class WorkerDouble {
     this.#faultAt = this.#world.timeline.now();
     this.#world.note(`${this.id}: ${why}`);
   }
+  #happens(chance: number): boolean {
+    return chance > 0 && !this.#world.isCalm() && this.#world.random.chance(chance);
+  }
   #mishap(chance: number, why: string): boolean {
-    if (chance === 0 || this.#world.isCalm() || !this.#world.random.chance(chance)) return false;
-    this.#blame(why);
-    return true;
+    const happens = this.#happens(chance);
+    if (happens) this.#blame(why);
+    return happens;
   }
   async #pause(ms: number): Promise<void> {
     await this.#world.timeline.sleep(ms);
@@ -215,7 +219,9 @@ export class WorkerDouble {
   }
 
   async #take(): Promise<TakenJob[] | undefined> {
-    const [holdsNothing, count] = [this.#held.size === 0, this.#fate.slots - this.#isWorking];
+    const isEmpty = this.#held.size === 0;
+    const holdsNothing = isEmpty || this.#mishap(this.#fate.deniesJobs, "it says that it holds nothing");
+    const count = this.#fate.slots - this.#isWorking;
     const gone = this.#connection.signal;
     const jobs = await this.#call(async ({ parts }, worker) => {
       const taken = await takeJobs(parts, { worker, count, holdsNothing, gone });
@@ -285,9 +291,12 @@ export class WorkerDouble {
   }
 
   async #ping(): Promise<void> {
-    for (;;) {
+    for (let left = 0; ; ) {
       const list = new Set(this.#held.keys());
-      if (list.size > 0 && this.#mishap(this.#fate.forgetsInPings, "it leaves its jobs out of a ping")) list.clear();
+      left = list.size > 0 && this.#happens(this.#fate.forgetsInPings) ? left + 1 : 0;
+      if (left > 0) list.clear();
+      // one may come late, and costs nothing
+      if (left > 1) this.#blame("it leaves its jobs out of two pings");
       if (this.#mishap(this.#fate.listsStrangers, "it lists a job that it never had")) list.add("stranger-u1");
       await this.#call(async ({ parts }, worker) => {
         if (worker.row.endedAt === undefined) await hearPing(parts, worker, list);

@@ -181,6 +181,20 @@ export class World implements Scene {
     if (calls === 0) this.server?.kill();
     else this.server?.dieAfter(calls);
   }
+  /** As SIGTERM. */
+  stopServer(downMs: number): void {
+    const { server } = this;
+    if (!server?.isReady || server.isOver || server.isDraining) return;
+    this.#downMs = downMs;
+    void server.stop();
+  }
+  get isUp(): boolean {
+    const { server } = this;
+    return server?.isReady === true && !server.isHeld && !server.isOver && !server.isDraining;
+  }
+  get isDraining(): boolean {
+    return this.server?.isDraining === true;
+  }
   /** As SIGSTOP for a while. */
   freezeServer(ms: number): void {
     const { server } = this;
