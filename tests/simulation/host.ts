@@ -34,7 +34,8 @@ export class Host extends StrictProvider {
   override end(workerId: string, exit: Partial<Exit> = {}): void {
     const double = this.doubles.get(workerId);
     if (!double?.isAlive) return;
-    double.die();
+    // only our own kill is a SIGKILL, and only who was asked to goes with 0
+    double.die(exit.signal !== "SIGKILL" && exit.code !== 0);
     super.end(workerId, exit);
   }
 }

@@ -73,6 +73,7 @@ export class WorkerDouble {
   #frozenAt: number | undefined;
   #isStopping = false;
   #isSilent = false;
+  #diedByItself = false;
   #isWorking = 0;
   #runs = 0;
   heardAt: number;
@@ -97,7 +98,7 @@ export class WorkerDouble {
   isToBlame(since: number): boolean {
     const { timeline } = this.#world;
     const wasLongFrozen = this.#frozenAt !== undefined && timeline.now() - this.#frozenAt > 20_000;
-    return !this.isAlive || this.#isSilent || wasLongFrozen || this.#faultAt >= since;
+    return this.#diedByItself || this.#isSilent || wasLongFrozen || this.#faultAt >= since;
   }
   get hasLeft(): boolean {
     return this.#connection.signal.aborted;
@@ -118,7 +119,8 @@ export class WorkerDouble {
   // what befalls it
 
   /** The process ends: whatever is on the wire still arrives. */
-  die(): void {
+  die(isOwnDoing: boolean): void {
+    this.#diedByItself = isOwnDoing;
     this.diedAt = this.#world.timeline.now();
     this.#world.timeline.stop();
     this.#connection.abort();
