@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runHistory } from "./history.js";
 import { shrink } from "./shrink.js";
-import { drawScript, type Script } from "./steps.js";
+import type { Script } from "./steps.js";
 
 /** A history in which a promise was broken, as short as it could be made. */
 export interface Failure {
@@ -14,20 +14,20 @@ export interface Failure {
 /** How many lines before the break a report shows. */
 const linesShown = 60;
 
-/** Runs the histories of these seeds, one after the other, until one fails or `isOver`. */
+/** Runs histories, one after the other, until one fails or `isOver`. */
 export async function runCampaign(
-  seeds: Iterable<number>,
+  scripts: Iterable<Script>,
   isOver: (histories: number) => boolean,
 ): Promise<{ histories: number; failure: Failure | undefined }> {
   const directory = mkdtempSync(join(tmpdir(), "millrace-simulation-"));
   let histories = 0;
   try {
-    for (const seed of seeds) {
+    for (const script of scripts) {
       if (isOver(histories)) break;
-      const script = drawScript(seed);
       const { violation } = await runHistory(script, directory);
       histories++;
-      if (violation) return { histories, failure: { seed, report: await report(script, violation.rule, directory) } };
+      if (violation)
+        return { histories, failure: { seed: script.seed, report: await report(script, violation.rule, directory) } };
     }
   } finally {
     rmSync(directory, { recursive: true, force: true });

@@ -10,7 +10,8 @@ import { readStream } from "../../packages/server/src/operations/read-stream.js"
 import { retryJob } from "../../packages/server/src/operations/retry-job.js";
 import { ownEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
 import { submitJob } from "../../packages/server/src/operations/submit-job.js";
-import { expiryOf, type Known, type Ledger } from "./ledger.js";
+import { expiryOf, type Known } from "./known.js";
+import type { Ledger } from "./ledger.js";
 import { Broken, type Server } from "./server.js";
 import type { Step } from "./steps.js";
 

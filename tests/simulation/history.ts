@@ -1,7 +1,7 @@
 import { isFinal } from "../../packages/server/src/domain/job.js";
 import { Refusal } from "../../packages/server/src/errors.js";
 import { deleteEndpoint, ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
-import { expiryOf } from "./ledger.js";
+import { expiryOf } from "./known.js";
 import { Broken, type Server } from "./server.js";
 import type { EndpointChange, Script, Step } from "./steps.js";
 import { Violated, type Violation, World } from "./world.js";

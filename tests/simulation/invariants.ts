@@ -3,7 +3,8 @@ import { limits } from "../../packages/server/src/limits.js";
 import type { Stores } from "../../packages/server/src/store.js";
 import type { Clients } from "./clients.js";
 import type { Host } from "./host.js";
-import { expiryOf, type Known, type Ledger } from "./ledger.js";
+import { expiryOf, type Known } from "./known.js";
+import type { Ledger } from "./ledger.js";
 import type { Server } from "./server.js";
 
 /** What can be looked at when everything is at rest. */

@@ -1,6 +1,6 @@
 import { type Random, seeded } from "../faults/random.js";
 import { receivers } from "./receiver.js";
-import type { Recipe } from "./worker-double.js";
+import type { Recipe } from "./worker-fate.js";
 
 /** One thing that happens in a history. `pick` chooses among what there is; `at` names an endpoint. */
 export type Step = (
