@@ -1,12 +1,15 @@
-// What the durable row is compared with: reads and parses the same JSON, and answers the same bytes. Nothing else.
+// What our HTTP rows are compared with: reads and parses the same JSON, and answers the same bytes. Nothing else.
+import { once } from "node:events";
 import { createServer } from "node:http";
+import { obey } from "./obey.mjs";
 
-const answer = Buffer.from(process.argv[2]);
+let answer;
+
 const server = createServer((request, reply) => {
   const parts = [];
   request.on("data", (part) => parts.push(part));
   request.on("end", () => {
-    const { input } = JSON.parse(Buffer.concat(parts).toString("utf8"));
+    const input = parts.length > 0 ? JSON.parse(Buffer.concat(parts).toString("utf8")).input : {};
     reply.writeHead(typeof input === "object" ? 200 : 400, {
       "content-type": "application/json; charset=utf-8",
       "content-length": answer.length,
@@ -14,4 +17,12 @@ const server = createServer((request, reply) => {
     reply.end(answer);
   });
 });
-server.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
+
+obey({
+  async start(text) {
+    answer = Buffer.from(text);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return `http://127.0.0.1:${server.address().port}`;
+  },
+});
