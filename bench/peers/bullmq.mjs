@@ -4,13 +4,13 @@ import { versionOf } from "./versions.mjs";
 
 const concurrency = 64;
 
-/** A queue with two workers of 64 jobs at a time. Its keys are its own. */
-export async function startBullmq(scope, services, queue) {
+/** A queue, with workers of 64 jobs at a time. */
+export async function startBullmq(scope, services, queue, { workers = 2 } = {}) {
   const { port, client } = await services.redis();
   const config = { queue, port, concurrency };
   const producer = await startAgent(scope, "peers/bullmq-agent.mjs");
   await producer.ask("produce", config);
-  for (let n = 0; n < 2; n++) await (await startAgent(scope, "peers/bullmq-agent.mjs")).ask("work", config);
+  for (let n = 0; n < workers; n++) await (await startAgent(scope, "peers/bullmq-agent.mjs")).ask("work", config);
   const completed = () => client.zcard(`bull:${queue}:completed`);
   return {
     version: versionOf("bullmq"),
