@@ -4,8 +4,6 @@ import { startPostgres } from "../scripts/postgres.mjs";
 import { startMillrace } from "./millrace.mjs";
 import { freePort, makeFolder, reach, start, startAgent, stop } from "./processes.mjs";
 
-const require = createRequire(import.meta.url);
-
 /** The settings with which both databases keep what they have acknowledged through a power cut. */
 const postgresSettings = { fsync: "on", synchronous_commit: "on", full_page_writes: "on" };
 const redisSettings = { appendonly: "yes", appendfsync: "always" };
@@ -61,13 +59,19 @@ async function openPostgres(scope) {
   return postgres;
 }
 
-/** Runs one statement; resolves with its rows. */
-export async function query(url, text, values) {
-  const { Client } = require("pg");
+/** A connection to one of the databases, with the driver of the server. */
+export async function connectPostgres(url) {
+  const { Client } = createRequire(import.meta.url)("pg");
   const client = new Client({ connectionString: url });
   await client.connect();
+  return client;
+}
+
+/** Runs one statement; resolves with its rows. */
+async function query(url, text) {
+  const client = await connectPostgres(url);
   try {
-    return (await client.query(text, values)).rows;
+    return (await client.query(text)).rows;
   } finally {
     await client.end();
   }

@@ -14,9 +14,8 @@ let concurrency;
 obey({
   async produce(config) {
     concurrency = config.concurrency;
-    pool = new pg.Pool({ connectionString: config.url, max: 16 });
-    pool.on("error", (error) => console.error(error));
-    utils = await makeWorkerUtils({ pgPool: pool });
+    pool = new pg.Pool({ connectionString: config.url, max: 1 });
+    utils = await makeWorkerUtils({ connectionString: config.url, maxPoolSize: 16 });
     await utils.migrate();
   },
   async work({ url, concurrency: concurrentJobs }) {
