@@ -19,7 +19,7 @@ const loads = {
     const plan = await submissions(server, makeFolder(scope));
     return async () => (await services.load({ ...plan, seconds: 3 })).perSecond;
   },
-  whole: (services, server) => wholeJobs(services, server, 5_000),
+  whole: (services, server) => wholeJobs(services, [server], 5_000),
 };
 
 /** Profiles the main thread of a server on each database. Resolves with the exit code. */

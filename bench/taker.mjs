@@ -6,7 +6,7 @@ import { obey } from "./obey.mjs";
 const agent = new Agent({ keepAlive: true });
 const output = '"output":{"greeting":"bench"}';
 
-export async function call(method, url, body) {
+async function call(method, url, body) {
   const headers =
     body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
   const reply = await new Promise((resolve, reject) => {
@@ -18,6 +18,15 @@ export async function call(method, url, body) {
 }
 
 obey({
+  /** Takes `count` jobs, one after the other, and keeps them; resolves with their ids. */
+  async take({ worker, count }) {
+    const ids = [];
+    while (ids.length < count) {
+      const answer = await call("GET", `${worker.takeBatch}&batch_size=1&job_in_progress=1`);
+      if (answer !== "") ids.push(...JSON.parse(answer).map(({ id }) => id));
+    }
+    return ids;
+  },
   /** Takes and finishes `count` jobs, with one take open for each worker and up to four results on their way. */
   async drain({ workers, count, batch }) {
     let left = count;

@@ -14,7 +14,7 @@ export const row = {
   peers,
   async measure({ services, rounds, jobs, onRound, scope }) {
     const server = await services.startMillrace(scope, "postgres");
-    const sides = { postgres: await wholeJobs(services, server, jobs) };
+    const sides = { postgres: await wholeJobs(services, [server], jobs) };
     const versions = {};
     for (const name of peers) {
       const peer = await startPostgresPeer(scope, services, name);

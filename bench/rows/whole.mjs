@@ -16,7 +16,7 @@ export const row = {
   async measure({ services, databases, rounds, jobs, onRound, scope }) {
     const sides = {};
     for (const database of databases) {
-      sides[database] = await wholeJobs(services, await services.startMillrace(scope, database), jobs);
+      sides[database] = await wholeJobs(services, [await services.startMillrace(scope, database)], jobs);
     }
     const bullmq = await startBullmq(scope, services, "whole");
     sides.bullmq = () => bullmq.wholeJobs(jobs);
@@ -35,25 +35,27 @@ export const row = {
   },
 };
 
-/** Two warm workers of our SDK on `servers[0]`'s endpoint; a round is `count` jobs submitted over 64 connections to each server in turn. */
-export async function wholeJobs(services, server, count) {
-  const endpoint = await server.makeEndpoint(join(root, "bench/handlers/concurrent"), { workersMin: 2, workersMax: 2 });
-  await server.workersReady(endpoint, 2);
-  const plan = {
+/**
+ * An endpoint with two warm workers of our SDK. A round submits `count` jobs over 64 connections, which the servers share,
+ * and resolves with the jobs a second until the last was done.
+ */
+export async function wholeJobs(services, servers, count) {
+  const [first] = servers;
+  const endpoint = await first.makeEndpoint(join(root, "bench/handlers/concurrent"), { workersMin: 2, workersMax: 2 });
+  await first.workersReady(endpoint, 2);
+  const plans = servers.map((server) => ({
     url: `${server.url}/v2/${endpoint}/run`,
     headers: authorized,
     body: JSON.stringify({ input: { name: "bench" } }),
-    connections: 64,
-    count,
-  };
+    connections: 64 / servers.length,
+    count: count / servers.length,
+  }));
+  const completed = async () => (await first.health(endpoint)).jobs.completed;
   return async () => {
-    const before = (await server.health(endpoint)).jobs.completed;
+    const before = await completed();
     const beganAt = performance.now();
-    const done = reach(
-      "jobs that are done",
-      async () => (await server.health(endpoint)).jobs.completed >= before + count,
-    );
-    await Promise.all([done, services.load(plan)]);
+    const done = reach("jobs that are done", async () => (await completed()) >= before + count);
+    await Promise.all([done, ...plans.map((plan) => services.load(plan))]);
     return (count / (performance.now() - beganAt)) * 1_000;
   };
 }
