@@ -12,7 +12,7 @@ const day = 1_440 * minute;
 
 /** How a job of each kind looks; `created` is when it was submitted. Columns that are not named are 0 or NULL. */
 const kinds = {
-  waiting: { since: () => Date.now() - 10 * minute, status: 0, expires: `created + ${day}`, tally: "waiting" },
+  waiting: { since: () => Date.now() - 4 * minute, status: 0, expires: `created + ${day}`, tally: "waiting" },
   finished: {
     since: () => Date.now() - 5 * minute,
     status: 2,

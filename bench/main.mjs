@@ -1,13 +1,13 @@
 // Runs the rows one after the other, prints their table, and keeps it in RESULTS.md.
 import { writeFileSync } from "node:fs";
-import { constants } from "node:os";
 import { join } from "node:path";
 import { titles, unmeasured, verdict } from "./entries.mjs";
+import { interruptible, isInterrupted } from "./interruption.mjs";
 import { Refused } from "./millrace.mjs";
 import { peerVersions } from "./peers/versions.mjs";
 import { Progress } from "./progress.mjs";
 import { rows } from "./rows.mjs";
-import { endAll, within } from "./scope.mjs";
+import { within } from "./scope.mjs";
 import { describeServices, Services } from "./services.mjs";
 import { conditions, loadNow, table } from "./table.mjs";
 
@@ -17,16 +17,7 @@ const sizes = {
 };
 
 /** Resolves with the exit code: 1 where a row misses what it must, or could not be measured. Only a whole run is kept. */
-export async function bench(options) {
-  endOnSignals();
-  try {
-    return await within((scope) => measureAll(options, scope));
-  } catch (error) {
-    // what fails because it is being ended needs no words
-    if (isEnding) await new Promise(() => {});
-    throw error;
-  }
-}
+export const bench = (options) => interruptible(() => within((scope) => measureAll(options, scope)));
 
 async function measureAll({ names, rounds, isQuick, databases }, scope) {
   const loadBefore = loadNow();
@@ -59,8 +50,22 @@ async function measureRow(row, { usable, ...settings }) {
   );
   const databases = wanted.filter((database) => usable[database] === undefined);
   if (databases.length === 0) return refused;
-  const entries = await within((scope) => row.measure({ ...settings, databases, scope }));
-  return [...entries, ...refused];
+  return [...(await measureOn(databases, row, settings)), ...refused];
+}
+
+/** Where a row fails on one of several databases, each is measured by itself: the others' figures need not be lost. */
+async function measureOn(databases, row, settings) {
+  try {
+    return await within((scope) => row.measure({ ...settings, databases, scope }));
+  } catch (error) {
+    if (isInterrupted()) throw error;
+    console.error(`\n${row.name} failed on ${databases.map((database) => titles[database]).join(" and ")}:`, error);
+    if (databases.length === 1)
+      return [unmeasured(databases[0], row.words, error.message.split("\n")[0].slice(0, 200))];
+    const apart = [];
+    for (const database of databases) apart.push(...(await measureOn([database], row, settings)));
+    return apart;
+  }
 }
 
 /** The databases asked for, each with the sentence with which the server refuses it, if it does. */
@@ -83,21 +88,3 @@ function keep(text) {
   const head = "# The last run\n\n[README.md](README.md) says what each row means, and what is unequal in it.\n";
   writeFileSync(join(import.meta.dirname, "RESULTS.md"), `${head}\n${text}`);
 }
-
-let isEnding = false;
-
-/** Interrupted, the bench ends what it started, in order; a second signal ends it at once. */
-function endOnSignals() {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    process.on(signal, async () => {
-      const code = 128 + constants.signals[signal];
-      if (isEnding) process.exit(code);
-      isEnding = true;
-      process.stderr.write("\nStopping what was started …\n");
-      await endAll();
-      process.exit(code);
-    });
-  }
-}
-
-export { endOnSignals, isEnding };

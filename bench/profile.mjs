@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "../scripts/set-up.mjs";
-import { endOnSignals } from "./main.mjs";
+import { interruptible } from "./interruption.mjs";
 import { Refused, startMillrace } from "./millrace.mjs";
 import { makeFolder } from "./processes.mjs";
 import { submissions } from "./rows/run.mjs";
@@ -24,9 +24,10 @@ const loads = {
 
 /** Profiles the main thread of a server on each database. Resolves with the exit code. */
 export async function profile({ profile: name, databases, rounds = 3 }) {
-  endOnSignals();
   try {
-    for (const database of databases) await within((scope) => profileOn(name, database, rounds, scope));
+    await interruptible(async () => {
+      for (const database of databases) await within((scope) => profileOn(name, database, rounds, scope));
+    });
     return 0;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
