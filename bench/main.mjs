@@ -22,7 +22,7 @@ export const bench = (options) => interruptible(() => within((scope) => measureA
 async function measureAll({ names, rounds, isQuick, databases }, scope) {
   const loadBefore = loadNow();
   const services = new Services(scope);
-  const chosen = rows.filter(({ name }) => names.includes(name));
+  const chosen = rows.filter((row) => names.includes(row.name) && databases.some((database) => isFor(row, database)));
   const progress = new Progress(chosen.length);
   const usable = await usableDatabases(services, databases);
   const settings = { ...sizes[isQuick ? "quick" : "whole"], ...(rounds === undefined ? {} : { rounds }), isQuick };
@@ -42,9 +42,11 @@ async function measureAll({ names, rounds, isQuick, databases }, scope) {
   return all.some((entry) => entry.why !== undefined || verdict(entry) === "missed") ? 1 : 0;
 }
 
+const isFor = (row, database) => row.databases?.includes(database) ?? true;
+
 /** A row's entries; a database that it cannot be measured on has an entry that says why. */
 async function measureRow(row, { usable, ...settings }) {
-  const wanted = Object.keys(usable).filter((database) => row.databases?.includes(database) ?? true);
+  const wanted = Object.keys(usable).filter((database) => isFor(row, database));
   const refused = wanted.flatMap((database) =>
     usable[database] ? [unmeasured(database, row.words, usable[database])] : [],
   );

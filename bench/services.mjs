@@ -19,7 +19,7 @@ export class Services {
 
   /** The load generator: one process for all sides. */
   load = (plan) =>
-    this.#once("load", () => startAgent(this.#scope, "load.mjs")).then((agent) => agent.ask("run", plan));
+    this.#once("load", () => startAgent(this.#scope, "agents/load.mjs")).then((agent) => agent.ask("run", plan));
 
   postgres = () => this.#once("postgres", () => openPostgres(this.#scope));
   redis = () => this.#once("redis", () => openRedis(this.#scope));
@@ -103,7 +103,7 @@ export async function describeServices({ postgres, redis }) {
     for (const name of Object.keys(postgresSettings)) {
       shown.push(`${name} ${(await query(postgres.url(), `SHOW ${name}`))[0][name]}`);
     }
-    lines.push(`PostgreSQL ${postgres.version}: ${shown.join(", ")}; else as it comes`);
+    lines.push(`PostgreSQL ${postgres.version}: ${shown.join(", ")}; else its defaults`);
   }
   if (redis !== undefined) {
     const shown = [];

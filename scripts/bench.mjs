@@ -8,7 +8,7 @@ import { build, installPackages, locked, main, readText, root, run, SetUpFailure
 const usage = `Usage: npm run bench [-- options]
 
 Measures this machine beside its peers, and prints one table; a whole run also writes it to bench/RESULTS.md.
-Takes about a quarter of an hour. bench/README.md says what each row means.
+Takes about half an hour. bench/README.md says what each row means.
 
   --rows a,b        these rows only
   --rounds N        rounds of each side (default 5)

@@ -15,7 +15,7 @@ export const row = {
   words: "answers of /healthz while a million expired jobs are cleaned up",
   async measure({ services, databases, million, isQuick, onRound, scope }) {
     const entries = [];
-    const prober = await startAgent(scope, "prober.mjs");
+    const prober = await startAgent(scope, "agents/prober.mjs");
     for (const database of databases) {
       onRound(`filling, ${database}`);
       const server = await makeMillrace(scope, await services.storage(database));

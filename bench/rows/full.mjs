@@ -13,7 +13,7 @@ export const row = {
   name: "full",
   words: "submissions, takes and results among millions of jobs, against an empty store",
   async measure({ services, databases, rounds, jobs, million, onRound, scope }) {
-    const taker = await startAgent(scope, "taker.mjs");
+    const taker = await startAgent(scope, "agents/taker.mjs");
     const sides = {};
     for (const database of databases) {
       for (const [name, counts] of [

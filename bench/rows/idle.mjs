@@ -24,7 +24,7 @@ export const row = {
       const { server, polled, waited } = await serverWithWorkers(scope, services, database);
       await sleep(2_000);
       const before = residentBytes(server.pid);
-      const callers = await startAgent(scope, "waiting-clients.mjs");
+      const callers = await startAgent(scope, "agents/waiting-clients.mjs");
       const headers = authorized;
       await callers.ask("poll", { url: server.url, paths: polled });
       await callers.ask("wait", {

@@ -19,7 +19,7 @@ export const row = {
       answer = JSON.stringify(await server.call("POST", plan.path, JSON.parse(body)));
       sides[database] = () => services.load({ ...plan, seconds });
     }
-    const bare = await startAgent(scope, "bare-server.mjs");
+    const bare = await startAgent(scope, "bare/server.mjs");
     const url = await bare.ask("start", answer);
     sides.bare = () => services.load({ url: `${url}/run`, headers: authorized, body, connections: 64, seconds });
     const counted = await interleave(sides, { rounds, onRound });

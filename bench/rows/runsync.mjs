@@ -13,7 +13,7 @@ export const row = {
   words: "/runsync of an empty handler, one at a time, against BullMQ's add and waitUntilFinished",
   peers: ["bullmq"],
   async measure({ services, databases, rounds, isQuick, onRound, scope }) {
-    const count = isQuick ? 100 : 500;
+    const count = isQuick ? 100 : 300;
     const sides = {};
     for (const database of databases) {
       const server = await services.startMillrace(scope, database);

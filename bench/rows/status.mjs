@@ -22,7 +22,7 @@ export const row = {
       sides[database] = () =>
         services.load({ url: server.url, method: "GET", paths, headers: authorized, connections: 64, seconds });
     }
-    const bare = await startAgent(scope, "bare-server.mjs");
+    const bare = await startAgent(scope, "bare/server.mjs");
     const url = await bare.ask("start", answer);
     sides.bare = () =>
       services.load({ url: `${url}/status`, method: "GET", headers: authorized, connections: 64, seconds });

@@ -12,8 +12,8 @@ export const row = {
   name: "stream",
   words: "a streamed chunk from the handler to the reader, against a bare proxy",
   async measure({ services, databases, rounds, isQuick, onRound, scope }) {
-    const ticks = { count: isQuick ? 50 : 200, everyMs: 20 };
-    const reader = await startAgent(scope, "stream-reader.mjs");
+    const ticks = { count: isQuick ? 50 : 150, everyMs: 20 };
+    const reader = await startAgent(scope, "agents/stream-reader.mjs");
     const sides = {};
     for (const database of databases) {
       const server = await services.startMillrace(scope, database);
@@ -24,9 +24,9 @@ export const row = {
         return reader.ask("read", { url: `${server.url}/v2/${endpoint}/stream/${id}`, headers: authorized });
       };
     }
-    const proxy = await startAgent(scope, "bare-proxy.mjs");
+    const proxy = await startAgent(scope, "bare/proxy.mjs");
     const proxyUrl = await proxy.ask("start");
-    const ticker = await startAgent(scope, "ticker.mjs");
+    const ticker = await startAgent(scope, "agents/ticker.mjs");
     sides.bare = async () => {
       const read = reader.ask("read", { url: `${proxyUrl}/stream` });
       await ticker.ask("tick", { url: proxyUrl, ...ticks });

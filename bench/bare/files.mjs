@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 let folder;
 let files = 0;

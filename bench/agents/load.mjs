@@ -2,7 +2,7 @@
 // bytes: an HTTP client takes as long as the servers that are measured, and would measure itself.
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 const blank = Buffer.from("\r\n\r\n");
 const digitTwo = 0x32;

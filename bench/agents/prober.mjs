@@ -2,7 +2,7 @@
 // time counts from when it was due: what waits behind a stall has waited, too.
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 const agent = new Agent({ keepAlive: true });
 let isOver = false;

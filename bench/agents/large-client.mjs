@@ -2,7 +2,7 @@
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 const agent = new Agent({ keepAlive: true });
 

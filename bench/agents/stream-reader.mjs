@@ -1,6 +1,6 @@
 // Reads a stream of server-sent events to its end, and says how old each chunk was when it came.
 import { get } from "node:http";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 obey({
   async read({ url, headers }) {

@@ -1,6 +1,6 @@
 // Thousands of callers on a connection each, who wait for their answers. On plain sockets: this process should be idle, too.
 import { connect } from "node:net";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 let open = 0;
 let answers = 0;

@@ -1,7 +1,7 @@
 // What streams are compared with: hands each chunk that is posted to it to whoever reads, as a server-sent event.
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 const readers = new Set();
 let index = 0;

@@ -1,7 +1,7 @@
 // Takes jobs in batches and finishes them at once, as our SDK would whose handlers took no time.
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 const agent = new Agent({ keepAlive: true });
 const output = '"output":{"greeting":"bench"}';

@@ -1,7 +1,7 @@
 // What our HTTP rows are compared with: reads and parses the same JSON, and answers the same bytes. Nothing else.
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { obey } from "./obey.mjs";
+import { obey } from "../obey.mjs";
 
 let answer;
 
