@@ -53,7 +53,7 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
     listen_addresses: "'127.0.0.1'",
     port,
     unix_socket_directories: `'${home}'`,
-    max_connections: 200,
+    max_connections: 400,
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);

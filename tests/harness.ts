@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 
 /** The repository's root, with a trailing slash left out. */
 export const root = join(import.meta.dirname, "..");
@@ -36,12 +37,28 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+let databases = 0;
+
+/** Settings that put a server on a database of its own, where the tests run on PostgreSQL; else it brings its SQLite. */
+async function ownDatabase(): Promise<Record<string, string>> {
+  const admin = process.env.MILLRACE_TEST_POSTGRES;
+  if (admin === undefined) return {};
+  databases++;
+  const name = `server_${process.pid}_${databases}`;
+  const client = new pg.Client(admin);
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+  await client.end();
+  return { MILLRACE_DATABASE_URL: admin.replace(/[^/]*$/, name) };
+}
+
 /** Starts the built server (`packages/server/dist/main.js`) as its users do, and waits until `/readyz` says yes. */
 export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
   const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
   const port = Number(env.MILLRACE_PORT ?? (await freePort()));
   const key = env.MILLRACE_API_KEY ?? "mr_test_0123456789abcdef0123456789abcdef";
   const url = `http://127.0.0.1:${port}`;
+  const database = env.MILLRACE_DATABASE_URL === undefined ? await ownDatabase() : {};
   let output = "";
   let child: ChildProcess;
   let exited: Promise<number | null>;
@@ -56,6 +73,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
         MILLRACE_PORT: String(port),
         MILLRACE_API_KEY: key,
         MILLRACE_DEMO: "off",
+        ...database,
         ...env,
       },
       stdio: ["ignore", "pipe", "pipe"],

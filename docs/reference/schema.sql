@@ -30,7 +30,7 @@ CREATE TABLE worker (
   secret_hash TEXT, handle TEXT, worker_url TEXT, created_at INTEGER NOT NULL, started_at INTEGER, ready_at INTEGER,
   closed_at INTEGER, stop_at INTEGER, kill_at INTEGER, ended_at INTEGER, last_done_at INTEGER,
   has_pinged INTEGER NOT NULL DEFAULT 0, exit TEXT
-) STRICT;
+, asked_at INTEGER, seen_at INTEGER NOT NULL DEFAULT 0, busy_at INTEGER NOT NULL DEFAULT 0, polled_at INTEGER NOT NULL DEFAULT 0, slots INTEGER NOT NULL DEFAULT 1) STRICT;
 
 CREATE INDEX worker_endpoint ON worker (endpoint_no) WHERE ended_at IS NULL;
 

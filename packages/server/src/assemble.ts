@@ -1,5 +1,7 @@
+import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
-import { systemClock } from "./clock.js";
+import { postgresBell } from "./bells/postgres.js";
+import { type Clock, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
 import { workerState } from "./domain/worker.js";
@@ -12,8 +14,10 @@ import { limits } from "./limits.js";
 import { TakeLine } from "./lines/take-line.js";
 import { deliverWebhooksLoop } from "./loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "./loops/expire-jobs.js";
+import { Leases, runOwned } from "./loops/leases.js";
 import { type Loop, runLoop } from "./loops/loop.js";
 import { scaleLoop } from "./loops/scale.js";
+import { aheadOf, shareStateLoop } from "./loops/share-state.js";
 import { tendWorkersLoop } from "./loops/tend-workers.js";
 import { watchWorkersLoop } from "./loops/watch-workers.js";
 import type { Parts } from "./operations/needs.js";
@@ -21,11 +25,12 @@ import { clearEndpoint } from "./operations/save-endpoint.js";
 import { settleOrphans, stopWorker } from "./operations/worker-life.js";
 import type { Provider } from "./provider.js";
 import { processProvider } from "./providers/process/process-provider.js";
-import { Rates } from "./rates.js";
+import { Grants, Rates } from "./rates.js";
 import { Registry } from "./registry.js";
 import type { Sender } from "./sender.js";
 import { guardedSender } from "./senders/guarded.js";
 import type { Stores } from "./store.js";
+import { isUnreachable, openPostgres } from "./stores/postgres/open.js";
 import { lockDirectory } from "./stores/sqlite/lock.js";
 import { openSqlite } from "./stores/sqlite/open.js";
 import { eventLog } from "./telemetry/log.js";
@@ -35,7 +40,7 @@ import { localVault } from "./vaults/local.js";
 
 /** What tests and other modes bring of their own. */
 export interface AssembleParts {
-  readonly clock?: ReturnType<typeof systemClock>;
+  readonly clock?: Clock & Partial<SystemClock>;
   readonly ids?: Ids;
   readonly stores?: Stores;
   readonly provider?: Provider;
@@ -53,7 +58,8 @@ export interface Millrace {
   readonly newKey: string | undefined;
   /** Whether the data directory was empty. */
   readonly isFirstStart: boolean;
-  readonly key: string;
+  /** Undefined where another server made it. */
+  readonly key: string | undefined;
   /** Everything is stopped in order, as at SIGTERM: workers have their grace, what they leave is given back. */
   stop(reason: string): Promise<void>;
 }
@@ -75,19 +81,32 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const emit: Emit = (event) => {
     for (const listener of listeners) listener(event);
   };
-  const stores = given.stores ?? openStores(directory, given.onFatal);
+  const hostId = directory.secret("host", () => ids.resource());
+  /** What waits for the bell to be there. */
+  const rings = { onBack: () => {}, onChange: () => {} };
+  const stores = given.stores ?? (await openStores(config, directory, given, { hostId, clock, emit, rings }));
+  const { shared } = stores;
   const vault = localVault(Buffer.from(config.sealKey ?? directory.secret("seal-key", () => randomHex(32)), "hex"));
-  const { key, newKey } = await ensureAdmin(config, directory, stores, vault, ids);
-  const registry = new Registry(stores);
+  const admin = () => ensureAdmin(config, directory, stores, vault, ids);
+  const { key, newKey } = await (shared ? shared.exclusively(admin) : admin());
+  const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
-  clock.onGap(() => {
-    // nobody was heard because we did not listen
-    for (const worker of registry.liveWorkers()) worker.seenAt = worker.polledAt = clock.now();
-  });
+  clock.onGap(() => registry.hearAll(clock.now())); // nobody was heard because we did not listen
 
   const draining = new AbortController();
-  const bell = localBell();
-  const { line, rings } = takeLines(stores, registry, bell, clock, emit);
+  const hostNo = await stores.hosts.ensure(hostId, clock.now());
+  const lines = new Map<number, TakeLine>();
+  const bell =
+    shared && config.databaseUrl !== undefined
+      ? await postgresBell({
+          url: config.databaseUrl,
+          isAlone: () => !hasOthers(registry, hostNo, clock.now()),
+          isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
+          refresh: () => registry.refresh(),
+        })
+      : localBell();
+  rings.onBack = () => bell.ringAll();
+  rings.onChange = () => bell.ringElsewhere("registry");
   const parts: Parts = {
     ...stores,
     clock,
@@ -96,13 +115,10 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     registry,
     vault,
     emit,
-    line,
+    line: takeLines(lines, stores, registry, bell, clock, emit),
     draining: draining.signal,
     place: {
-      hostNo: await stores.hosts.ensure(
-        directory.secret("host", () => ids.resource()),
-        clock.now(),
-      ),
+      hostNo,
       location: config.location,
       gpuTypes: [],
       localProcesses: config.localProcesses,
@@ -125,6 +141,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     {
       ...parts,
       rates: config.rateLimits ? new Rates() : undefined,
+      grants: shared && new Grants(shared.grant, () => !hasOthers(registry, hostNo, clock.now())),
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
       isReady: () => stores.ping().then(() => true),
@@ -137,11 +154,20 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const workerUrl = () => config.workerUrl ?? `http://${bracketed(reachable(config.host))}:${door.port}`;
   const deciding = new AbortController();
   const serving = new AbortController();
+  const leases = shared && new Leases(clock);
   const start = (loop: Loop, signal: AbortSignal) => runLoop(loop, parts, signal);
+  const own = (make: () => Loop, signal: AbortSignal) => runOwned(make, leases, parts, signal);
+  const sharing =
+    shared &&
+    leases &&
+    start(
+      shareStateLoop(parts, shared, leases, (ms) => clock.follow?.(ms)),
+      serving.signal,
+    );
   const deciders = [
-    start(scaleLoop(parts), deciding.signal),
-    start(watchWorkersLoop(parts), deciding.signal),
-    start(deliverWebhooksLoop(parts, sender), deciding.signal),
+    own(() => scaleLoop(parts), deciding.signal),
+    own(() => watchWorkersLoop(parts), deciding.signal),
+    own(() => deliverWebhooksLoop(parts, sender), deciding.signal),
   ];
   const servers = [
     start(
@@ -154,8 +180,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       }),
       serving.signal,
     ),
-    start(expireJobsLoop(parts), serving.signal),
-    start(timeOutJobsLoop(parts), serving.signal),
+    own(() => expireJobsLoop(parts), serving.signal),
+    own(() => timeOutJobsLoop(parts), serving.signal),
   ];
   await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
@@ -174,23 +200,67 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await provider.leave(0).catch(() => {});
     serving.abort();
-    await Promise.all(servers);
-    for (const off of rings.values()) off();
+    await Promise.all([...servers, sharing]);
+    await shared?.leave(hostNo).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
     await door.close();
     await app.close();
+    await bell.close();
     await stores.close();
     clock.stop();
     lock?.release();
   }
-  return { url, newKey, key, isFirstStart: directory.isNew, stop };
+  return { url, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
 }
 
-function openStores(directory: DataDirectory, onFatal: ((error: Error) => void) | undefined): Stores {
+const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>
+  registry.hosts.some((host) => host.no !== hostNo && host.seenAt > now - limits.hostSilenceMs);
+
+interface Opening {
+  readonly hostId: string;
+  readonly clock: Clock & Partial<SystemClock>;
+  readonly emit: Emit;
+  readonly rings: { readonly onBack: () => void };
+}
+
+async function openStores(
+  config: Config,
+  directory: DataDirectory,
+  { onFatal = () => {} }: AssembleParts,
+  opening: Opening,
+): Promise<Stores> {
   try {
-    return openSqlite({ path: directory.database, onFatal: onFatal ?? (() => {}) });
+    if (config.databaseUrl === undefined) return openSqlite({ path: directory.database, onFatal });
+    return await openShared(config.databaseUrl, opening);
   } catch (error) {
     throw new StartError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Opens the database that servers share, and follows its clock. One that starts with us is waited for. */
+async function openShared(url: string, { hostId, clock, emit, rings }: Opening): Promise<Stores> {
+  const giveUpAt = clock.now() + limits.databaseStartMs;
+  for (let tries = 1; ; tries++) {
+    try {
+      const stores = await openPostgres({ url, hostId, now: clock.now(), onBack: () => rings.onBack() });
+      const ahead = stores.shared ? await aheadOf(stores.shared) : 0;
+      if (Math.abs(ahead) > limits.clockSkewMsMax) {
+        await stores.close();
+        const [which, by] = [ahead > 0 ? "behind" : "ahead of", (Math.abs(ahead) / 1_000).toFixed(1)];
+        throw new Error(`This machine's clock is ${by} s ${which} the database's: set it (by NTP), and start again.`);
+      }
+      clock.follow?.(ahead);
+      return stores;
+    } catch (error) {
+      if (!isUnreachable(error)) throw error;
+      if (clock.now() > giveUpAt) {
+        const code = (error as { code?: string }).code ?? (error as Error).message;
+        throw new Error(`The database cannot be reached (${code}): check MILLRACE_DATABASE_URL, and that it runs.`);
+      }
+      if (tries === 1)
+        emit({ type: "server.warning", message: "the database does not answer yet; waiting for it", error });
+      await clock.sleep(limits.databaseRetryMs);
+    }
   }
 }
 
@@ -214,13 +284,15 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
   }
   let newKey: string | undefined;
   if (config.apiKey !== undefined) directory.keep("api-key", config.apiKey);
+  const keys = await stores.keys.keys();
+  // where servers share a database, the first makes the key
+  if (stores.shared && keys.length > 0 && !directory.holds("api-key")) return { key: undefined, newKey };
   const key = directory.secret("api-key", () => {
     newKey = `mr_${ids.secret(32)}`;
     return newKey;
   });
   const hash = vault.hash(key);
-  const known = (await stores.keys.keys()).some((each) => each.hash === hash);
-  if (!known) {
+  if (!keys.some((each) => each.hash === hash)) {
     const scope = { kind: "everything" } as const;
     await stores.keys.add({ hash, ownerNo: admin.no, scope, prefix: key.slice(0, 6), isBootstrap: true });
   }
@@ -228,33 +300,37 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
 }
 
 /** A line of takers for each endpoint, rung by its queue. */
-function takeLines(stores: Stores, registry: Registry, bell: Parts["bell"], clock: Parts["clock"], emit: Emit) {
-  const lines = new Map<number, TakeLine>();
-  const rings = new Map<number, () => void>();
-  const line = (endpointNo: number): TakeLine => {
-    let found = lines.get(endpointNo);
-    if (found) return found;
-    found = new TakeLine({
+function takeLines(
+  lines: Map<number, TakeLine>,
+  stores: Stores,
+  registry: Registry,
+  bell: Parts["bell"],
+  clock: Parts["clock"],
+  emit: Emit,
+): Parts["line"] {
+  return (endpointNo) => {
+    let line = lines.get(endpointNo);
+    if (line) return line;
+    const topic = topics.queue(endpointNo);
+    line = new TakeLine({
       take: (asks) => stores.jobs.take(endpointNo, asks, clock.now()),
       busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
       onError: (error) => emit({ type: "server.warning", message: "jobs could not be taken just now", error }),
+      onLeft: () => bell.ringElsewhere(topic),
     });
-    lines.set(endpointNo, found);
-    const ringing = found;
-    rings.set(
-      endpointNo,
-      bell.on(`queue:${endpointNo}`, () => ringing.ring()),
-    );
-    return found;
+    lines.set(endpointNo, line);
+    const ringing = line;
+    bell.on(topic, () => ringing.ring());
+    return line;
   };
-  return { line, rings };
 }
 
 /** Asks every worker to stop, and waits until all have ended; the last are killed when the grace is over. */
 async function stopWorkers(parts: Parts, graceMs: number): Promise<void> {
-  for (const worker of parts.registry.liveWorkers()) await stopWorker(parts, worker, "the server stops", graceMs);
+  const ours = () => parts.registry.liveWorkers().filter(({ row }) => row.hostNo === parts.place.hostNo);
+  for (const worker of ours()) await stopWorker(parts, worker, "the server stops", graceMs);
   const deadline = parts.clock.now() + graceMs + limits.netMs;
-  while (parts.registry.liveWorkers().length > 0 && parts.clock.now() < deadline) {
+  while (ours().length > 0 && parts.clock.now() < deadline) {
     await parts.clock.sleep(limits.loopGapMs);
   }
 }

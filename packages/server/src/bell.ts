@@ -1,8 +1,12 @@
 /** "Something changed": wakes who listens, never says what. A lost ring costs a little time, never a result. */
 export interface Bell {
   ring(topic: Topic): void;
+  /** Rings at the other servers alone, where there are any: this one knows, or can do no more. */
+  ringElsewhere(topic: Topic): void;
   /** Calls `listener` at every ring of `topic`, synchronously; the answer ends it. */
   on(topic: Topic, listener: () => void): () => void;
+  /** Rings everything here: something may have been missed. */
+  ringAll(): void;
   close(): Promise<void>;
 }
 
@@ -17,7 +21,8 @@ export type Topic =
   | "deliveries"
   | "deadlines"
   | "expiries"
-  | "keys";
+  | "hosts" // another server is there
+  | "registry"; // what every server has in memory was changed
 
 export const topics = {
   queue: (endpointNo: number): Topic => `queue:${endpointNo}`,

@@ -14,12 +14,19 @@ export interface Clock {
   stop(): void;
 }
 
+export interface SystemClock extends Clock {
+  /** From now on the wall is `aheadMs` ahead of this machine's: another machine's clock is followed. */
+  follow(aheadMs: number): void;
+}
+
 /**
  * Wall time at start plus monotonic time, slewed at most 1 s a minute towards the wall.
  * `performance.now()` stands still while the machine is suspended; the uptime does not, so the difference is taken in at once.
  */
-export function systemClock(): Clock {
+export function systemClock(): SystemClock {
   let offset = Date.now() - performance.now();
+  let ahead = 0;
+  let isFollowing = false;
   let asleep = uptime() * 1_000 - performance.now();
   let lastTick = performance.now();
   const listeners: ((gapMs: number) => void)[] = [];
@@ -33,7 +40,7 @@ export function systemClock(): Clock {
       offset += suspended;
     }
     const slewMax = (limits.clockSlewPerMinuteMs * (mono - lastTick)) / 60_000;
-    const error = Date.now() - (offset + mono);
+    const error = Date.now() + ahead - (offset + mono);
     offset += Math.max(-slewMax, Math.min(slewMax, error));
     lastTick = mono;
     const gap = Math.max(stood, suspended);
@@ -61,6 +68,12 @@ export function systemClock(): Clock {
         const wake = setTimeout(done, Math.min(Math.max(0, ms), 2_147_483_647));
         signal?.addEventListener("abort", done, { once: true });
       }),
+    follow(aheadMs) {
+      // the first time is before anything was measured by this clock
+      if (!isFollowing) offset += aheadMs;
+      isFollowing = true;
+      ahead = aheadMs;
+    },
     onGap: (listener) => void listeners.push(listener),
     stop: () => clearInterval(timer),
   };

@@ -69,7 +69,7 @@ describe("The settings", () => {
       MILLRACE_LOG_LEVEL: "loud",
       MILLRACE_COLOUR: "red",
       MILLRACE_PORT_2: "1",
-      MILLRACE_DATABASE_URL: "postgres://localhost/x",
+      MILLRACE_DATABASE_URL: "mysql://me:secret@localhost/x",
     });
     expect(mistakes.map((mistake) => mistake.match(/MILLRACE_\w+/)?.[0]).sort()).toEqual([
       "MILLRACE_AWAY_MAX",

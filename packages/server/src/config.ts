@@ -18,6 +18,13 @@ export const settings = Type.Object({
     default: "./.millrace",
     minLength: 1,
   }),
+  MILLRACE_DATABASE_URL: Type.Optional(
+    Type.String({
+      description:
+        "The PostgreSQL (15 to 18) that servers share, as postgres://user:password@host:port/database; when absent SQLite in the data directory.",
+      pattern: "^postgres(ql)?://[^\\s]+$",
+    }),
+  ),
   MILLRACE_API_KEY: Type.Optional(
     Type.String({
       description:
@@ -86,6 +93,7 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly dataDir: string;
+  readonly databaseUrl: string | undefined;
   readonly apiKey: string | undefined;
   readonly sealKey: string | undefined;
   readonly rateLimits: boolean;
@@ -125,13 +133,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return Object.freeze(toConfig(Value.Default(settings, given) as Settings));
 }
 
-function unknownSetting(name: string): string {
-  return name === "MILLRACE_DATABASE_URL"
-    ? "MILLRACE_DATABASE_URL is set, but this version stores in SQLite only: remove it."
-    : `${name} is not a setting; docs/reference/settings.md lists those there are.`;
-}
+const unknownSetting = (name: string): string =>
+  `${name} is not a setting; docs/reference/settings.md lists those there are.`;
 
-const shown = (name: string, value: unknown) => (/KEY/.test(name) ? "…" : String(value));
+const shown = (name: string, value: unknown) => (/KEY|DATABASE/.test(name) ? "…" : String(value));
 
 function expected(name: string): string {
   const schema = settings.properties[name as keyof typeof settings.properties] as {
@@ -143,6 +148,7 @@ function expected(name: string): string {
   };
   if (schema.minimum !== undefined) return `it must be a whole number from ${schema.minimum} to ${schema.maximum}.`;
   if (schema.anyOf) return `it must be one of ${schema.anyOf.map((each) => each.const).join(", ")}.`;
+  if (name === "MILLRACE_DATABASE_URL") return "it must be a postgres://user:password@host:port/database address.";
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
   if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
@@ -153,6 +159,7 @@ function toConfig(s: Settings): Config {
     host: s.MILLRACE_HOST,
     port: s.MILLRACE_PORT,
     dataDir: resolve(s.MILLRACE_DATA_DIR.replace(/^~(?=\/|$)/, homedir())),
+    databaseUrl: s.MILLRACE_DATABASE_URL,
     apiKey: s.MILLRACE_API_KEY,
     sealKey: s.MILLRACE_SEAL_KEY,
     rateLimits: s.MILLRACE_RATE_LIMITS === "on",

@@ -23,6 +23,8 @@ export const limits = {
   ttlMsMax: 7 * 24 * hour,
   ttlMsDefault: 24 * hour,
   rateWindowMs: 10 * second,
+  grantShare: 0.02, // of a limit: what a server takes at once where several share it
+  grantMs: second,
   webhookAttemptsMax: 3,
   webhookRetryMs: 10 * second,
 
@@ -91,6 +93,28 @@ export const limits = {
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
 
+  // PostgreSQL
+  wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
+  readersMax: 6,
+  endedWorkersReadMs: 2 * minute, // of workers that ended, a server that looks again reads these
+  beatMs: second, // a server says that it lives
+  leaseMs: 5 * second, // and owns a loop so long after it said so
+  hostSilenceMs: 30 * second,
+  registryMs: 2 * second,
+  missGapMs: 100, // what is not known is looked for in the store at most so often
+  clockSkewMsMax: second,
+  databaseStartMs: 30 * second, // a database that starts with us may take so long
+  notifyBytesMax: 7_900,
+  notifyGatherMs: 2,
+  gatheredReads: 2, // queries of one kind on their way at once: what comes meanwhile is one query
+  floorMs: 10 * second,
+  statementMs: 15 * second,
+  connectMs: 3 * second,
+  connectionIdleMs: 10 * second,
+  reconnectMs: 100,
+  databaseRetryMs: 500,
+  databasePatienceMs: 10 * second, // clients' calls wait so long for a database that is away, workers' words twice as long
+
   // outgoing
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
@@ -122,6 +146,7 @@ export const limits = {
 } as const;
 
 const relations: [boolean, string][] = [
+  [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
   [limits.pingMs * 3 <= limits.workerSilenceMs, "a worker may miss two pings"],
   [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],

@@ -59,5 +59,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 }
 
 const demo =
-  config.demo && millrace.isFirstStart ? await runDemo(millrace.url, millrace.key).catch(() => undefined) : undefined;
+  config.demo && millrace.isFirstStart && millrace.key !== undefined
+    ? await runDemo(millrace.url, millrace.key).catch(() => undefined)
+    : undefined;
 if (signals === 0) process.stdout.write(banner(config, millrace, demo));

@@ -52,7 +52,7 @@ export interface RateRow {
 }
 
 export type Admission =
-  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: true; readonly limit: number; readonly release: () => void }
   | { readonly ok: false; readonly limit: number; readonly remaining: number; readonly retryAfterSeconds: number };
 
 /** The rate rows of the contract (Limits: Rate limits), per key owner, endpoint and operation. */
@@ -94,6 +94,7 @@ export class Rates {
     let released = false;
     return {
       ok: true,
+      limit,
       release: () => {
         if (!released) window.inFlight--;
         released = true;
@@ -105,5 +106,57 @@ export class Rates {
     for (const [name, window] of this.#windows) {
       if (window.inFlight === 0 && now - window.usedAt > limits.rateWindowMs) this.#windows.delete(name);
     }
+  }
+}
+
+/** What all servers together may let in: each takes a few requests at a time from the common window. */
+export class Grants {
+  readonly #grant: (name: string, limit: number, count: number, now: number) => Promise<number>;
+  readonly #isAlone: () => boolean;
+  readonly #kept = new Map<string, { left: number; untilAt: number; asked: Promise<void> | undefined }>();
+
+  constructor(
+    grant: (name: string, limit: number, count: number, now: number) => Promise<number>,
+    isAlone: () => boolean,
+  ) {
+    this.#grant = grant;
+    this.#isAlone = isAlone;
+  }
+
+  /** Whether one more request may be let in; `limit` is that of 10 s. What was taken and is not used is lost after 1 s: at most 2 %. */
+  async admit(name: string, limit: number, now: number): Promise<boolean> {
+    if (this.#isAlone()) return true;
+    const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, asked: undefined };
+    this.#kept.set(name, kept);
+    if (this.#kept.size > 10_000) this.#forget(now);
+    for (let tries = 0; tries < 2; tries++) {
+      if (kept.left > 0 && now < kept.untilAt) {
+        kept.left--;
+        return true;
+      }
+      kept.asked ??= this.#ask(kept, name, limit, now);
+      await kept.asked;
+    }
+    if (kept.left <= 0) return false;
+    kept.left--;
+    return true;
+  }
+
+  async #ask(
+    kept: { left: number; untilAt: number; asked: Promise<void> | undefined },
+    name: string,
+    limit: number,
+    now: number,
+  ) {
+    try {
+      kept.left = await this.#grant(name, limit, Math.max(1, Math.round(limit * limits.grantShare)), now);
+      kept.untilAt = now + limits.grantMs;
+    } finally {
+      kept.asked = undefined;
+    }
+  }
+
+  #forget(now: number): void {
+    for (const [name, { untilAt, asked }] of this.#kept) if (!asked && untilAt < now) this.#kept.delete(name);
   }
 }

@@ -5,7 +5,7 @@ import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
 import type { Worker } from "./domain/worker.js";
 import { limits } from "./limits.js";
-import type { Stores, User, WorkerPatch } from "./store.js";
+import type { Host, Sign, Stores, User, WorkerPatch } from "./store.js";
 
 /** What this server knows of a worker beyond its row: begun anew at each start. */
 export interface LiveWorker {
@@ -27,6 +27,12 @@ export interface LiveWorker {
   readonly dismissed: AbortController;
 }
 
+export interface RegistryOptions {
+  /** Something was written that other servers have in memory, too. */
+  readonly onChange?: () => void;
+  readonly now?: () => number;
+}
+
 /** What every request needs, in memory: keys, endpoints, templates, volumes and workers. Writes go through to the store. */
 export class Registry {
   readonly #stores: Stores;
@@ -40,10 +46,19 @@ export class Registry {
   readonly #workerNos = new Map<string, number>();
   readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
   readonly #slots = new Map<string, number>();
+  readonly #options: RegistryOptions;
   #lastChange: Promise<unknown> = Promise.resolve();
+  #hosts: readonly Host[] = [];
+  #listeningAt = 0;
+  /** Counts the writes and the readings: what was read before a write does not replace it. */
+  #turns = 0;
+  readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
+  #reading: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
 
-  constructor(stores: Stores) {
+  constructor(stores: Stores, options: RegistryOptions = {}) {
     this.#stores = stores;
+    this.#options = options;
   }
 
   /** Reads everything; every worker's last sign of life is `now`. */
@@ -55,9 +70,125 @@ export class Registry {
     for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#admit(row, now);
   }
 
+  /** Whether other servers may change what is here. */
+  get isShared(): boolean {
+    return this.#stores.shared !== undefined;
+  }
+
+  /** Hosts that run workers, this one among them; none where there is one server. */
+  get hosts(): readonly Host[] {
+    return this.#hosts;
+  }
+  set hosts(hosts: readonly Host[]) {
+    this.#hosts = hosts;
+  }
+
+  /** Finds something; what is not known is looked for once in the store, where another server may have put it. */
+  async known<T>(find: () => T | undefined): Promise<T | undefined> {
+    const found = find();
+    if (found !== undefined || !this.isShared) return found;
+    await this.refresh();
+    return find();
+  }
+
+  /** Reads again what other servers may have changed; resolves when a reading that began after this call is over. */
+  refresh(): Promise<void> {
+    if (!this.#reading) {
+      this.#reading = this.#readAll(this.#options.now?.() ?? 0).finally(() => {
+        this.#reading = undefined;
+      });
+      return this.#reading;
+    }
+    this.#next ??= this.#reading
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.refresh();
+      });
+    return this.#next;
+  }
+
+  async #readAll(now: number): Promise<void> {
+    const begun = ++this.#turns;
+    const isOurs = (kept: object) => {
+      const writes = this.#writes.get(kept);
+      return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
+    };
+    const [endpoints, templates, volumes, rows] = await Promise.all([
+      this.#stores.endpoints.all(),
+      this.#stores.templates.all(),
+      this.#stores.volumes.all(),
+      this.#stores.workers.all(now - limits.endedWorkersReadMs),
+      this.reloadKeys(),
+    ]);
+    for (const endpoint of endpoints) {
+      if (!isOurs(this.#endpoints) || !this.#endpoints.has(endpoint.no)) this.#put(endpoint);
+    }
+    if (!isOurs(this.#templates)) replace(this.#templates, templates);
+    if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
+    for (const row of rows) {
+      const live = this.#workers.get(row.no);
+      if (!live) this.#admit(row, now);
+      else if (!isOurs(live)) live.row = row;
+      this.#hear(row);
+    }
+    for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
+  }
+
+  /** Takes over what other servers have heard of a worker. */
+  #hear(row: Worker): void {
+    const live = this.#workers.get(row.no) as LiveWorker;
+    live.seenAt = Math.max(live.seenAt, row.seenAt);
+    live.busyAt = Math.max(live.busyAt, row.busyAt);
+    live.polledAt = Math.max(live.polledAt, row.polledAt);
+    this.noteSlots(row.endpointNo, row.version, row.slots);
+    if (row.askedAt !== undefined || row.endedAt !== undefined) live.dismissed.abort();
+  }
+
+  /** Nobody was heard, because we did not listen: each silence begins anew. */
+  hearAll(now: number): void {
+    this.#listeningAt = now;
+    for (const worker of this.liveWorkers()) worker.seenAt = worker.polledAt = now;
+  }
+
+  /** Since when a host has been silent while we listened: undefined where it is this one's, or not known. */
+  hostSilentAt(hostNo: number): number | undefined {
+    const host = this.#hosts.find(({ no }) => no === hostNo);
+    return host && Math.max(host.seenAt, this.#listeningAt);
+  }
+
+  /** What this server has heard of live workers since `since`, for the others. */
+  signs(since: number, now: number): Sign[] {
+    return this.liveWorkers()
+      .filter((worker) => worker.polls > 0 || Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
+      .map(({ row, seenAt, busyAt, polledAt, polls }) => ({
+        workerNo: row.no,
+        seenAt,
+        busyAt,
+        polledAt: polls > 0 ? now : polledAt,
+        slots: this.#slots.get(`${row.endpointNo}/${row.version}`) ?? 1,
+      }));
+  }
+
+  /** Marks something as written by us, until a reading that begins after the write. */
+  async #written<T>(kept: object, write: () => Promise<T>): Promise<T> {
+    if (!this.isShared) return write();
+    const writes = this.#writes.get(kept) ?? { onTheWay: 0, lastTurn: 0 };
+    this.#writes.set(kept, writes);
+    writes.onTheWay++;
+    try {
+      return await write();
+    } finally {
+      writes.onTheWay--;
+      writes.lastTurn = ++this.#turns;
+      this.#options.onChange?.();
+    }
+  }
+
   async reloadKeys(): Promise<void> {
     const [keys, users] = [await this.#stores.keys.keys(), await this.#stores.keys.users()];
     this.#keys.clear();
+    this.#users.clear();
     for (const key of keys) this.#keys.set(key.hash, key);
     for (const user of users) this.#users.set(user.no, user);
   }
@@ -65,9 +196,17 @@ export class Registry {
   key = (hash: string): ApiKey | undefined => this.#keys.get(hash);
   user = (no: number): User | undefined => this.#users.get(no);
 
-  /** Runs changes of resources one after the other: each reads what the one before has written. */
+  /** Runs changes of resources one after the other, over all servers: each reads what the one before has written. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
-    const next = this.#lastChange.then(change);
+    const { shared } = this.#stores;
+    const run = () =>
+      shared
+        ? shared.exclusively(async () => {
+            await this.refresh();
+            return change();
+          })
+        : change();
+    const next = this.#lastChange.then(run);
     this.#lastChange = next.catch(() => {});
     return next;
   }
@@ -82,16 +221,16 @@ export class Registry {
   endpoints = (): Endpoint[] => [...this.#endpoints.values()];
 
   async createEndpoint(made: Parameters<Stores["endpoints"]["create"]>[0]): Promise<Endpoint> {
-    return this.#put(await this.#stores.endpoints.create(made));
+    return this.#written(this.#endpoints, async () => this.#put(await this.#stores.endpoints.create(made)));
   }
   async saveEndpoint(endpoint: Endpoint, settings: EndpointSettings, release: boolean): Promise<Endpoint> {
-    await this.#stores.endpoints.save(endpoint.no, settings, release);
+    await this.#written(this.#endpoints, () => this.#stores.endpoints.save(endpoint.no, settings, release));
     const now = this.#endpoints.get(endpoint.no) ?? endpoint;
     const version = now.version + (release ? 1 : 0);
     return this.#put({ ...now, settings, version, failedStarts: 0, failedAt: undefined, verdict: undefined });
   }
   async removeEndpoint(endpoint: Endpoint, now: number): Promise<void> {
-    await this.#stores.endpoints.remove(endpoint.no, now);
+    await this.#written(this.#endpoints, () => this.#stores.endpoints.remove(endpoint.no, now));
     this.#put({ ...(this.#endpoints.get(endpoint.no) ?? endpoint), deletedAt: now });
   }
   /** Forgets endpoints that were deleted long ago, once their workers have ended. */
@@ -106,7 +245,7 @@ export class Registry {
     const endpoint = this.#endpoints.get(no);
     if (!endpoint) return;
     this.#put({ ...endpoint, failedStarts: note.failedStarts, failedAt: note.failedAt, verdict: note.verdict });
-    await this.#stores.endpoints.noteStart(no, note);
+    await this.#written(this.#endpoints, () => this.#stores.endpoints.noteStart(no, note));
   }
   /** The most jobs that a worker of this version has held or asked for; 1 until known. */
   slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${endpoint.version}`) ?? 1;
@@ -120,36 +259,48 @@ export class Registry {
   template = (id: string): Template | undefined => this.#templates.get(id);
   templates = (): Template[] => [...this.#templates.values()];
   async createTemplate(made: Parameters<Stores["templates"]["create"]>[0]): Promise<Template> {
-    const template = await this.#stores.templates.create(made);
-    this.#templates.set(template.id, template);
-    return template;
+    return this.#written(this.#templates, async () => {
+      const template = await this.#stores.templates.create(made);
+      this.#templates.set(template.id, template);
+      return template;
+    });
   }
   async saveTemplate(template: Template, settings: Template["settings"]): Promise<Template> {
-    await this.#stores.templates.save(template.no, settings);
-    const saved = { ...template, settings };
-    this.#templates.set(template.id, saved);
-    return saved;
+    return this.#written(this.#templates, async () => {
+      await this.#stores.templates.save(template.no, settings);
+      const saved = { ...template, settings };
+      this.#templates.set(template.id, saved);
+      return saved;
+    });
   }
   async removeTemplate(template: Template): Promise<void> {
-    await this.#stores.templates.remove(template.no);
-    this.#templates.delete(template.id);
+    await this.#written(this.#templates, async () => {
+      await this.#stores.templates.remove(template.no);
+      this.#templates.delete(template.id);
+    });
   }
 
   volume = (id: string): Volume | undefined => this.#volumes.get(id);
   volumes = (): Volume[] => [...this.#volumes.values()];
   async createVolume(made: Omit<Volume, "no">): Promise<Volume> {
-    const volume = await this.#stores.volumes.create(made);
-    this.#volumes.set(volume.id, volume);
-    return volume;
+    return this.#written(this.#volumes, async () => {
+      const volume = await this.#stores.volumes.create(made);
+      this.#volumes.set(volume.id, volume);
+      return volume;
+    });
   }
   async saveVolume(volume: Volume): Promise<Volume> {
-    await this.#stores.volumes.save(volume);
-    this.#volumes.set(volume.id, volume);
-    return volume;
+    return this.#written(this.#volumes, async () => {
+      await this.#stores.volumes.save(volume);
+      this.#volumes.set(volume.id, volume);
+      return volume;
+    });
   }
   async removeVolume(volume: Volume): Promise<void> {
-    await this.#stores.volumes.remove(volume.no);
-    this.#volumes.delete(volume.id);
+    await this.#written(this.#volumes, async () => {
+      await this.#stores.volumes.remove(volume.no);
+      this.#volumes.delete(volume.id);
+    });
   }
 
   // workers
@@ -161,16 +312,19 @@ export class Registry {
   workerByNo = (no: number): LiveWorker | undefined => this.#workers.get(no);
   /** Workers that have not ended. */
   liveWorkers = (): LiveWorker[] => [...this.#workers.values()].filter((worker) => worker.row.endedAt === undefined);
+  endedWorkers = (): LiveWorker[] => [...this.#workers.values()].filter((worker) => worker.row.endedAt !== undefined);
   workersOf = (endpointNo: number): LiveWorker[] =>
     [...(this.#byEndpoint.get(endpointNo) ?? [])].filter((worker) => worker.row.endedAt === undefined);
 
   async createWorker(made: Parameters<Stores["workers"]["create"]>[0]): Promise<LiveWorker> {
-    return this.#admit(await this.#stores.workers.create(made), made.createdAt);
+    const row = await this.#stores.workers.create(made);
+    this.#options.onChange?.();
+    return this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
   }
   /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
   async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {
     worker.row = { ...worker.row, ...patch };
-    await this.#stores.workers.save(worker.row.no, patch);
+    await this.#written(worker, () => this.#stores.workers.save(worker.row.no, patch));
   }
   /** Forgets workers that ended long ago. */
   async forgetWorkers(endedBefore: number): Promise<void> {
@@ -208,4 +362,10 @@ export class Registry {
     this.#byEndpoint.set(row.endpointNo, peers.add(live));
     return live;
   }
+}
+
+/** Puts what was read in the place of what was there. */
+function replace<T extends { readonly id: string }>(kept: Map<string, T>, read: readonly T[]): void {
+  kept.clear();
+  for (const each of read) kept.set(each.id, each);
 }

@@ -101,12 +101,12 @@ export interface JobStore {
   progress(endpointNo: number, jobId: string, workerNo: number, progress: string): Promise<boolean>;
   /** Applies a change where the job still is as it was read (status, starts, worker). */
   change(
-    job: Pick<Job, "no" | "status" | "starts" | "workerNo">,
+    job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,
     change: Change,
     now: number,
   ): Promise<Settled | undefined>;
   /** Sets the ttl; the job may be gone at once. */
-  setTtl(jobNo: number, ttlEndAt: number, now: number): Promise<boolean>;
+  setTtl(job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number): Promise<boolean>;
   /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */
   confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
   /** Cancels waiting jobs up to a place, a batch at a time. */
@@ -252,6 +252,7 @@ export interface WorkerPatch {
   readonly readyAt?: number;
   readonly closedAt?: number;
   readonly stopAt?: number;
+  readonly askedAt?: number;
   readonly killAt?: number;
   readonly endedAt?: number;
   readonly lastDoneAt?: number;
@@ -314,8 +315,52 @@ export interface HostStore {
   ensure(id: string, now: number): Promise<number>;
 }
 
+/** A machine, or a cluster, that runs workers: one server of ours is there. */
+export interface Host {
+  readonly no: number;
+  readonly location: string | undefined;
+  /** When its server last said that it lives. */
+  readonly seenAt: number;
+}
+
+/** What a server has heard of a worker, for the others. Times are milliseconds. */
+export interface Sign {
+  readonly workerNo: number;
+  readonly seenAt: number;
+  readonly busyAt: number;
+  readonly polledAt: number;
+  readonly slots: number;
+}
+
+/** What a server says once a second. */
+export interface Beat {
+  readonly hostNo: number;
+  readonly location: string | undefined;
+  readonly now: number;
+  /** The leases it wants to have, or to keep, until then. */
+  readonly leases: readonly string[];
+  readonly untilAt: number;
+  readonly signs: readonly Sign[];
+}
+
+/** What servers on one database tell each other through it. */
+export interface SharedStore {
+  /** Says that we live, and resolves with the leases that are ours, and with every host. */
+  beat(beat: Beat): Promise<{ leases: ReadonlySet<string>; hosts: Host[] }>;
+  /** Gives all leases of a host back, and says that it is gone. */
+  leave(hostNo: number): Promise<void>;
+  /** Takes up to `count` of the `limit` requests that all servers together may let in within the rate window. */
+  grant(name: string, limit: number, count: number, now: number): Promise<number>;
+  /** Runs one change of resources at a time, over all servers. */
+  exclusively<T>(change: () => Promise<T>): Promise<T>;
+  /** The database's clock. */
+  time(): Promise<number>;
+}
+
 /** All stores of one database. */
 export interface Stores {
+  /** Undefined where one server has the database to itself. */
+  readonly shared?: SharedStore;
   readonly jobs: JobStore;
   readonly reader: JobReader;
   readonly tallies: TallyReader;

@@ -8,6 +8,7 @@ export function localBell(): Bell {
       const heard = listeners.get(topic);
       if (heard) for (const listener of [...heard]) listener();
     },
+    ringElsewhere() {},
     on(topic, listener) {
       const heard = listeners.get(topic) ?? new Set();
       listeners.set(topic, heard.add(listener));
@@ -15,6 +16,9 @@ export function localBell(): Bell {
         heard.delete(listener);
         if (heard.size === 0 && listeners.get(topic) === heard) listeners.delete(topic);
       };
+    },
+    ringAll() {
+      for (const heard of [...listeners.values()]) for (const listener of [...heard]) listener();
     },
     close: async () => listeners.clear(),
   };

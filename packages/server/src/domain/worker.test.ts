@@ -16,10 +16,15 @@ const worker: Worker = {
   readyAt: undefined,
   closedAt: undefined,
   stopAt: undefined,
+  askedAt: undefined,
   killAt: undefined,
   endedAt: undefined,
   lastDoneAt: undefined,
   hasPinged: false,
+  seenAt: 0,
+  busyAt: 0,
+  polledAt: 0,
+  slots: 1,
   exit: undefined,
 };
 

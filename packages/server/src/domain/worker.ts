@@ -35,10 +35,17 @@ export interface Worker {
   readonly closedAt: number | undefined;
   /** When it was asked to stop, and when it is killed for not having done so. */
   readonly stopAt: number | undefined;
+  /** When it was told so: from then on its polls are answered at once. */
+  readonly askedAt: number | undefined;
   readonly killAt: number | undefined;
   readonly endedAt: number | undefined;
   readonly lastDoneAt: number | undefined;
   readonly hasPinged: boolean;
+  /** What servers have told each other of it: 0, or 1 slot, where there is one server. */
+  readonly seenAt: number;
+  readonly busyAt: number;
+  readonly polledAt: number;
+  readonly slots: number;
   readonly exit: Exit | undefined;
 }
 

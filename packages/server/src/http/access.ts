@@ -4,7 +4,7 @@ import { type ApiKey, mayChange, maySee } from "../domain/key.js";
 import { endpointNotFound, Refusal, unauthorized } from "../errors.js";
 import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
 import type { Needs } from "../operations/needs.js";
-import type { RatedOperation, Rates } from "../rates.js";
+import type { Grants, RatedOperation, Rates } from "../rates.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -25,15 +25,17 @@ type Access = Needs<"registry" | "vault" | "draining">;
 export interface JobAccess extends Access, Needs<"tallies" | "clock"> {
   /** Undefined while rate limits are off. */
   readonly rates: Rates | undefined;
+  /** What all servers let in together; undefined where there is one. */
+  readonly grants?: Grants | undefined;
   readonly requestsPerWorker: number;
 }
 
 /** Key → endpoint → permission → rate: everything that stands before a route of the queue API. */
 export async function admitToJobs(needs: JobAccess, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseWhileDraining(needs.draining);
-  const caller = authenticate(needs, request.headers.authorization);
+  const caller = await authenticate(needs, request.headers.authorization);
   const { endpointId } = request.params as { endpointId: string };
-  const endpoint = needs.registry.endpoint(endpointId);
+  const endpoint = await needs.registry.known(() => needs.registry.endpoint(endpointId));
   const visible = endpoint && endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo;
   if (!visible || !maySee(caller.scope, endpointId)) throw endpointNotFound(endpointId);
   const { config } = request.routeOptions;
@@ -61,6 +63,13 @@ async function limitRate(
     const held = await needs.tallies.holdings(endpoint.no);
     const running = [...held.values()].filter((count) => count > 0).length;
     admission = rates.admit(who, operation, running * needs.requestsPerWorker, needs.clock.now());
+  }
+  if (admission.ok && needs.grants) {
+    const { limit, release } = admission;
+    if (!(await needs.grants.admit(`${who}/${operation}`, limit, needs.clock.now()))) {
+      release();
+      admission = { ok: false, limit, remaining: 0, retryAfterSeconds: 1 };
+    }
   }
   if (admission.ok) {
     reply.raw.once("close", admission.release);

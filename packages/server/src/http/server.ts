@@ -162,7 +162,8 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
   });
   app.get("/metrics", async (request, reply) => {
     // counts by endpoint are their owners': on loopback they are open, elsewhere they need a key
-    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip)) admitToManagement(parts, request.headers.authorization, false);
+    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip))
+      await admitToManagement(parts, request.headers.authorization, false);
     const { contentType, text } = await parts.metrics();
     return reply.header("content-type", contentType).send(text);
   });

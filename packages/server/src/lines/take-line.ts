@@ -18,6 +18,8 @@ export interface TakeLineParts {
   /** When a worker last held a job: the most recently busy one is served first, so that the others may go. */
   readonly busyAt: (workerNo: number) => number;
   readonly onError: (error: unknown) => void;
+  /** Jobs may wait, and nobody stands here. */
+  readonly onLeft?: () => void;
 }
 
 /**
@@ -97,6 +99,7 @@ export class TakeLine {
       }
       if (dry) this.#dry = !this.#again;
       else if (jobs.length > 0) this.#again = this.#polls.size > 0;
+      if (!dry && this.#polls.size === 0) this.#parts.onLeft?.();
     } finally {
       for (const poll of polls) {
         poll.inTurn = false;

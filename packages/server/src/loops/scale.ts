@@ -1,10 +1,11 @@
 import { topics } from "../bell.js";
 import type { Endpoint } from "../domain/endpoint.js";
+import { chooseHost } from "../domain/host.js";
 import { type Plan, plan, type ScaleInputs } from "../domain/scaling.js";
 import { workerState } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
-import { obstacle } from "../operations/read-job.js";
+import { liveHosts, obstacle } from "../operations/read-job.js";
 import { closeWorker, stopWorker } from "../operations/worker-life.js";
 import type { Loop } from "./loop.js";
 
@@ -113,11 +114,12 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
   for (let n = 0; n < decided.start; n++) {
+    const hostNo = chooseHost(liveHosts(needs), endpoint.settings.locations) ?? needs.place.hostNo;
     const made = {
       id: needs.ids.resource(),
       endpointNo: endpoint.no,
       version: endpoint.version,
-      hostNo: needs.place.hostNo,
+      hostNo,
     };
     await needs.registry.createWorker({ ...made, createdAt: needs.clock.now() });
   }

@@ -31,6 +31,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const killed = new Set<string>();
   const gone = new Set<string>();
   const busy = new Set<string>();
+  /** Ended workers whose processes were seen to. */
+  const buried = new Set<string>();
   /** Those that were to be looked at while they were busy. */
   const again = new Set<string>();
 
@@ -127,6 +129,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (asked.has(worker.row.id)) return;
     await provider.stop(worker.row.id);
     asked.add(worker.row.id);
+    if (needs.registry.isShared) await needs.registry.patchWorker(worker, { askedAt: needs.clock.now() });
     // only now: a worker that has not heard the signal would ask again at once
     worker.dismissed.abort();
   }
@@ -134,6 +137,18 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function kill(worker: LiveWorker): Promise<void> {
     await provider.kill(worker.row.id, worker.row.handle);
     killed.add(worker.row.id); // and again every few seconds, until it is seen to have ended
+  }
+
+  /** While this host was away others have given up its workers: they are ended now. */
+  async function endStrays(): Promise<void> {
+    for (const worker of needs.registry.endedWorkers()) {
+      const { row } = worker;
+      if (row.hostNo !== needs.place.hostNo || buried.has(row.id) || busy.has(row.id)) continue;
+      buried.add(row.id);
+      const seen = await provider.look(row.id);
+      if (seen.state === "running") await provider.kill(row.id, row.handle);
+      if (seen.state !== "unknown") await forget(worker);
+    }
   }
 
   /** One worker's tending at a time; a slow start does not hold up the others. */
@@ -160,6 +175,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     gapMs: 1,
     async tick(now) {
       const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+      if (needs.registry.isShared) await endStrays();
       const looks = await Promise.all(mine.map((worker) => tendOne(worker, now)));
       return earliest(...looks);
     },

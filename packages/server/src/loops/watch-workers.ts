@@ -1,6 +1,6 @@
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
-import { closeWorker, stopWorker } from "../operations/worker-life.js";
+import { closeWorker, endWorker, settleOrphans, stopWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob } from "../store.js";
 import type { Loop } from "./loop.js";
@@ -15,12 +15,27 @@ export function watchWorkersLoop(needs: Watching): Loop {
     gapMs: 100,
     async tick(now) {
       const live = needs.registry.liveWorkers();
-      const looks = [await watchStops(needs, now)];
+      const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];
       for (const worker of live) looks.push(await judge(needs, worker, now));
       const known = looks.filter((at) => at !== undefined);
       return known.length > 0 ? Math.min(...known) : undefined;
     },
   };
+}
+
+/** A host whose server has been silent for 30 s is lost with its workers; it stops them when it returns. */
+async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: number): Promise<number | undefined> {
+  if (!needs.registry.isShared) return undefined;
+  for (const worker of live) {
+    const { hostNo } = worker.row;
+    const silentAt = needs.registry.hostSilentAt(hostNo);
+    if (hostNo === needs.place.hostNo || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
+    const note = "its host has been silent for 30 s";
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, note);
+  }
+  // a take that was on its way when its worker ended has left a job to nobody
+  await settleOrphans(needs, await needs.reader.orphaned(), true);
+  return now + limits.beatMs;
 }
 
 /** Silence counts from the first call, on our clock, while we listen. */

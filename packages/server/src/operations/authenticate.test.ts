@@ -9,8 +9,8 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 describe("A key", () => {
-  it.each(["Bearer KEY", "bearer KEY", "Bearer   KEY", "KEY", " KEY "])("is taken as '%s'", (header) => {
-    expect(authenticate(scene.parts, header.replace("KEY", scene.key))).toEqual(scene.admin);
+  it.each(["Bearer KEY", "bearer KEY", "Bearer   KEY", "KEY", " KEY "])("is taken as '%s'", async (header) => {
+    expect(await authenticate(scene.parts, header.replace("KEY", scene.key))).toEqual(scene.admin);
   });
 
   it.each([undefined, "", "Bearer", "Bearer ", "mr_unknown", "Basic abc"])("is not '%s'", async (header) => {
@@ -23,7 +23,7 @@ describe("A key", () => {
 
   it("that may only read is admitted to look, and refused to change", async () => {
     await scene.addKey("mr_read", scene.admin.ownerNo, { kind: "readOnly" });
-    expect(admitToManagement(scene.parts, "mr_read", false)).toMatchObject({ ownerNo: scene.admin.ownerNo });
+    expect(await admitToManagement(scene.parts, "mr_read", false)).toMatchObject({ ownerNo: scene.admin.ownerNo });
     await refused(() => admitToManagement(scene.parts, "mr_read", true), "UNAUTHORIZED", /may not change/);
   });
 

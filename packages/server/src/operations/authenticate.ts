@@ -4,9 +4,13 @@ import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 
 /** The key of a request: `Bearer <key>` or the bare key (contract: Authentication). */
-export function authenticate({ registry, vault }: Needs<"registry" | "vault">, header: string | undefined): ApiKey {
+export async function authenticate(
+  { registry, vault }: Needs<"registry" | "vault">,
+  header: string | undefined,
+): Promise<ApiKey> {
   const key = header?.replace(/^Bearer\s+/i, "").trim();
-  const found = key ? registry.key(vault.hash(key)) : undefined;
+  const hash = key && vault.hash(key);
+  const found = hash ? await registry.known(() => registry.key(hash)) : undefined;
   if (!found) throw unauthorized();
   return found;
 }
@@ -20,13 +24,13 @@ export function refuseWhileDraining(draining: AbortSignal): void {
 }
 
 /** A key for the management routes; `changes` asks for one that may change resources. */
-export function admitToManagement(
+export async function admitToManagement(
   needs: Needs<"registry" | "vault" | "draining">,
   header: string | undefined,
   changes: boolean,
-): ApiKey {
+): Promise<ApiKey> {
   refuseWhileDraining(needs.draining);
-  const caller = authenticate(needs, header);
+  const caller = await authenticate(needs, header);
   if (changes && !mayChange(caller.scope)) throw unauthorized("This key may not change resources.");
   return caller;
 }

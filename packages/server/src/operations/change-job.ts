@@ -48,7 +48,7 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
     throw invalid(`'ttl' must be a whole number of milliseconds from ${limits.ttlMsMin} to ${limits.ttlMsMax}.`);
   }
   const job = await findJob(needs, endpoint, jobId);
-  const found = await needs.jobs.setTtl(job.no, job.createdAt + ttlMs, needs.clock.now());
+  const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, needs.clock.now());
   needs.bell.ring("expiries");
   if (!found) throw jobNotFound(jobId);
 }

@@ -4,7 +4,7 @@ import type { Needs } from "./needs.js";
 import { obstacle } from "./read-job.js";
 
 /** An endpoint's counts (contract: Health result). Costs the same with a million jobs waiting. */
-export async function readHealth(needs: Needs<"tallies" | "registry" | "place">, endpoint: Endpoint) {
+export async function readHealth(needs: Needs<"tallies" | "registry" | "place" | "clock">, endpoint: Endpoint) {
   const tally = await needs.tallies.tally(endpoint.no);
   const held = await needs.tallies.holdings(endpoint.no);
   const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));

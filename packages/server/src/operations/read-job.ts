@@ -1,5 +1,6 @@
 import { topics } from "../bell.js";
 import type { Endpoint } from "../domain/endpoint.js";
+import { type HostView, isThere } from "../domain/host.js";
 import { isFinal, type JobReport } from "../domain/job.js";
 import { statusText, type Waiting } from "../domain/status-text.js";
 import { waitReason } from "../domain/wait-reason.js";
@@ -76,12 +77,23 @@ async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): P
 }
 
 /** Why no host can run this endpoint's workers, where that is so. */
-export function obstacle({ place }: Needs<"place">, endpoint: Endpoint) {
+export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint: Endpoint) {
   const { locations } = endpoint.settings;
-  if (place.location === undefined || locations === "" || locations.split(",").includes(place.location))
-    return undefined;
-  return {
-    reason: "location" as const,
-    detail: `The endpoint wants ${locations}, and the only host here is in ${place.location}.`,
-  };
+  const hosts = liveHosts(needs);
+  if (hosts.some((host) => isThere(host, locations))) return undefined;
+  const places = [...new Set(hosts.map(({ location }) => location))].join(" and ");
+  const whose = hosts.length === 1 ? "the only host here is" : "the hosts here are";
+  return { reason: "location" as const, detail: `The endpoint wants ${locations}, and ${whose} in ${places}.` };
+}
+
+/** The hosts that may be given workers: this one, and those whose server lives. */
+export function liveHosts({ place, registry, clock }: Needs<"place" | "registry" | "clock">): HostView[] {
+  const aliveSince = clock.now() - limits.leaseMs;
+  const others = registry.hosts.filter(({ no, seenAt }) => no !== place.hostNo && seenAt >= aliveSince);
+  const live = registry.liveWorkers();
+  return [{ no: place.hostNo, location: place.location }, ...others].map(({ no, location }) => ({
+    no,
+    location,
+    workers: live.filter(({ row }) => row.hostNo === no).length,
+  }));
 }

@@ -243,7 +243,7 @@ export class Scene {
     const names = Object.keys(stores) as (keyof Stores)[];
     const wrapped = names.map((name) => {
       const part = stores[name];
-      return [name, typeof part === "function" ? part : around(part, name)];
+      return [name, typeof part === "function" || part === undefined ? part : around(part, name)];
     });
     return Object.fromEntries(wrapped) as unknown as Stores;
   }

@@ -49,7 +49,7 @@ const idOf = (request: FastifyRequest, name: string) => (request.params as Recor
 export async function restRoutes(app: FastifyInstance, parts: RestParts): Promise<void> {
   app.setSerializerCompiler(() => JSON.stringify);
   app.addHook("onRequest", async (request) => {
-    request.caller = admitToManagement(parts, request.headers.authorization, request.method !== "GET");
+    request.caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
     if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }

@@ -16,9 +16,15 @@ interface Params {
 }
 
 /** The worker whose secret came with the call: in the URL, or bare in the header. Anything else in the header is ignored. */
-function workerOf({ registry, vault }: Needs<"registry" | "vault">, request: FastifyRequest): LiveWorker {
+async function workerOf(
+  { registry, vault }: Needs<"registry" | "vault">,
+  request: FastifyRequest,
+): Promise<LiveWorker> {
   const { endpointId, workerId } = request.params as Params;
-  const worker = registry.worker(workerId);
+  const worker = await registry.known(() => {
+    const found = registry.worker(workerId);
+    return found?.row.secretHash === undefined ? undefined : found;
+  });
   const endpoint = registry.endpoint(endpointId);
   const stored = worker?.row.secretHash;
   if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no || stored === undefined) throw unknownWorker();
@@ -47,12 +53,12 @@ function takeRoutes(app: FastifyInstance, parts: Parts): void {
     return take(parts, request, reply, count, true);
   });
   app.get("/:endpointId/job-stop/:workerId", async (request, reply) => {
-    const worker = workerOf(parts, request);
+    const worker = await workerOf(parts, request);
     const jobsToStop = await awaitStops(parts, worker, goneSignal(reply));
     return jobsToStop.length > 0 ? sendJson(reply, JSON.stringify({ jobsToStop })) : nothing(reply);
   });
   app.get("/:endpointId/ping/:workerId", async (request, reply) => {
-    const worker = workerOf(parts, request);
+    const worker = await workerOf(parts, request);
     if (!isLive(worker)) throw unauthorized("This worker has ended.");
     const { job_id, status, check, reason } = request.query as Record<string, string | string[] | undefined>;
     const list = [job_id ?? []].flat().join(",");
@@ -65,7 +71,7 @@ function takeRoutes(app: FastifyInstance, parts: Parts): void {
 const nothing = (reply: FastifyReply) => reply.code(204).send();
 
 async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, count: number, batch: boolean) {
-  const worker = workerOf(parts, request);
+  const worker = await workerOf(parts, request);
   const holdsNothing = (request.query as Query).job_in_progress === "0";
   const gone = goneSignal(reply);
   const jobs = await takeJobs(parts, { worker, count, holdsNothing, gone });
@@ -97,12 +103,12 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
 
 function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
-  app.addHook("onRequest", async (request) => void workerOf(parts, request));
+  app.addHook("onRequest", async (request) => void (await workerOf(parts, request)));
   countBodies(app, "workers");
   const word = (request: FastifyRequest) => request.body as Word;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
   const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {
-    const worker = workerOf(parts, request);
+    const worker = await workerOf(parts, request);
     if (isLive(worker)) await act(worker); // what an ended worker says is dropped
   };
   app.register(async (scope) => {

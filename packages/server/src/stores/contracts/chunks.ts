@@ -40,9 +40,11 @@ export function chunks(setting: () => Setting): void {
       const { no } = await scene.job(id);
       await scene.append(id, first, ...Array.from({ length: 40 }, (_, n) => `${n + 100}`));
       const handed = await Promise.all(Array.from({ length: 30 }, () => scene.stores.chunks.handOut(no, 6)));
-      expect(handed.flatMap(({ chunks }) => chunks.map(({ index }) => index))).toEqual(
-        Array.from({ length: 40 }, (_, n) => n),
-      );
+      const indexes = handed.map(({ chunks }) => chunks.map(({ index }) => index)).filter((each) => each.length > 0);
+      // which of them comes first is nobody's business; what each gets is in order, without a gap
+      indexes.sort((a, b) => a[0]! - b[0]!);
+      expect(indexes.flat()).toEqual(Array.from({ length: 40 }, (_, n) => n));
+      expect(indexes.length).toBeGreaterThan(10);
     });
 
     it("come back where a reply could not deliver them, unless something was handed out since", async () => {

@@ -73,16 +73,16 @@ export function expiry(setting: () => Setting): void {
 
     it("follows a ttl that was set anew", async () => {
       const id = await scene.submit();
-      const { no } = await scene.job(id);
-      expect(await scene.stores.jobs.setTtl(no, startAt + 20_000, scene.now)).toBe(true);
+      const job = await scene.job(id);
+      expect(await scene.stores.jobs.setTtl(job, startAt + 20_000, scene.now)).toBe(true);
       expect((await scene.job(id)).expiresAt).toBe(startAt + 20_000);
       await scene.takeOne(first);
       await scene.settle(id, first);
-      expect(await scene.stores.jobs.setTtl(no, startAt + 2 * day, scene.now)).toBe(true);
+      expect(await scene.stores.jobs.setTtl(job, startAt + 2 * day, scene.now)).toBe(true);
       expect((await scene.job(id)).expiresAt).toBe(startAt + limits.runRetentionMs);
-      expect(await scene.stores.jobs.setTtl(no, startAt - 1, scene.now)).toBe(true);
+      expect(await scene.stores.jobs.setTtl(job, startAt - 1, scene.now)).toBe(true);
       expect(await scene.find(id)).toBeUndefined();
-      expect(await scene.stores.jobs.setTtl(no, startAt + day, scene.now)).toBe(false);
+      expect(await scene.stores.jobs.setTtl(job, startAt + day, scene.now)).toBe(false);
     });
 
     it("cannot be undone by a retry", async () => {

@@ -60,6 +60,14 @@ export function takes(setting: () => Setting): void {
       expect(jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([[ids[0], fourth]]);
     });
 
+    it("does not say that nothing is left where nobody may take", async () => {
+      const id = await scene.submit();
+      await scene.stores.workers.save(first, { wanted: "stopped" });
+      const asks = [{ workerNo: first, count: 1 }];
+      expect(await scene.stores.jobs.take(scene.endpointNo, asks, scene.now)).toEqual({ jobs: [], dry: false });
+      expect(idsOf(await scene.take(second))).toEqual([id]);
+    });
+
     it("gives a deleted endpoint neither jobs nor takers", async () => {
       await scene.submit();
       await scene.stores.endpoints.remove(scene.endpointNo, scene.now);

@@ -1,31 +1,7 @@
 import type { Chunk, ChunkStore } from "../../store.js";
+import { fitting } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import type { GroupWriter } from "./writer.js";
-
-interface ChunkRow {
-  index: number;
-  start: number;
-  output: string;
-  metrics: string | null;
-}
-const toChunk = (row: ChunkRow): Chunk => ({
-  index: row.index,
-  start: row.start,
-  output: row.output,
-  metrics: row.metrics ?? undefined,
-});
-
-/** The first chunks whose bytes fit, and one at least. */
-function fitting(rows: Iterable<ChunkRow>, bytesMax: number): Chunk[] {
-  const chunks: Chunk[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    bytes += Buffer.byteLength(row.output) + Buffer.byteLength(row.metrics ?? "");
-    if (chunks.length > 0 && bytes > bytesMax) break;
-    chunks.push(toChunk(row));
-  }
-  return chunks;
-}
 
 const columns = `"index", start, output, metrics`;
 /** One read fetches this many rows at most: a reply of more waits for the next call. */
@@ -68,7 +44,7 @@ class SqliteChunks {
   handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
     const stream = this.#sql.stream.get(jobNo);
     if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
-    const chunks = fitting(this.#sql.from.all(jobNo, stream.handed_index), bytesMax);
+    const chunks = fitting(this.#sql.from.iterate(jobNo, stream.handed_index), bytesMax);
     const handed = stream.handed_index + chunks.length;
     this.#sql.hand.run(handed, jobNo);
     return { chunks, more: handed < stream.next_index };
@@ -80,7 +56,7 @@ class SqliteChunks {
   }
 
   read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
-    return fitting(this.#sql.from.all(jobNo, fromIndex), bytesMax);
+    return fitting(this.#sql.from.iterate(jobNo, fromIndex), bytesMax);
   }
 }
 

@@ -10,6 +10,8 @@ export interface Statement {
   get(...values: Value[]): any;
   // biome-ignore lint/suspicious/noExplicitAny: as above
   all(...values: Value[]): any[];
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  iterate(...values: Value[]): IterableIterator<any>;
 }
 export interface Database {
   prepare(sql: string): Statement;

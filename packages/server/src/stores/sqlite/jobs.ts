@@ -1,7 +1,7 @@
 import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/job.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
+import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
-import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "./job-row.js";
 import type { Tallies } from "./tallies.js";
 import type { GroupWriter } from "./writer.js";
 
@@ -264,8 +264,8 @@ export class SqliteJobs {
     return this.#ended(row, to, now);
   }
 
-  setTtl(jobNo: number, ttlEndAt: number, now: number): boolean {
-    return Number(this.#sql.setTtl.run(ttlEndAt, jobNo, now).changes) > 0;
+  setTtl({ no }: Pick<Job, "no">, ttlEndAt: number, now: number): boolean {
+    return Number(this.#sql.setTtl.run(ttlEndAt, no, now).changes) > 0;
   }
 
   confirmStopped(workerNo: number, jobNos: readonly number[]): void {

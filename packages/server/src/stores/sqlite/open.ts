@@ -17,6 +17,7 @@ import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { sqliteTallyReader, Tallies } from "./tallies.js";
+import { rewriteWal } from "./wal.js";
 import { GroupWriter } from "./writer.js";
 
 function cached(db: Database): (sql: string) => Statement {
@@ -62,6 +63,7 @@ export interface SqliteOptions {
 
 /** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
 export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
+  rewriteWal(path);
   const db = openDatabase(path);
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");

@@ -1,6 +1,6 @@
 import type { JobReader } from "../../store.js";
+import { code, heldColumns, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
-import { code, heldColumns, jobColumns, toHeldJob, toJob } from "./job-row.js";
 import type { Tallies } from "./tallies.js";
 
 const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";

@@ -97,6 +97,14 @@ CREATE TABLE decision (
 CREATE INDEX decision_endpoint ON decision (endpoint_no, no);
 CREATE INDEX decision_until ON decision (until_at);
 `,
+  // what servers tell each other of a worker; one that has the database to itself leaves them empty
+  `
+ALTER TABLE worker ADD COLUMN asked_at INTEGER;
+ALTER TABLE worker ADD COLUMN seen_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE worker ADD COLUMN busy_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE worker ADD COLUMN polled_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE worker ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
+`,
 ];
 
 /** The version that this code writes. */

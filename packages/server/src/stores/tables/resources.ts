@@ -53,7 +53,8 @@ export function endpointStore(runner: Runner): EndpointStore {
       const unfinished = sql
         .selectFrom("tally")
         .select("endpoint_no")
-        .where((eb) => eb.or([eb("waiting", ">", 0), eb("running", ">", 0)]));
+        .groupBy("endpoint_no")
+        .having((eb) => eb.or([eb(eb.fn.sum("waiting"), ">", 0), eb(eb.fn.sum("running"), ">", 0)]));
       const query = sql
         .selectFrom("endpoint")
         .selectAll()

@@ -49,11 +49,16 @@ export interface Tables {
     ready_at: number | null;
     closed_at: number | null;
     stop_at: number | null;
+    asked_at: number | null;
     kill_at: number | null;
     ended_at: number | null;
     last_done_at: number | null;
     has_pinged: Generated<number>;
     exit: string | null;
+    seen_at: Generated<number>;
+    busy_at: Generated<number>;
+    polled_at: Generated<number>;
+    slots: Generated<number>;
   };
   delivery: {
     no: Generated<number>;

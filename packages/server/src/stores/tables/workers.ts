@@ -21,10 +21,15 @@ const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
   readyAt: maybe(row.ready_at),
   closedAt: maybe(row.closed_at),
   stopAt: maybe(row.stop_at),
+  askedAt: maybe(row.asked_at),
   killAt: maybe(row.kill_at),
   endedAt: maybe(row.ended_at),
   lastDoneAt: maybe(row.last_done_at),
   hasPinged: row.has_pinged === 1,
+  seenAt: row.seen_at,
+  busyAt: row.busy_at,
+  polledAt: row.polled_at,
+  slots: row.slots,
   exit: parsed(row.exit),
 });
 
@@ -38,6 +43,7 @@ const toUpdate = (patch: WorkerPatch): Updateable<Tables["worker"]> =>
     ready_at: patch.readyAt,
     closed_at: patch.closedAt,
     stop_at: patch.stopAt,
+    asked_at: patch.askedAt,
     kill_at: patch.killAt,
     ended_at: patch.endedAt,
     last_done_at: patch.lastDoneAt,

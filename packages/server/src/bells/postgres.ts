@@ -1,0 +1,210 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import type { Bell, Topic } from "../bell.js";
+import { limits } from "../limits.js";
+import { localBell } from "./local.js";
+
+export interface PostgresBellOptions {
+  readonly url: string;
+  /** Whether no other server is there to hear. */
+  readonly isAlone: () => boolean;
+  /** Whether this server itself has who waits for this: then the others need not wake. */
+  readonly isServedHere: (topic: Topic) => boolean;
+  /** Reads again what other servers have changed. */
+  readonly refresh: () => Promise<void>;
+}
+
+const channel = "millrace";
+/** Another server has begun to listen. */
+const everything = "*";
+
+/** What must be seen at once: the rest is about rows that the registry has to read first. */
+const isHot = (topic: string) => /^(job|queue|stops):/.test(topic);
+
+/** A bell across servers: rings here at once, and at the others through the database, gathered, and after the commit. */
+export async function postgresBell(options: PostgresBellOptions): Promise<Bell> {
+  const self = randomUUID();
+  const local = localBell();
+  const sender = new Sender(options.url, self);
+  let refreshed: Promise<void> = Promise.resolve();
+
+  const hear = async (topics: readonly string[]) => {
+    for (const topic of topics.filter(isHot)) local.ring(topic as Topic);
+    if (topics.includes(everything)) local.ring("hosts");
+    if (topics.includes("registry")) refreshed = options.refresh().catch(() => {}); // it is read again soon anyway
+    await refreshed;
+    for (const topic of topics) if (!isHot(topic)) local.ring(topic as Topic);
+  };
+  const ear = new Ear(options.url, (payload) => {
+    const [from, ...topics] = payload.split(" ");
+    if (from !== self) void hear(topics);
+  });
+  ear.onOpen = () => {
+    // what was rung while nobody listened is not known: everyone looks
+    local.ringAll();
+    sender.send(everything);
+  };
+  await ear.open();
+  // the net under it all: a ring that was lost costs this long
+  const net = setInterval(() => {
+    if (!options.isAlone()) local.ringAll();
+  }, limits.netMs);
+  net.unref();
+
+  return {
+    ring(topic) {
+      local.ring(topic);
+      if (!options.isAlone() && !options.isServedHere(topic)) sender.send(topic);
+    },
+    ringElsewhere(topic) {
+      if (!options.isAlone()) sender.send(topic);
+    },
+    on: local.on,
+    ringAll: local.ringAll,
+    async close() {
+      clearInterval(net);
+      await Promise.all([ear.close(), sender.close(), local.close()]);
+    },
+  };
+}
+
+const clientOf = (url: string) =>
+  new pg.Client({
+    connectionString: url,
+    application_name: "millrace bell",
+    keepAlive: true,
+    connectionTimeoutMillis: limits.connectMs,
+    query_timeout: limits.netMs,
+  });
+
+/** Sends what is rung: one notification at a time, all that has gathered in it. */
+class Sender {
+  readonly #url: string;
+  readonly #self: string;
+  #client: pg.Client | undefined;
+  #gathered = new Set<string>();
+  #sending = false;
+  #closed = false;
+
+  constructor(url: string, self: string) {
+    this.#url = url;
+    this.#self = self;
+  }
+
+  send(topic: string): void {
+    this.#gathered.add(topic);
+    if (this.#sending || this.#closed) return;
+    this.#sending = true;
+    void this.#sendAll();
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#gathered.size > 0 && !this.#closed) {
+      await new Promise((gathered) => setTimeout(gathered, limits.notifyGatherMs));
+      const topics = this.#gathered;
+      this.#gathered = new Set();
+      try {
+        this.#client ??= await connected(this.#url);
+        for (const payload of payloads(this.#self, topics)) {
+          await this.#client.query({ name: "notify", text: "SELECT pg_notify($1, $2)", values: [channel, payload] });
+        }
+      } catch {
+        // the net catches what is lost
+        this.#client?.end().catch(() => {});
+        this.#client = undefined;
+        await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      }
+    }
+    this.#sending = false;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client?.end().catch(() => {});
+  }
+}
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = clientOf(url);
+  client.on("error", () => {}); // its next query fails
+  await client.connect();
+  return client;
+}
+
+/** Topics in as few payloads as fit, each with the name of who sends. */
+function* payloads(self: string, topics: Iterable<string>): Generator<string> {
+  let payload = self;
+  for (const topic of topics) {
+    if (payload.length + topic.length + 1 > limits.notifyBytesMax) {
+      yield payload;
+      payload = self;
+    }
+    payload += ` ${topic}`;
+  }
+  yield payload;
+}
+
+/** The connection that listens: asked every few seconds whether it still lives, and opened again where it does not. */
+class Ear {
+  readonly #url: string;
+  readonly #onPayload: (payload: string) => void;
+  #client: pg.Client | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+  onOpen: () => void = () => {};
+
+  constructor(url: string, onPayload: (payload: string) => void) {
+    this.#url = url;
+    this.#onPayload = onPayload;
+  }
+
+  async open(): Promise<void> {
+    const client = await connected(this.#url);
+    client.on("notification", ({ payload }) => payload && this.#onPayload(payload));
+    client.on("end", () => {
+      if (this.#client === client) void this.#again();
+    });
+    await client.query(`LISTEN ${channel}`);
+    this.#client = client;
+    this.#later();
+    this.onOpen();
+  }
+
+  #later(): void {
+    this.#timer = setTimeout(() => void this.#check(), limits.netMs);
+    this.#timer.unref();
+  }
+
+  async #check(): Promise<void> {
+    const client = this.#client;
+    if (!client || this.#closed) return;
+    try {
+      await client.query("SELECT 1");
+      if (this.#client === client) this.#later();
+    } catch {
+      if (this.#client === client) await this.#again();
+    }
+  }
+
+  async #again(): Promise<void> {
+    clearTimeout(this.#timer);
+    const dead = this.#client;
+    this.#client = undefined;
+    void dead?.end().catch(() => {});
+    while (!this.#closed) {
+      try {
+        return await this.open();
+      } catch {
+        await new Promise((again) => setTimeout(again, limits.reconnectMs * 5));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => {});
+  }
+}

@@ -1,0 +1,78 @@
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import type { SharedStore } from "../store.js";
+import type { Leases } from "./leases.js";
+import type { Loop } from "./loop.js";
+
+type Sharing = Needs<"registry" | "clock" | "place" | "emit">;
+
+/** The loops that have one owner among the servers. */
+export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire-jobs", "time-out-jobs"] as const;
+
+/**
+ * Once a second a server says that it lives and what it has heard of workers, keeps its leases, and learns which hosts there
+ * are; then it reads again what the others may have changed.
+ */
+export function shareStateLoop(
+  needs: Sharing,
+  shared: SharedStore,
+  leases: Leases,
+  followTime: (aheadMs: number) => void,
+): Loop {
+  const { registry, clock, place, emit } = needs;
+  let saidAt = 0;
+  let isAway = false;
+  let timeAt = clock.now() + timeEveryMs;
+
+  async function beat(now: number): Promise<void> {
+    const untilAt = now + limits.leaseMs;
+    const signs = registry.signs(saidAt, now);
+    const { hostNo, location } = place;
+    const said = await shared.beat({ hostNo, location, now, leases: ownedLoops, untilAt, signs });
+    // after a silence of our own nobody else's counts
+    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now());
+    saidAt = now;
+    registry.hosts = said.hosts;
+    leases.hold(said.leases, untilAt - limits.beatMs);
+  }
+
+  async function look(now: number): Promise<void> {
+    await beat(now);
+    await registry.refresh();
+    if (now < timeAt) return;
+    timeAt = now + timeEveryMs;
+    followTime(await aheadOf(shared));
+  }
+
+  return {
+    name: "share-state",
+    topics: ["hosts"],
+    gapMs: limits.missGapMs,
+    async tick(now) {
+      try {
+        await look(now);
+        if (isAway) emit({ type: "server.warning", message: "the database answers again" });
+        isAway = false;
+      } catch (error) {
+        leases.check();
+        if (!isAway) emit({ type: "server.warning", message: "the database does not answer; trying on", error });
+        isAway = true;
+      }
+      return now + limits.beatMs;
+    },
+  };
+}
+
+const timeEveryMs = 10_000;
+
+/** How far the database's clock is ahead of this machine's, in milliseconds; half of the round trip is its error. */
+export async function aheadOf(shared: SharedStore): Promise<number> {
+  let best = { tripMs: Number.POSITIVE_INFINITY, ahead: 0 };
+  for (let n = 0; n < 3; n++) {
+    const [sentAt, startedAt] = [Date.now(), performance.now()];
+    const there = await shared.time();
+    const tripMs = performance.now() - startedAt;
+    if (tripMs < best.tripMs) best = { tripMs, ahead: there - (sentAt + tripMs / 2) };
+  }
+  return Math.abs(best.ahead) <= best.tripMs ? 0 : best.ahead;
+}

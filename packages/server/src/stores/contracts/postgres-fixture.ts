@@ -1,0 +1,41 @@
+import pg from "pg";
+import type { TestPostgres } from "../../../../../scripts/postgres.mjs";
+import { openPostgres } from "../postgres/open.js";
+import type { Opened } from "./scene.js";
+
+/** Makes a database on a server and resolves with its address. */
+export async function makeDatabase(server: TestPostgres, name: string): Promise<string> {
+  await asAdmin(server.url(), `CREATE DATABASE ${name} TEMPLATE template0`);
+  return server.url(name);
+}
+
+async function asAdmin(url: string, text: string): Promise<void> {
+  const admin = new pg.Client(url);
+  await admin.connect();
+  await admin.query(text);
+  await admin.end();
+}
+
+/** Empties whatever tables there are, but the one that tells the schema's version. */
+const emptied = `
+  DO $$ BEGIN
+    EXECUTE coalesce((SELECT 'TRUNCATE ' || string_agg(quote_ident(relname), ', ') || ' RESTART IDENTITY' FROM pg_class
+      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'schema'), 'SELECT 1');
+    IF EXISTS (SELECT FROM pg_class WHERE relname = 'place') THEN PERFORM setval('place', 1, false); END IF;
+  END $$`;
+
+/** Opens one database again and again, emptied each time. */
+export async function openEmptied(url: string): Promise<Opened> {
+  await asAdmin(url, emptied);
+  const open = () => openPostgres({ url, hostId: "host", now: 0, onBack: () => {} });
+  let stores = await open();
+  return {
+    stores,
+    reopen: async () => {
+      await stores.close();
+      stores = await open();
+      return stores;
+    },
+    end: () => stores.close(),
+  };
+}

@@ -1,0 +1,121 @@
+import type { Chunk, ChunkStore } from "../../store.js";
+import { type ChunkRow, fitting } from "../tables/chunk-row.js";
+import { numbers, texts } from "./arrays.js";
+import type { Connections } from "./connection.js";
+import type { Lanes, Verb } from "./writer.js";
+
+/** One read fetches this many rows at most: a reply of more waits for the next call. */
+const page = 1_000;
+const columns = `"index", start, output, metrics`;
+
+/** The first chunks from `from` on whose bytes fit (`$2`), and one at least: rows beyond the limit never leave the database. */
+const fittingFrom = (from: string) => `
+    SELECT ${columns} FROM (
+      SELECT ${columns}, sum(octet_length(output) + coalesce(octet_length(metrics), 0)) OVER w AS bytes, row_number() OVER w AS n
+      FROM (SELECT ${columns} FROM chunk WHERE job_no = $1 AND "index" >= ${from} ORDER BY "index" LIMIT ${page}) c
+      WINDOW w AS (ORDER BY "index")) c
+    WHERE n = 1 OR bytes <= $2::bigint`;
+
+export const chunkSql = {
+  append: `
+  WITH call AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY
+      AS c (endpoint_no, id, worker_no, pieces, token, n)),
+  held AS MATERIALIZED (
+    SELECT c.n, c.pieces, c.token, j.no, j.starts FROM call c
+    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
+    ORDER BY j.no FOR SHARE OF j),
+  grown AS (
+    INSERT INTO stream AS s (job_no, next_index, handed_index, token) SELECT no, pieces, 0, token FROM held
+    ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token
+    RETURNING job_no, next_index),
+  put AS (
+    INSERT INTO chunk (job_no, ${columns})
+    SELECT h.no, g.next_index - h.pieces + p.k, h.starts, p.output, p.metrics
+    FROM held h JOIN grown g ON g.job_no = h.no
+    JOIN unnest($6::bigint[], $7::bigint[], $8::text[], $9::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
+  SELECT n FROM held`,
+  /** Whether this very call has been stored before its connection broke. */
+  appended: `SELECT 1 FROM job j JOIN stream s ON s.job_no = j.no
+    WHERE j.endpoint_no = $1 AND j.id = $2 AND s.token = $3`,
+  handOut: `
+  WITH open AS MATERIALIZED (
+    SELECT job_no, handed_index, next_index FROM stream WHERE job_no = $1 AND handed_index < next_index FOR UPDATE),
+  fit AS MATERIALIZED (${fittingFrom("(SELECT handed_index FROM open)")}),
+  moved AS (
+    UPDATE stream s SET handed_index = s.handed_index + (SELECT count(*) FROM fit) FROM open o WHERE s.job_no = o.job_no)
+  SELECT f.*, o.next_index FROM fit f CROSS JOIN open o ORDER BY f."index"`,
+  handBack: `UPDATE stream SET handed_index = $1::bigint WHERE job_no = $2 AND handed_index = $3
+    AND EXISTS (SELECT 1 FROM chunk WHERE job_no = $2 AND "index" = $1 AND start = $4)`,
+  read: `${fittingFrom("$3")} ORDER BY "index"`,
+};
+
+interface Piece {
+  readonly output: string;
+  readonly metrics?: string;
+}
+type Append = [endpointNo: number, jobId: string, workerNo: number, pieces: readonly Piece[], token: number];
+
+const appendVerb: Verb<Append, boolean> = {
+  key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
+  async run({ connection, again }, calls) {
+    if (again) {
+      const [endpointNo, jobId, , , token] = calls[0] as Append;
+      if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
+    }
+    const pieces = calls.flatMap(([, , , list], n) => list.map((piece, k) => ({ ...piece, n: n + 1, k })));
+    const rows = await connection.query<{ n: number }>(chunkSql.append, [
+      numbers(calls.map(([endpointNo]) => endpointNo)),
+      texts(calls.map(([, jobId]) => jobId)),
+      numbers(calls.map(([, , workerNo]) => workerNo)),
+      numbers(calls.map(([, , , list]) => list.length)),
+      numbers(calls.map(([, , , , token]) => token)),
+      numbers(pieces.map(({ n }) => n)),
+      numbers(pieces.map(({ k }) => k)),
+      texts(pieces.map(({ output }) => output)),
+      texts(pieces.map(({ metrics }) => metrics)),
+    ]);
+    const held = new Set(rows.map(({ n }) => n - 1));
+    return calls.map((_, n) => held.has(n));
+  },
+};
+
+interface Handed {
+  chunks: Chunk[];
+  more: boolean;
+}
+
+const handOutVerb: Verb<[jobNo: number, bytesMax: number], Handed> = {
+  callsMax: 1,
+  async run({ connection }, [[jobNo, bytesMax] = [0, 0]]) {
+    const rows = await connection.query<ChunkRow & { next_index: number }>(chunkSql.handOut, [jobNo, bytesMax]);
+    const last = rows.at(-1);
+    return [{ chunks: fitting(rows, bytesMax), more: last !== undefined && last.index + 1 < last.next_index }];
+  },
+};
+
+const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
+  callsMax: 1,
+  async run({ connection }, [[jobNo, chunks] = [0, []]]) {
+    const [first] = chunks;
+    const values = first && [first.index, jobNo, first.index + chunks.length, first.start];
+    if (values) await connection.query(chunkSql.handBack, values);
+    return [undefined];
+  },
+};
+
+/** Chunks: appended by their holder, each handed to one reader, in order, over several servers too. */
+export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore {
+  return {
+    append: (endpointNo, jobId, workerNo, pieces) =>
+      words.call(
+        appendVerb,
+        [endpointNo, jobId, workerNo, pieces, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
+        pieces.reduce((sum, piece) => sum + piece.output.length, 0),
+      ),
+    handOut: (...args) => words.call(handOutVerb, args),
+    handBack: (...args) => words.call(handBackVerb, args),
+    read: async (jobNo, fromIndex, bytesMax) =>
+      fitting(await reads.read<ChunkRow>(chunkSql.read, [jobNo, bytesMax, fromIndex]), bytesMax),
+  };
+}

@@ -1,0 +1,110 @@
+import pg from "pg";
+import { busy } from "../../errors.js";
+import { limits } from "../../limits.js";
+import { isLost } from "./failures.js";
+
+/** One connection, as statements see it. */
+export interface Connection {
+  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+const types = {
+  // all our integers are below 2^53
+  getTypeParser: (oid: number, format?: "text" | "binary") =>
+    oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC ? Number : pg.types.getTypeParser(oid, format),
+} as pg.CustomTypesConfig;
+
+/**
+ * Every statement of ours goes by an index and returns few rows: a plan that reads whole tables, chosen while the tables
+ * were small, would be kept for hours. Planning once is also half of the time of a small statement.
+ */
+const options = [
+  "enable_seqscan=off",
+  "enable_hashjoin=off",
+  "enable_mergejoin=off",
+  "jit=off",
+  "plan_cache_mode=force_generic_plan",
+  "work_mem=64MB",
+  "synchronous_commit=on",
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
+
+/** How a connection of ours is opened. */
+export const connectionConfig = (url: string): pg.ClientConfig => ({
+  connectionString: url,
+  application_name: "millrace",
+  options,
+  types,
+  keepAlive: true,
+  statement_timeout: limits.statementMs,
+  idle_in_transaction_session_timeout: limits.statementMs,
+  query_timeout: limits.statementMs + limits.netMs,
+  connectionTimeoutMillis: limits.connectMs,
+});
+
+const names = new Map<string, string>();
+
+/** A statement that is prepared once on each connection. */
+function prepared(text: string, values: readonly unknown[]): pg.QueryConfig {
+  let name = names.get(text);
+  if (name === undefined) {
+    // lists of ids of every length make ever new texts
+    if (names.size >= 500) return { text, values: [...values] };
+    name = `s${names.size}`;
+    names.set(text, name);
+  }
+  return { name, text, values: [...values] };
+}
+
+const connectionOf = (client: pg.ClientBase): Connection => ({
+  query: async (text, values) => (await (values ? client.query(prepared(text, values)) : client.query(text))).rows,
+});
+
+/** Connections to one database, opened when they are needed, and again when they broke. */
+export class Connections {
+  readonly #pool: pg.Pool;
+
+  constructor(url: string, max: number) {
+    this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: limits.connectionIdleMs });
+    // an idle connection broke: the next use opens another
+    this.#pool.on("error", () => {});
+    this.#pool.on("connect", (client) => void client.on("error", () => {}));
+  }
+
+  /** Lends a connection; one that broke is thrown away. */
+  async lend<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    let broken: Error | undefined;
+    try {
+      return await use(connectionOf(client));
+    } catch (error) {
+      // whatever state a failed transaction left behind goes with its connection
+      broken = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      client.release(broken !== undefined && (isLost(broken) || inTransaction(client)) ? broken : undefined);
+    }
+  }
+
+  /** Reads, again for a while where the connection breaks: a read may be repeated. */
+  async read<Row>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    const giveUpAt = performance.now() + limits.databasePatienceMs;
+    for (;;) {
+      try {
+        return await this.lend((connection) => connection.query<Row>(text, values));
+      } catch (error) {
+        if (!isLost(error)) throw error;
+        if (performance.now() > giveUpAt) throw busy();
+        await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+}
+
+const inTransaction = (client: pg.PoolClient): boolean =>
+  ((client as unknown as { _txStatus?: string })._txStatus ?? "I") !== "I";

@@ -1,0 +1,23 @@
+import type { JobStore } from "../../store.js";
+import { cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
+import { progressVerb, settleVerb } from "./settle.js";
+import { submitVerb } from "./submit.js";
+import { sweepVerb } from "./sweep.js";
+import { takeVerb } from "./take.js";
+import type { Lanes } from "./writer.js";
+
+/** The queue's writes: clients' calls on connections of their own, workers' words and our own on others. */
+export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
+  const take = takeVerb();
+  return {
+    submit: (job) => calls.call(submitVerb, [job], job.body.length),
+    take: (...args) => words.call(take, args),
+    settle: (...args) => words.call(settleVerb, args, args[3].output?.length ?? 0),
+    progress: (...args) => words.call(progressVerb, args, args[3].length),
+    change: (...args) => words.call(changeVerb, args),
+    setTtl: (...args) => calls.call(setTtlVerb, args),
+    confirmStopped: (...args) => words.call(confirmStoppedVerb, args),
+    cancelWaiting: (...args) => words.call(cancelWaitingVerb, args),
+    sweep: (...args) => words.call(sweepVerb, args),
+  };
+}

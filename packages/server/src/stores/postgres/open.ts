@@ -1,0 +1,96 @@
+import {
+  type CompiledQuery,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from "kysely";
+import { limits } from "../../limits.js";
+import type { Stores } from "../../store.js";
+import { tableStores } from "../tables/open.js";
+import type { Runner } from "../tables/runner.js";
+import type { Tables } from "../tables/schema.js";
+import { postgresChunkStore } from "./chunks.js";
+import { Connections } from "./connection.js";
+import { postgresJobStore } from "./jobs.js";
+import { postgresJobReader } from "./reader.js";
+import { migrate } from "./schema.js";
+import { postgresSharedStore } from "./shared.js";
+import { postgresTallyReader } from "./tallies.js";
+import { transaction } from "./transaction.js";
+import { Lanes, type Verb } from "./writer.js";
+
+/** Statements of the cool tables, in one commit. */
+const statementsVerb: Verb<[queries: readonly CompiledQuery[]], unknown[][]> = {
+  callsMax: 1,
+  async run({ connection }, [[queries] = [[]]]) {
+    const run = async () => {
+      const rows: unknown[][] = [];
+      for (const query of queries) rows.push(await connection.query(query.sql, query.parameters));
+      return rows;
+    };
+    return [queries.length === 1 ? await run() : await transaction(connection, run)];
+  },
+};
+
+const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
+  sql: new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  }),
+  read: (query) => reads.read(query.sql, query.parameters),
+  write: (queries) => words.call(statementsVerb, [queries]),
+});
+
+export { isLost as isUnreachable } from "./failures.js";
+
+export interface PostgresOptions {
+  /** `postgres://…` */
+  readonly url: string;
+  /** The host's id: its tally rows are its own. */
+  readonly hostId: string;
+  readonly now: number;
+  /** Called when the database answers again after it did not. */
+  readonly onBack: () => void;
+}
+
+/** Opens (and migrates) the PostgreSQL stores. Throws with one sentence where the database is of a newer version. */
+export async function openPostgres({ url, hostId, now, onBack }: PostgresOptions): Promise<Stores> {
+  const reads = new Connections(url, limits.readersMax);
+  const writes = new Connections(url, 2 * limits.wordLanes + 1);
+  try {
+    const hostNo = await writes.lend(async (connection) => {
+      await migrate(connection);
+      const [host] = await connection.query<{ no: number }>(
+        `INSERT INTO host (id, seen_at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING no`,
+        [hostId, now],
+      );
+      return (host as { no: number }).no;
+    });
+    const lane = (n: number) => hostNo * 100 + n;
+    const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
+    const words = new Lanes(writes, numbersOf(0), 2, onBack);
+    const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
+    return {
+      ...tableStores(postgresRunner(reads, words)),
+      jobs: postgresJobStore(calls, words),
+      reader: postgresJobReader(reads),
+      tallies: postgresTallyReader(reads),
+      chunks: postgresChunkStore(reads, words),
+      shared: postgresSharedStore(reads, words),
+      ping: async () => void (await reads.read("SELECT 1", [])),
+      close: async () => {
+        await Promise.all([words.close(), calls.close()]);
+        await Promise.all([reads.close(), writes.close()]);
+      },
+    };
+  } catch (error) {
+    await Promise.all([reads.close(), writes.close()]);
+    throw error;
+  }
+}

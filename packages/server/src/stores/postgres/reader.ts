@@ -1,0 +1,76 @@
+import type { JobReader } from "../../store.js";
+import { code, type HeldRow, heldColumns, type JobRow, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
+import { numbers, texts } from "./arrays.js";
+import type { Connections } from "./connection.js";
+import { gathered } from "./gathered.js";
+
+const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+const page = `SELECT ${jobColumns} FROM job j ${joined} WHERE j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3`;
+
+export const readerSql = {
+  find: `SELECT a.n, ${jobColumns} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
+    JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
+  submission: "SELECT body, webhook, s3_config FROM job_input WHERE job_no = $1",
+  list: `${page} ORDER BY j.no DESC LIMIT $4`,
+  listStatus: `${page} AND j.status = $5 ORDER BY j.no DESC LIMIT $4`,
+  // an index of those that ended badly: past a million that went well
+  listTroubled: `${page} AND j.status >= 3 AND j.status = $5 ORDER BY j.no DESC LIMIT $4`,
+  held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND (status = 1 OR stop_wanted = 1)`,
+  overdue: `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
+  unstopped: `SELECT ${heldColumns} FROM job WHERE (status = 1 OR stop_wanted = 1) AND stop_wanted = 1
+    AND worker_no IN (SELECT no FROM worker WHERE ended_at IS NULL)`,
+  orphaned: `SELECT ${heldColumns} FROM job j WHERE (status = 1 OR stop_wanted = 1) AND worker_no > 0
+    AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.no = j.worker_no AND w.ended_at IS NULL)`,
+  nextDeadline: "SELECT min(deadline_at) AS at FROM job WHERE status = 1",
+  nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0",
+  position: `SELECT count(*) AS n FROM
+    (SELECT 1 FROM job WHERE endpoint_no = $1 AND status = 0 AND place < $2 LIMIT $3) p`,
+  lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
+};
+
+/** Reads of the queue: what is asked for in one turn of the event loop is one query. */
+export function postgresJobReader(reads: Connections): JobReader {
+  const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
+    const rows = await reads.read<JobRow & { n: number }>(readerSql.find, [
+      numbers(asked.map(([endpointNo]) => endpointNo)),
+      texts(asked.map(([, jobId]) => jobId)),
+      numbers(asked.map(([, , now]) => now)),
+    ]);
+    const found = new Map(rows.map((row) => [row.n - 1, row]));
+    return asked.map((_, n) => found.get(n));
+  });
+  const held = gathered(async (asked: readonly [workerNo: number][]) => {
+    const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
+    return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
+  });
+  const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
+  return {
+    find: async (endpointNo, jobId, now) => {
+      // no stored text holds a NUL, and none may be asked for
+      const row = jobId.includes("\0") ? undefined : await find([endpointNo, jobId, now]);
+      return row && toJob(row);
+    },
+    submission: async (jobNo) => {
+      const [row] = await reads.read<{ body: string; webhook: string | null; s3_config: string | null }>(
+        readerSql.submission,
+        [jobNo],
+      );
+      return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+    },
+    list: async (endpointNo, { status, limit, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+      const values = [endpointNo, beforeNo, now, limit];
+      if (!status) return (await reads.read<JobRow>(readerSql.list, values)).map(toJob);
+      const listed = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
+      return (await reads.read<JobRow>(listed, [...values, code[status]])).map(toJob);
+    },
+    heldBy: (workerNo) => held([workerNo]),
+    overdue: async (now, limit) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
+    unstopped: async () => (await reads.read<HeldRow>(readerSql.unstopped, [])).map(toHeldJob),
+    orphaned: async () => (await reads.read<HeldRow>(readerSql.orphaned, [])).map(toHeldJob),
+    nextDeadline: () => at(readerSql.nextDeadline),
+    nextExpiry: () => at(readerSql.nextExpiry),
+    position: async (endpointNo, place, max) =>
+      (await reads.read<{ n: number }>(readerSql.position, [endpointNo, place, max]))[0]?.n ?? 0,
+    lastPlace: async () => (await reads.read<{ place: number }>(readerSql.lastPlace, []))[0]?.place ?? 0,
+  };
+}

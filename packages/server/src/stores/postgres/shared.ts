@@ -1,0 +1,122 @@
+import { limits } from "../../limits.js";
+import type { Beat, Host, SharedStore } from "../../store.js";
+import { numbers, texts } from "./arrays.js";
+import type { Connections } from "./connection.js";
+import { transaction } from "./transaction.js";
+import type { Lanes, Verb } from "./writer.js";
+
+/** Any number will do, as long as all servers lock the same one while they change resources. */
+const changeLock = 7_246_551_906;
+
+export const sharedSql = {
+  beat: `
+  WITH alive AS (UPDATE host SET seen_at = greatest(seen_at, $2), location = $3::text WHERE no = $1::bigint),
+  heard AS (
+    UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
+      polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
+    FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+      AS s (no, seen_at, busy_at, polled_at, slots) WHERE w.no = s.no),
+  held AS (
+    INSERT INTO lease AS l (name, holder, until_at) SELECT name, $1, $5 FROM unnest($4::text[]) AS name ORDER BY name
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
+      WHERE l.holder = $1 OR l.until_at <= $2::bigint
+    RETURNING name)
+  SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
+  hosts: "SELECT no, location, seen_at FROM host",
+  leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = 0 WHERE no = $1",
+  lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+  forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
+  grant: `
+  WITH wanted AS (
+    SELECT least($4::bigint, $3::bigint - coalesce((SELECT sum(granted) FROM rate_grant WHERE name = $1 AND bucket > $2 - $5::bigint), 0)) AS n)
+  INSERT INTO rate_grant AS g (name, bucket, granted) SELECT $1::text, $2::bigint, n FROM wanted WHERE n > 0
+  ON CONFLICT (name, bucket) DO UPDATE SET granted = g.granted + excluded.granted
+  RETURNING (SELECT n FROM wanted) AS granted`,
+};
+
+interface HostRow {
+  no: number;
+  location: string | null;
+  seen_at: number;
+}
+const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? undefined, seenAt: row.seen_at });
+
+const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
+  callsMax: 1,
+  async run({ connection }, [args]) {
+    const [{ hostNo, location, now, leases, untilAt, signs }] = args as [Beat];
+    const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
+      hostNo,
+      now,
+      location ?? null,
+      texts(leases),
+      untilAt,
+      numbers(signs.map((sign) => sign.workerNo)),
+      numbers(signs.map((sign) => sign.seenAt)),
+      numbers(signs.map((sign) => sign.busyAt)),
+      numbers(signs.map((sign) => sign.polledAt)),
+      numbers(signs.map((sign) => sign.slots)),
+    ]);
+    const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
+    return [{ leases: new Set(row?.leases), hosts: hosts.map(toHost) }];
+  },
+};
+
+const leaveVerb: Verb<[hostNo: number], void> = {
+  callsMax: 1,
+  async run({ connection }, [[hostNo] = [0]]) {
+    await connection.query(sharedSql.leave, [hostNo]);
+    return [undefined];
+  },
+};
+
+const bucketMs = 100;
+const buckets = limits.rateWindowMs / bucketMs;
+
+const grantVerb: Verb<[name: string, limit: number, count: number, now: number], number> = {
+  callsMax: 1,
+  async run({ connection }, [[name, limit, count, now] = ["", 0, 0, 0]]) {
+    const bucket = Math.floor(now / bucketMs);
+    const rows = await transaction(connection, async () => {
+      await connection.query(sharedSql.lockName, [name]);
+      return connection.query<{ granted: number }>(sharedSql.grant, [name, bucket, limit, count, buckets]);
+    });
+    return [rows[0]?.granted ?? 0];
+  },
+};
+
+/** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
+export function postgresSharedStore(reads: Connections, words: Lanes): SharedStore {
+  let forgetAt = 0;
+  const forgetVerb: Verb<[bucket: number], void> = {
+    callsMax: 1,
+    async run({ connection }, [[bucket] = [0]]) {
+      await connection.query(sharedSql.forgetGrants, [bucket, buckets]);
+      return [undefined];
+    },
+  };
+  return {
+    beat: (beat) => words.call(beatVerb, [beat]),
+    leave: (hostNo) => words.call(leaveVerb, [hostNo]),
+    async grant(name, limit, count, now) {
+      if (now >= forgetAt) {
+        forgetAt = now + limits.rateWindowMs;
+        await words.call(forgetVerb, [Math.floor(now / bucketMs)]);
+      }
+      return words.call(grantVerb, [name, limit, count, now]);
+    },
+    exclusively: (change) =>
+      reads.lend(async (connection) => {
+        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
+        try {
+          return await change();
+        } finally {
+          await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
+        }
+      }),
+    time: async () =>
+      (
+        await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
+      )[0]?.at ?? 0,
+  };
+}

@@ -1,0 +1,84 @@
+import type { HeldJob } from "../../store.js";
+import { code, type HeldRow, heldColumns, toHeldJob } from "../tables/job-row.js";
+import { numbers } from "./arrays.js";
+import type { Connection } from "./connection.js";
+import { tallied } from "./tallies.js";
+import { transaction } from "./transaction.js";
+import type { Verb } from "./writer.js";
+
+interface ExpiredRow {
+  no: number;
+  endpoint_no: number;
+  status: number;
+  keyed: number;
+  vanished: boolean | null;
+}
+
+const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
+
+export const sweepSql = {
+  expired: `SELECT no, endpoint_no, status, keyed, finished_at >= expires_at AS vanished FROM job
+    WHERE expires_at <= $1 AND stop_wanted = 0
+    AND NOT (has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending'))
+    ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  keepStatus: `UPDATE idempotency i SET last_status = p.status
+    FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
+  /** What still runs is marked to be stopped first. */
+  vanish: `
+  WITH gone AS (
+    UPDATE job j SET status = 4, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
+    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = 1
+    RETURNING j.*),
+  ${tallied("gone", { running: "-count(*)" })}
+  SELECT ${heldColumns} FROM gone`,
+  drop: `
+  WITH dropped AS (
+    DELETE FROM job j USING ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no
+    RETURNING j.no, j.endpoint_no, j.status, j.low_priority),
+  inputs AS (DELETE FROM job_input WHERE job_no = ANY ($3)),
+  outputs AS (DELETE FROM job_output WHERE job_no = ANY ($3)),
+  events AS (DELETE FROM job_event WHERE job_no = ANY ($3)),
+  streams AS (DELETE FROM stream WHERE job_no = ANY ($3)),
+  chunks AS (DELETE FROM chunk WHERE job_no = ANY ($3)),
+  ${tallied("dropped", {
+    waiting: "-count(*) FILTER (WHERE status = 0)",
+    waitingNormal: "-count(*) FILTER (WHERE status = 0 AND low_priority = 0)",
+  })}
+  SELECT count(*) FROM dropped`,
+  dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
+    (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
+};
+
+interface Swept {
+  deleted: number;
+  stopped: HeldJob[];
+  more: boolean;
+}
+
+async function sweep(connection: Connection, lane: number, now: number, limit: number): Promise<Swept> {
+  const rows = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
+  const kept = rows.filter((row) => row.keyed === 1 && !row.vanished);
+  if (kept.length > 0) {
+    const values = [numbers(kept.map((row) => row.no)), numbers(kept.map((row) => row.status))];
+    await connection.query(sweepSql.keepStatus, values);
+  }
+  const keys = (some: readonly ExpiredRow[]) => [
+    lane,
+    numbers(some.map((row) => row.endpoint_no)),
+    numbers(some.map((row) => row.no)),
+  ];
+  const running = rows.filter((row) => row.status === code.IN_PROGRESS);
+  const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
+  const stopped = running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
+  if (over.length > 0) await connection.query(sweepSql.drop, keys(over));
+  await connection.query(sweepSql.dropKeys, [now, limit]);
+  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: rows.length === limit };
+}
+
+/** Deletes what has expired, a batch at a time. */
+export const sweepVerb: Verb<[now: number, limit: number], Swept> = {
+  callsMax: 1,
+  run: async ({ connection, lane }, [[now, limit] = [0, 0]]) => [
+    await transaction(connection, () => sweep(connection, lane, now, limit)),
+  ],
+};

@@ -1,0 +1,154 @@
+import { limits } from "../../limits.js";
+import type { Ask, Taken, TakenJob } from "../../store.js";
+import { numbers } from "./arrays.js";
+import type { Connection } from "./connection.js";
+import { tallied } from "./tallies.js";
+import type { Group, Verb } from "./writer.js";
+
+interface TakenRow {
+  no: number;
+  id: string;
+  place: number;
+  starts: number;
+  worker_no: number;
+  queued_at: number;
+  taken_at: number;
+  deadline_at: number;
+  body: string;
+  webhook: string | null;
+  s3_config: string | null;
+  policy: string | null;
+}
+
+const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
+  i.body, i.webhook, i.s3_config, i.policy`;
+const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
+
+export const takeSql = {
+  /**
+   * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places lie before
+   * the floor), then from the floor on. Tells beside each job nothing but what its worker is handed; `asked` and `there` come
+   * in a row of their own.
+   */
+  take: `
+  WITH slot AS MATERIALIZED (
+    SELECT a.worker_no, row_number() OVER (ORDER BY a.n) AS slot
+    FROM unnest($5::bigint[], $6::bigint[]) WITH ORDINALITY AS a (worker_no, count, n)
+    JOIN worker w ON w.no = a.worker_no JOIN endpoint e ON e.no = w.endpoint_no
+    CROSS JOIN generate_series(1, a.count)
+    WHERE w.wanted = 'running' AND w.ended_at IS NULL AND e.deleted_at IS NULL),
+  back AS MATERIALIZED (
+    SELECT no, place FROM job WHERE ${waiting} AND starts > 0 AND place < $4::bigint
+    ORDER BY place LIMIT (SELECT count(*) FROM slot) FOR UPDATE SKIP LOCKED),
+  front AS MATERIALIZED (
+    SELECT no, place FROM job WHERE ${waiting} AND place >= $4::bigint
+    ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED),
+  pick AS (
+    SELECT no, row_number() OVER (ORDER BY place) AS slot FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p),
+  taken AS (
+    UPDATE job j SET status = 1, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
+      deadline_at = $3 + execution_timeout_ms
+    FROM pick p JOIN slot s ON s.slot = p.slot WHERE j.endpoint_no = $2 AND j.no = p.no
+    RETURNING j.no, j.endpoint_no, j.id, j.place, j.starts, j.low_priority, j.worker_no, j.queued_at, j.taken_at, j.deadline_at),
+  ${tallied("taken", {
+    waiting: "-count(*)",
+    waitingNormal: "-count(*) FILTER (WHERE low_priority = 0)",
+    running: "count(*)",
+  })}
+  SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS there, NULL::bigint AS first
+  FROM taken t JOIN job_input i ON i.job_no = t.no
+  UNION ALL
+  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    (SELECT count(*) FROM slot), (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
+
+  /** What a take whose connection broke has given to these workers already. */
+  given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
+    WHERE t.worker_no = ANY ($1::bigint[]) AND t.status = 1 AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
+};
+
+const toTakenJob = (row: TakenRow): TakenJob => ({
+  no: row.no,
+  id: row.id,
+  workerNo: row.worker_no,
+  starts: row.starts,
+  takenAt: row.taken_at,
+  queuedAt: row.queued_at,
+  deadlineAt: row.deadline_at,
+  input: row.body,
+  webhook: row.webhook ?? undefined,
+  s3Config: row.s3_config ?? undefined,
+  policy: row.policy ?? undefined,
+});
+
+/** Where looking for waiting jobs begins: beside an old snapshot dead entries pile up at the head of the index. */
+interface Floor {
+  place: number;
+  foundAt: number;
+}
+
+interface Turn {
+  readonly jobs: TakenJob[];
+  readonly asked: number;
+  /** How many waited when it began. */
+  readonly there: number;
+  readonly first: number | undefined;
+}
+
+async function turn(
+  { connection, lane }: Group,
+  endpointNo: number,
+  asks: readonly Ask[],
+  now: number,
+  floor: number,
+): Promise<Turn> {
+  const rows = await connection.query<TakenRow & { asked: number | null; there: number | null; first: number | null }>(
+    takeSql.take,
+    [lane, endpointNo, now, floor, numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))],
+  );
+  const summary = rows.find((row) => row.no === null);
+  const jobs = rows.filter((row) => row.no !== null).sort((a, b) => a.place - b.place);
+  return {
+    jobs: jobs.map(toTakenJob),
+    asked: summary?.asked ?? 0,
+    there: summary?.there ?? 0,
+    first: summary?.first ?? undefined,
+  };
+}
+
+async function givenAlready(connection: Connection, endpointNo: number, asks: readonly Ask[], now: number) {
+  const workers = numbers(asks.map((ask) => ask.workerNo));
+  return (await connection.query<TakenRow>(takeSql.given, [workers, now, endpointNo])).map(toTakenJob);
+}
+
+/** Hands out waiting jobs. Every 10 s one take looks from the very beginning: what it finds first is the next floor. */
+export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now: number], Taken> {
+  const floors = new Map<number, Floor>();
+  return {
+    callsMax: 1,
+    async run(group, [[endpointNo, asks, now] = [0, [], 0]]) {
+      if (group.again) {
+        const jobs = await givenAlready(group.connection, endpointNo, asks, now);
+        if (jobs.length > 0) return [{ jobs, dry: false }];
+      }
+      const floor = floors.get(endpointNo);
+      const isFresh = floor !== undefined && performance.now() - floor.foundAt < limits.floorMs;
+      let found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0);
+      if (isFresh && found.jobs.length < found.asked && found.there > found.jobs.length) {
+        floors.delete(endpointNo);
+        const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0);
+        found = { ...rest, jobs: [...found.jobs, ...rest.jobs], asked: found.asked };
+      } else if (!isFresh && found.first !== undefined) {
+        floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
+      }
+      return [{ jobs: found.jobs, dry: found.jobs.length < found.asked }];
+    },
+  };
+}
+
+/** What is still asked for once these jobs were given. */
+function left(asks: readonly Ask[], given: readonly TakenJob[]): Ask[] {
+  return asks.map(({ workerNo, count }) => ({
+    workerNo,
+    count: count - given.filter((job) => job.workerNo === workerNo).length,
+  }));
+}

@@ -1,0 +1,57 @@
+import type { Tally, TallyReader } from "../../store.js";
+import type { Connections } from "./connection.js";
+
+const counts = {
+  waiting: "waiting",
+  waitingNormal: "waiting_normal",
+  running: "running",
+  completed: "completed",
+  failed: "failed",
+  retried: "retried",
+} as const satisfies Record<keyof Tally, string>;
+const columns = Object.values(counts);
+
+/**
+ * A part of a statement: adds up, by endpoint, what the rows of `source` change in the counts, and writes it into the row of
+ * the group's lane (`$1`). `changes` are aggregate expressions; what is not named stays.
+ */
+export function tallied(source: string, changes: Partial<Record<keyof Tally, string>>): string {
+  const sums = (Object.keys(counts) as (keyof Tally)[]).map((name) => changes[name] ?? "0").join(", ");
+  const added = columns.map((column) => `${column} = t.${column} + excluded.${column}`).join(", ");
+  return `tallied AS (
+    INSERT INTO tally AS t (endpoint_no, lane, ${columns.join(", ")})
+    SELECT endpoint_no, $1::bigint, ${sums} FROM ${source} GROUP BY endpoint_no
+    ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
+}
+
+const none: Tally = { waiting: 0, waitingNormal: 0, running: 0, completed: 0, failed: 0, retried: 0 };
+const added = Object.entries(counts)
+  .map(([name, column]) => `sum(${column})::bigint AS "${name}"`)
+  .join(", ");
+
+export const tallySql = {
+  tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
+  oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`,
+  holdings: `SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND j.status = 1) AS held
+    FROM worker w WHERE w.endpoint_no = $1 AND w.ended_at IS NULL`,
+  recount: `SELECT count(*) FILTER (WHERE status = 0) AS waiting,
+    count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS "waitingNormal",
+    count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = $1`,
+};
+
+/** Reads of an endpoint's counts: the rows of all lanes, added up. */
+export function postgresTallyReader(reads: Connections): TallyReader {
+  const tally = async (no: number): Promise<Tally> => ({
+    ...none,
+    ...(await reads.read<Tally>(tallySql.tally, [no]))[0],
+  });
+  return {
+    tally,
+    oldestWaiting: async (no) => (await reads.read<{ queued_at: number }>(tallySql.oldest, [no]))[0]?.queued_at,
+    holdings: async (no) =>
+      new Map(
+        (await reads.read<{ no: number; held: number }>(tallySql.holdings, [no])).map((row) => [row.no, row.held]),
+      ),
+    recount: async (no) => ({ ...(await tally(no)), ...(await reads.read<Tally>(tallySql.recount, [no]))[0] }),
+  };
+}

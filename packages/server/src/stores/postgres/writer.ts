@@ -1,0 +1,208 @@
+import { busy } from "../../errors.js";
+import { limits } from "../../limits.js";
+import type { Connection, Connections } from "./connection.js";
+import { isConflict, isLost, worded } from "./failures.js";
+
+/** What a group is run with. */
+export interface Group {
+  readonly connection: Connection;
+  /** The tally row that this group may write: no other group writes it at the same time. */
+  readonly lane: number;
+  /** The call was sent before, and the connection broke: it may be committed already. Such a call is alone. */
+  readonly again: boolean;
+}
+
+/** A kind of write: how calls of it are run together, in one commit. */
+export interface Verb<Args extends readonly unknown[], Result> {
+  run(group: Group, calls: readonly Args[]): Promise<Result[]>;
+  /** At most so many calls in a group; 1: each alone. */
+  readonly callsMax?: number;
+  /** Two calls of one key never stand in one group: the second sees what the first has done. */
+  readonly key?: (...args: Args) => string;
+}
+
+interface Call {
+  readonly args: readonly unknown[];
+  readonly key: string | undefined;
+  readonly bytes: number;
+  readonly giveUpAt: number;
+  again: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
+type AnyVerb = Verb<any, unknown>;
+
+/** Calls of one verb that wait. */
+interface Queue {
+  readonly verb: AnyVerb;
+  readonly calls: Call[];
+}
+
+/**
+ * Some connections that write, each one group at a time: while a group is on its way the next one gathers. A promise resolves
+ * when its group is committed. A group that fails is run again call by call, so that a bad row fails alone.
+ */
+export class Lanes {
+  readonly #connections: Connections;
+  readonly #free: number[];
+  readonly #size: number;
+  /** How much more than its share may wait: workers' words are refused last. */
+  readonly #factor: number;
+  readonly #onBack: () => void;
+  readonly #queues = new Map<AnyVerb, Queue>();
+  #length = 0;
+  #bytes = 0;
+  #scheduled = false;
+  #away = false;
+  #closed = false;
+  #idle: (() => void) | undefined;
+
+  constructor(connections: Connections, lanes: readonly number[], factor: number, onBack: () => void) {
+    this.#connections = connections;
+    this.#free = [...lanes];
+    this.#size = lanes.length;
+    this.#factor = factor;
+    this.#onBack = onBack;
+  }
+
+  /** Queues a write; refused when too much waits already. */
+  call<Args extends readonly unknown[], Result>(verb: Verb<Args, Result>, args: Args, bytes = 0): Promise<Result> {
+    const isFull =
+      this.#length >= this.#factor * limits.queuedCallsMax ||
+      this.#bytes + bytes > this.#factor * limits.queuedBytesMax;
+    if (this.#closed || isFull) return Promise.reject(busy());
+    return new Promise<Result>((resolve, reject) => {
+      const giveUpAt = performance.now() + this.#factor * limits.databasePatienceMs;
+      const key = verb.key?.(...args);
+      this.#put({ verb, calls: [] }, { args, key, bytes, giveUpAt, again: false, resolve: resolve as never, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Writes what is queued, then takes no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#length > 0 || this.#free.length < this.#size) await new Promise<void>((idle) => (this.#idle = idle));
+  }
+
+  #put(queue: Queue, call: Call, first = false): void {
+    const found = this.#queues.get(queue.verb) ?? queue;
+    this.#queues.set(queue.verb, found);
+    if (first) found.calls.unshift(call);
+    else found.calls.push(call);
+    this.#length++;
+    this.#bytes += call.bytes;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    while (!this.#away && this.#free.length > 0 && this.#length > 0) {
+      const [queue] = this.#queues.values();
+      const group = this.#nextGroup(queue as Queue);
+      const lane = this.#free.pop() as number;
+      void this.#run((queue as Queue).verb, group, lane).finally(() => {
+        this.#free.push(lane);
+        if (this.#length > 0) this.#start();
+        else if (this.#free.length === this.#size) this.#idle?.();
+      });
+    }
+  }
+
+  /** Takes what fits from a queue, and puts what is left at the end of the round. */
+  #nextGroup(queue: Queue): Call[] {
+    const { verb, calls } = queue;
+    this.#queues.delete(verb);
+    const group: Call[] = [];
+    const left: Call[] = [];
+    const keys = new Set<string>();
+    const callsMax = calls[0]?.again ? 1 : (verb.callsMax ?? limits.groupCallsMax);
+    let bytes = 0;
+    for (const call of calls) {
+      const isFull = group.length >= callsMax || (group.length > 0 && bytes + call.bytes > limits.groupBytesMax);
+      if (isFull || (call.again && group.length > 0) || (call.key !== undefined && keys.has(call.key))) {
+        left.push(call);
+        continue;
+      }
+      if (call.key !== undefined) keys.add(call.key);
+      bytes += call.bytes;
+      group.push(call);
+    }
+    this.#length -= group.length;
+    this.#bytes -= bytes;
+    if (left.length > 0) this.#queues.set(verb, { verb, calls: left });
+    return group;
+  }
+
+  async #run(verb: AnyVerb, group: readonly Call[], lane: number): Promise<void> {
+    const again = group[0]?.again === true;
+    try {
+      const results = await this.#connections.lend((connection) =>
+        verb.run(
+          { connection, lane, again },
+          group.map((call) => call.args),
+        ),
+      );
+      group.forEach((call, at) => void call.resolve(results[at]));
+    } catch (error) {
+      if (isLost(error)) this.#lost(verb, group, error);
+      else if (group.length > 1) for (const call of group) await this.#run(verb, [call], lane);
+      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt) await this.#run(verb, group, lane);
+      else group[0]!.reject(worded(error));
+    }
+  }
+
+  /** Their connection broke: what may be sent again waits for the next one, for a while. */
+  #lost(verb: AnyVerb, group: readonly Call[], error: unknown): void {
+    for (const call of [...group].reverse()) {
+      if (performance.now() > call.giveUpAt) call.reject(worded(error));
+      else this.#put({ verb, calls: [] }, Object.assign(call, { again: true }), true);
+    }
+    if (!this.#away) void this.#wait();
+  }
+
+  /** Nothing is sent until the database answers again; those who have waited too long are refused meanwhile. */
+  async #wait(): Promise<void> {
+    this.#away = true;
+    for (;;) {
+      await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      this.#refuseLate();
+      const answers = this.#connections
+        .lend((connection) => connection.query("SELECT 1"))
+        .then(
+          () => true,
+          () => false,
+        );
+      if (await answers) break;
+      if (this.#closed && this.#length === 0) break;
+    }
+    this.#away = false;
+    this.#onBack();
+    if (this.#length > 0) this.#start();
+    else if (this.#free.length === this.#size) this.#idle?.();
+  }
+
+  #refuseLate(): void {
+    const now = performance.now();
+    for (const [verb, { calls }] of [...this.#queues]) {
+      const left = calls.filter((call) => call.giveUpAt > now);
+      for (const call of calls) {
+        if (call.giveUpAt > now) continue;
+        this.#length--;
+        this.#bytes -= call.bytes;
+        call.reject(busy());
+      }
+      if (left.length > 0) this.#queues.set(verb, { verb, calls: left });
+      else this.#queues.delete(verb);
+    }
+  }
+}
