@@ -34,7 +34,7 @@ async function measureAll({ names, rounds, isQuick, databases }, scope) {
     measured.push({ name: row.name, entries });
   }
   const used = await services.used();
-  const lines = [...conditions(loadBefore), ...(await describeServices(used)), ...peerVersions(chosen)];
+  const lines = [...conditions(loadBefore, databases), ...(await describeServices(used)), ...peerVersions(chosen)];
   const text = `${lines.map((line) => `- ${line}`).join("\n")}\n\n${table(measured)}\n`;
   console.log(text);
   if (chosen.length === rows.length && !isQuick && databases.length === 2) keep(text);

@@ -6,18 +6,25 @@ import { median, range } from "./rounds.mjs";
 
 export const loadNow = () => loadavg();
 
+const durability = {
+  sqlite: "Millrace on SQLite: journal_mode WAL, synchronous FULL; answered after the commit",
+  postgres: "Millrace on PostgreSQL: answered after the commit",
+};
+
 /** The machine, and how durable SQLite is on it. */
-export function conditions(loadBefore) {
+export function conditions(loadBefore, databases) {
   const { model = "unknown processor" } = cpus()[0] ?? {};
   const memoryGib = Math.round(totalmem() / 2 ** 30);
   return [
     `Machine: ${availableParallelism()} × ${model.trim()}, ${memoryGib} GiB, ${type()} ${release()}`,
-    `Load average when it began: ${loadBefore.map((load) => load.toFixed(1)).join(", ")}`,
+    `Load average when it began ${loads(loadBefore)}, when it ended ${loads(loadNow())}`,
     `Node.js ${process.version}; data on ${fileSystem()}`,
-    "Millrace on SQLite: journal_mode WAL, synchronous FULL; answered after the commit",
+    ...databases.map((database) => durability[database]),
     "Millrace: rate limits off, log level error; everything else as it comes",
   ];
 }
+
+const loads = (averages) => averages.map((load) => load.toFixed(1)).join(", ");
 
 const heads = [
   "row",

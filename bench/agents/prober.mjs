@@ -1,5 +1,5 @@
-// Asks the same address at a steady slow rate. A request is due whether or not the one before has been answered, and its
-// time counts from when it was due: what waits behind a stall has waited, too.
+// Asks the same address at a steady slow rate. A request is sent when it is due, whether or not the one before has been
+// answered: each that comes in a stall waits for its end, and is counted.
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { obey } from "../obey.mjs";
@@ -15,9 +15,8 @@ async function probe(url, everyMs) {
   for (let n = 1; !isOver; n++) {
     const dueAt = beganAt + n * everyMs;
     await sleep(Math.max(0, dueAt - performance.now()));
-    // a timer that came late is this process's affair, not the server's
-    const from = Math.max(dueAt, performance.now());
-    const answered = ask(url).then(() => times.push({ at: dueAt - beganAt, ms: performance.now() - from }));
+    const sentAt = performance.now();
+    const answered = ask(url).then(() => times.push({ at: sentAt - beganAt, ms: performance.now() - sentAt }));
     open.add(answered);
     answered.finally(() => open.delete(answered));
   }
