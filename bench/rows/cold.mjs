@@ -1,61 +1,57 @@
-// Row 1: a job on a cold endpoint, against the same worker process started by hand.
+// A job on a cold endpoint, against the same worker process started by hand.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { root } from "../scripts/set-up.mjs";
-import { makeEndpoint, startMillrace } from "./millrace.mjs";
-import { median } from "./statistics.mjs";
+import { root } from "../../scripts/set-up.mjs";
+import { entry } from "../entries.mjs";
+import { makeFolder, reach } from "../processes.mjs";
+import { interleave } from "../rounds.mjs";
 
 const example = join(root, "examples/hello");
 const runner = join(root, "packages/worker/dist/run-handler.js");
 const input = { name: "bench" };
-const coldMaxMs = 60_000;
 
-/** Interleaved rounds of both sides, after one of each that is not counted: it builds the handler. */
-export async function coldStart({ rounds }) {
-  const millrace = await startMillrace();
-  const home = mkdtempSync(join(tmpdir(), "millrace-bench-"));
-  const stub = await startStub();
-  const times = { millrace: [], byHand: [] };
-  try {
-    const endpoint = await makeEndpoint(millrace, example, { idleTimeout: 1, workersMin: 0, workersMax: 1 });
-    for (let round = 0; round <= rounds; round++) {
-      await cold(millrace, endpoint);
-      const ours = await throughMillrace(millrace, endpoint);
-      await cold(millrace, endpoint);
-      const theirs = await byHand(stub, home);
-      if (round === 0) continue;
-      times.millrace.push(ours);
-      times.byHand.push(theirs);
+export const row = {
+  name: "cold",
+  words: "a job on an endpoint without a worker, against the worker started by hand",
+  async measure({ services, databases, rounds, onRound, scope }) {
+    const stub = await startStub();
+    scope.defer(() => stub.server.close());
+    const home = makeFolder(scope);
+    const sides = {};
+    const endpoints = [];
+    for (const database of databases) {
+      const server = await services.startMillrace(scope, database);
+      const endpoint = await server.makeEndpoint(example, { idleTimeout: 1, workersMin: 0, workersMax: 1 });
+      endpoints.push([server, endpoint]);
+      sides[database] = () => cold(endpoints).then(() => throughMillrace(server, endpoint));
     }
-  } finally {
-    stub.server.close();
-    await millrace.end();
-    rmSync(home, { recursive: true, force: true });
-  }
-  return {
-    name: "cold start of examples/hello, request to result",
-    unit: " ms",
-    ours: times.millrace,
-    theirs: times.byHand,
-    against: "the same worker started by hand",
-    ratio: median(times.millrace) / median(times.byHand),
-    ratioMax: 1.3,
-  };
-}
+    sides.byHand = () => cold(endpoints).then(() => byHand(stub, home));
+    // the first round builds the handler
+    const times = await interleave(sides, { rounds: rounds * 2 + 1, onRound });
+    return databases.map((database) =>
+      entry({
+        database,
+        what: "cold start of examples/hello, request to result",
+        unit: "ms",
+        ours: times[database],
+        theirs: times.byHand,
+        against: "same worker by hand",
+        most: { must: 1.3 },
+      }),
+    );
+  },
+};
 
-/** Waits until the endpoint has no worker, and the machine has had a moment to get over its end. */
-async function cold(millrace, endpoint) {
-  const deadline = Date.now() + coldMaxMs;
-  for (;;) {
-    const { workers } = await millrace.call("GET", `/v2/${endpoint}/health`);
-    if (workers.initializing + workers.ready + workers.running + workers.idle === 0) break;
-    if (Date.now() > deadline) throw new Error(`The endpoint is not cold after ${coldMaxMs} ms.`);
-    await sleep(100);
+/** Waits until no endpoint has a worker, and the machine has had a moment to get over its end. */
+async function cold(endpoints) {
+  for (const [server, endpoint] of endpoints) {
+    await reach("an endpoint without workers", async () => {
+      const { workers } = await server.health(endpoint);
+      return workers.initializing + workers.ready + workers.running + workers.idle === 0;
+    });
   }
   await sleep(300);
 }
