@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
+import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { Refusal } from "../errors.js";
@@ -51,7 +52,7 @@ export async function buildHttp(
       const given = request.headers["x-request-id"];
       return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
     },
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
     ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false } },
   });
   app.decorateRequest("caller");
@@ -128,6 +129,13 @@ function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?
   const type = "content-type: application/json; charset=utf-8";
   const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/** Every parameter is one text: a repeated one is joined by commas, as headers are. */
+function parseQuery(text: string): Record<string, string> {
+  const query = parse(text);
+  for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
+  return query as Record<string, string>;
 }
 
 /** A client that still sends would have its connection reset before it reads why: the rest is read away, within bounds. */

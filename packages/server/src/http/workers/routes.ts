@@ -54,10 +54,9 @@ function takeRoutes(app: FastifyInstance, parts: Parts): void {
   app.get("/:endpointId/ping/:workerId", async (request, reply) => {
     const worker = workerOf(parts, request);
     if (!isLive(worker)) throw unauthorized("This worker has ended.");
-    const { job_id, status, check, reason } = request.query as Record<string, string | string[] | undefined>;
-    const list = [job_id ?? []].flat().join(",");
+    const { job_id, status, check, reason } = request.query as Query;
     if (status === "unhealthy") await hearUnhealthy(parts, worker, [check, reason].filter(Boolean).join(": "));
-    else await hearPing(parts, worker, new Set(list ? list.split(",") : []));
+    else await hearPing(parts, worker, new Set(job_id ? job_id.split(",") : []));
     return sendJson(reply, "{}");
   });
 }
