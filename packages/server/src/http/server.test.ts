@@ -197,6 +197,12 @@ describe("The order of checks", () => {
 describe("A request", () => {
   it.each([
     ["with two Host headers", "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"],
+    ["with two Host headers in one", "GET /healthz HTTP/1.1\r\nhost: a, b\r\n\r\n"],
+    [
+      "whose second Host header comes after thousands of others",
+      `GET /healthz HTTP/1.1\r\nhost: a\r\n${"a:b\r\n".repeat(2_100)}host: b\r\n\r\n`,
+    ],
+    ["without a Host header", "GET /healthz HTTP/1.1\r\n\r\n"],
     ["whose target is a whole URL", "GET http://elsewhere/healthz HTTP/1.1\r\nhost: a\r\n\r\n"],
   ])("%s is refused", async (_, head) => {
     expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);

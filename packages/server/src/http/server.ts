@@ -59,7 +59,7 @@ export async function buildHttp(
   app.decorateRequest("endpoint");
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-    checkTarget(request.raw.url, request.raw.rawHeaders);
+    checkFraming(request.raw);
   });
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown";
@@ -153,12 +153,19 @@ function linger(request: IncomingMessage, reply: FastifyReply): void {
   request.resume();
 }
 
-/** Two Host headers, and targets that are whole URLs, are how requests are smuggled past a proxy. */
-function checkTarget(url: string | undefined, rawHeaders: readonly string[]): void {
+/** What proxies and servers may read differently is how requests are smuggled past a proxy. */
+function checkFraming({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): void {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
-  if (hosts > 1) throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  if (hosts > 1 || headers.host?.includes(",")) {
+    throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  }
+  if (hosts === 0 && httpVersionMinor > 0) throw new Refusal("INVALID_INPUT", "The request has no Host header.");
   if (!url?.startsWith("/")) throw new Refusal("INVALID_INPUT", "The request's target must be a path.");
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+    throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a transfer coding other than chunked.");
+  }
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
