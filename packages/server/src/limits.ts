@@ -105,6 +105,8 @@ export const limits = {
   headerBytesMax: 16 * kib,
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,
+  lingerTurnMs: 20, // all of them together read no more than
+  lingerBytesPerTurn: 2 * mib, // this much in such a time: 100 MB/s
   headersTimeoutMs: 20 * second,
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,

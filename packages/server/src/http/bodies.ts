@@ -5,7 +5,7 @@ import { limits } from "../limits.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The body is stored: what it counted is free again, though the answer may take long. */
+    /** The body is stored or refused: what it counted is free again, though the answer may take long. */
     releaseBody?: () => void;
   }
 }
@@ -14,7 +14,7 @@ declare module "fastify" {
 const inFlight = { clients: 0, workers: 0 };
 
 /**
- * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the connection closes; too many at once are
+ * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the answer is written; too many at once are
  * refused for a moment. What was only announced is not counted: an idle upload holds up nobody.
  */
 export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
@@ -23,11 +23,6 @@ export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): 
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return payload;
     let held = 0;
-    request.releaseBody = () => {
-      inFlight[from] -= held;
-      held = 0;
-    };
-    reply.raw.once("close", request.releaseBody);
     const counter = new Transform({
       transform(chunk: Buffer, _encoding, done) {
         if (inFlight[from] + chunk.length > most) return done(tooMany());
@@ -36,7 +31,14 @@ export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): 
         done(null, chunk);
       },
     });
+    request.releaseBody = () => {
+      inFlight[from] -= held;
+      held = 0;
+      payload.unpipe(counter); // of a refused body the rest is read away uncounted
+    };
+    reply.raw.once("close", request.releaseBody);
     payload.on("error", (error) => counter.destroy(error));
+    counter.on("error", () => {}); // the route may have refused the body, and listen no more
     return payload.pipe(counter);
   });
 }

@@ -9,6 +9,7 @@ import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
 import type { Parts } from "../operations/needs.js";
 import { type JobParts, jobRoutes } from "./jobs/routes.js";
+import { linger } from "./linger.js";
 import { asRefusal, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { workerRoutes } from "./workers/routes.js";
@@ -68,6 +69,7 @@ export async function buildHttp(
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error, request, parts.emit);
+    request.releaseBody?.();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
@@ -136,21 +138,6 @@ function parseQuery(text: string): Record<string, string> {
   const query = parse(text);
   for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
   return query as Record<string, string>;
-}
-
-/** A client that still sends would have its connection reset before it reads why: the rest is read away, within bounds. */
-function linger(request: IncomingMessage, reply: FastifyReply): void {
-  reply.header("connection", "keep-alive");
-  let bytes = 0;
-  const end = () => request.socket.destroy();
-  const timer = setTimeout(end, limits.lingerMs).unref();
-  request.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > limits.lingerBytesMax) end();
-  });
-  request.once("close", () => clearTimeout(timer));
-  request.once("end", () => clearTimeout(timer));
-  request.resume();
 }
 
 /** What proxies and servers may read differently is how requests are smuggled past a proxy. */
