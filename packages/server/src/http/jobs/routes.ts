@@ -23,7 +23,7 @@ import { submitJob } from "../../operations/submit-job.js";
 import { admitToJobs, type JobAccess } from "../access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../bodies.js";
 import { otherMethods } from "../methods.js";
-import { goneSignal, sendJson } from "../replies.js";
+import { goneSignal, sendJson, sendReport } from "../replies.js";
 import { readClamped } from "../wait.js";
 import { streamRoute } from "./stream.js";
 
@@ -118,7 +118,10 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
       const { jobId, known } = await submit(parts, request, "runsync", waitMs);
       try {
         const signal = goneSignal(reply);
-        return sendJson(reply, await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal));
+        return sendReport(
+          reply,
+          await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal),
+        );
       } catch (error) {
         if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND") return sendJson(reply, gone(known));
         throw error;
@@ -180,7 +183,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     handler: async (request, reply) => {
       const { ttl } = request.query as Query;
       if (ttl !== undefined) await setTtl(parts, request.endpoint, jobIdOf(request), Number(ttl));
-      return sendJson(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
+      return sendReport(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
     },
   });
   app.route({
@@ -196,7 +199,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     handler: async (request, reply) => {
       const asked = (request.query as Query).wait;
       const waitMs = readClamped(asked, limits.waitMsDefault, limits.waitMsMin, limits.waitMsMax);
-      return sendJson(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
+      return sendReport(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
     },
   });
   app.route({
