@@ -2,6 +2,7 @@ import { Transform } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
+import { paced } from "./pace.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -23,22 +24,25 @@ export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): 
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return payload;
     let held = 0;
-    const counter = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        if (inFlight[from] + chunk.length > most) return done(tooMany());
-        inFlight[from] += chunk.length;
-        held += chunk.length;
-        done(null, chunk);
-      },
-    });
+    let isCounting = true;
     request.releaseBody = () => {
+      isCounting = false; // what still comes is read away
       inFlight[from] -= held;
       held = 0;
-      payload.unpipe(counter); // of a refused body the rest is read away uncounted
     };
     reply.raw.once("close", request.releaseBody);
-    payload.on("error", (error) => counter.destroy(error));
+    const counter = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        if (isCounting && inFlight[from] + chunk.length > most) return done(tooMany());
+        if (isCounting) {
+          inFlight[from] += chunk.length;
+          held += chunk.length;
+        }
+        paced(chunk.length, () => done(null, chunk));
+      },
+    });
     counter.on("error", () => {}); // the route may have refused the body, and listen no more
+    payload.on("error", (error) => counter.destroy(error));
     return payload.pipe(counter);
   });
 }

@@ -1,29 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
 import { limits } from "../limits.js";
-
-const resting = new Set<IncomingMessage>();
-let bytesLeft: number = limits.lingerBytesPerTurn;
-let isTurnSet = false;
-
-/** Lets a request rest until the next turn: what is only thrown away must not keep the event loop from its work. */
-function rest(request: IncomingMessage): void {
-  request.pause();
-  resting.add(request);
-  if (isTurnSet) return;
-  isTurnSet = true;
-  setTimeout(() => {
-    isTurnSet = false;
-    bytesLeft = limits.lingerBytesPerTurn;
-    const all = [...resting];
-    resting.clear();
-    for (const each of all) each.resume();
-  }, limits.lingerTurnMs);
-}
+import { paced } from "./pace.js";
 
 /**
  * A client that still sends would have its connection reset before it reads why it was refused: the rest is read away,
- * within bounds of each connection, and at a pace that all of them share.
+ * within bounds, and at the pace of large bodies.
  */
 export function linger(request: IncomingMessage, reply: FastifyReply): void {
   reply.header("connection", "keep-alive");
@@ -32,15 +14,12 @@ export function linger(request: IncomingMessage, reply: FastifyReply): void {
   const timer = setTimeout(end, limits.lingerMs).unref();
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    bytesLeft -= chunk.length;
-    if (bytes > limits.lingerBytesMax) end();
-    else if (bytesLeft <= 0) rest(request);
+    if (bytes > limits.lingerBytesMax) return end();
+    request.pause();
+    paced(chunk.length, () => request.resume());
   });
-  for (const event of ["close", "end"]) {
-    request.once(event, () => {
-      clearTimeout(timer);
-      resting.delete(request);
-    });
-  }
+  request.once("close", () => clearTimeout(timer));
+  request.once("end", () => clearTimeout(timer));
+  request.unpipe(); // nobody reads what it was piped into any more
   request.resume();
 }

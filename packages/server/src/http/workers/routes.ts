@@ -7,6 +7,7 @@ import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
+import { onceHeard } from "./repeats.js";
 
 type Query = Record<string, string | undefined>;
 interface Params {
@@ -115,7 +116,11 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
     scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
       hear(
         reply,
-        whenLive(request, (worker) => appendChunk(parts, worker, jobId(request), word(request))),
+        whenLive(request, (worker) => {
+          const bytes = word(request);
+          const append = () => appendChunk(parts, worker, jobId(request), bytes);
+          return bytes ? onceHeard(reply, worker, jobId(request), parts.vault.hash(bytes), append) : append();
+        }),
       ),
     );
   });
