@@ -69,20 +69,23 @@ const rounds = 3;
 
 /**
  * Expects healthy requests to be answered as ever while `attack` goes on: p99 under twice its usual just before, or under
- * 50 ms, or, on a machine that is busy otherwise, under twice what a bare server's requests took at the same time.
+ * 50 ms, or, on a machine that is busy otherwise, under twice what a bare server's requests took at the same time. The best
+ * round counts, against the most that the machine did to any.
  */
 export async function expectUndisturbed(bystander: Bystander, name: string, attack: () => Promise<unknown>) {
-  const misses: string[] = [];
-  for (let round = 0; round < rounds; round++) {
+  const seen: string[] = [];
+  let best = Number.POSITIVE_INFINITY;
+  let most = 50;
+  for (let round = 0; round < rounds && best >= most; round++) {
     const usual = await bystander.during(() => sleep(usualMs));
     const times = await bystander.during(attack);
-    const words = `${name}: ${worded(times)}\n  its usual: ${worded(usual)}`;
-    console.log(words);
+    seen.push(`${name}: ${worded(times)}\n  its usual: ${worded(usual)}`);
+    console.log(seen.at(-1));
     expect([...usual.failures, ...times.failures]).toEqual([]);
-    if (times.p99 < Math.max(50, 2 * usual.p99, 2 * times.bareP99)) return;
-    misses.push(words);
+    best = Math.min(best, times.p99);
+    most = Math.max(most, 2 * usual.p99, 2 * times.bareP99);
   }
-  expect.fail(`healthy requests were slowed down in each of ${rounds} rounds\n${misses.join("\n")}`);
+  expect(best, seen.join("\n")).toBeLessThan(most);
 }
 
 /** The memory a process holds now, in MiB. */

@@ -98,7 +98,9 @@ async function pour({ socket }: Hostile, bytes: number, wrap: (part: Buffer) => 
 const chunk = (part: Buffer) =>
   Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from("\r\n")]);
 
-describe("beside hostile clients healthy ones are served as ever, nothing is lost and memory stays bounded", () => {
+describe("beside hostile clients healthy ones are served as ever, nothing is lost and memory stays bounded", {
+  timeout: 240_000,
+}, () => {
   it("200 uploads of a byte a second", async () => {
     await expectMemory("slow uploads", 100, () =>
       expectUndisturbed(bystander, "slow uploads", () =>

@@ -103,7 +103,7 @@ export const limits = {
   wordsBytesMax: 512 * mib, // the same of workers' results, which are refused last
   bodyBytesSmall: 256 * kib, // smaller ones are not counted
   bodyTurnMs: 10, // large bodies must not keep the event loop from its work: they are read at
-  bodyBytesPerTurn: mib, // this much in such a time, all together: 100 MB/s
+  bodyBytesPerTurn: 2 * mib, // this much in such a time, all together: 200 MB/s
   reportsBytesMax: 512 * mib, // of all large status bodies that are not yet read
   readerStallMs: 30 * second, // a client that reads nothing of one for so long is gone
   headerBytesMax: 16 * kib,
