@@ -26,8 +26,8 @@ const machineNeeds = [
   },
 ];
 
-/** The stock Python SDK, against which compatibility is tested. */
-const pythonPackages = ["runpod==1.12.0"];
+/** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
+const pythonPackages = ["runpod==1.12.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
 await main(async () => {
