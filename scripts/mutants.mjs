@@ -130,16 +130,18 @@ async function firstFailure(place, { database = "sqlite" }, { paths, exclude }) 
   for (const { name, assertionResults, message } of results) {
     const failed = assertionResults.find(({ status }) => status === "failed");
     const file = name.slice(place.length + 1);
-    if (failed) return `${file}: ${failed.fullName}${faultIn(failed.failureMessages.join("\n"))}`;
+    if (failed) return `${file}: ${failed.fullName}${paths === campaign.paths ? faultIn(failed.failureMessages) : ""}`;
     if (message) return `${file}: ${message.split("\n")[0]}`;
   }
   throw new SetUpFailure("The tests of a mutant could not be run:", output);
 }
 
-/** The first thing that a campaign names as wrong. */
-function faultIn(message) {
-  const [, fault] = /^\+ {3,}"([^"]{20,})/m.exec(message) ?? [];
-  return fault === undefined ? "" : ` (${fault.replaceAll(/[0-9a-f-]{36}-u1|\b[a-z0-9]{14}\b/g, "…").slice(0, 90)})`;
+/** What a campaign names first as wrong, without the ids. */
+function faultIn([message = ""]) {
+  const [, fault] = /^AssertionError: (.+?)(: expected \{|$)/m.exec(message) ?? [];
+  return fault === undefined
+    ? ""
+    : ` (${fault.replaceAll(/\b(r\d+-c\d+-\d+|[0-9a-f-]{36}-u1)\b/g, "…").slice(0, 100)})`;
 }
 
 function table(head, rows) {
