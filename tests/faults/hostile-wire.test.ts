@@ -187,8 +187,8 @@ describe("what is unusual, but has one meaning, is served", () => {
   });
 
   it("HTTP/1.0, which is closed after its answer unless it asks otherwise", async () => {
-    expect((await exchange("GET /healthz HTTP/1.0\r\n\r\n")).map(({ status }) => status)).toEqual([200]);
-    const kept = await exchange("GET /healthz HTTP/1.0\r\nconnection: keep-alive\r\n\r\n");
+    expect((await exchange("GET /healthz HTTP/1.0\r\n\r\n", true)).map(({ status }) => status)).toEqual([200]);
+    const kept = await exchange("GET /healthz HTTP/1.0\r\nconnection: keep-alive\r\n\r\n", true);
     expect(kept.map(({ status }) => status)).toEqual([200, 200]);
   });
 
