@@ -20,9 +20,9 @@ const inFlight = { clients: 0, workers: 0 };
  */
 export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
   const most = from === "clients" ? limits.bodiesBytesMax : limits.wordsBytesMax;
-  app.addHook("preParsing", async (request, reply, payload) => {
+  app.addHook("preParsing", (request, reply, payload, parse) => {
     const length = request.headers["content-length"];
-    if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return payload;
+    if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return parse(null, payload);
     let held = 0;
     let isCounting = true;
     request.releaseBody = () => {
@@ -43,7 +43,7 @@ export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): 
     });
     counter.on("error", () => {}); // the route may have refused the body, and listen no more
     payload.on("error", (error) => counter.destroy(error));
-    return payload.pipe(counter);
+    parse(null, payload.pipe(counter));
   });
 }
 

@@ -58,14 +58,17 @@ export async function buildHttp(
   });
   app.decorateRequest("caller");
   app.decorateRequest("endpoint");
-  app.addHook("onRequest", async (request, reply) => {
+  // with callbacks: each promise that a hook returns costs on every request
+  app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     checkFraming(request.raw);
+    done();
   });
-  app.addHook("onResponse", async (request, reply) => {
+  app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
     const { method } = request;
     parts.emit({ type: "request.served", route, method, status: reply.statusCode, durationMs: reply.elapsedTime });
+    done();
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error, request, parts.emit);

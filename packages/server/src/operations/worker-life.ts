@@ -78,11 +78,11 @@ export async function endWorker(needs: Living, worker: LiveWorker, exit: Exit, w
   const said = row.exit?.note;
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
+  worker.dismissed.abort(); // or what is given back now would be handed to its own poll
   let held: number;
   try {
     held = await giveBackAll(needs, worker);
     await needs.registry.patchWorker(worker, ended);
-    worker.dismissed.abort();
     held += await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
   } catch (error) {
     worker.row = row;

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import type { Vault } from "../vault.js";
 
@@ -6,9 +6,9 @@ const prefix = "sealed1:";
 
 /** A vault over one 32-byte seal key (AES-256-GCM). */
 export function localVault(sealKey: Buffer): Vault {
-  const hash = (text: string | Uint8Array) => createHash("sha256").update(text).digest("hex");
+  const sha256 = (text: string | Uint8Array) => hash("sha256", text, "hex");
   return {
-    hash,
+    hash: sha256,
     equal: (a, b) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b)),
     seal: (text) => {
       const nonce = randomBytes(12);

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import { packed, unpacked } from "./parcel.js";
 import type { Outcome, Write } from "./transactions.js";
 import type { Answer } from "./writer-thread.js";
 
@@ -10,7 +11,7 @@ interface Sent {
 
 /** The transactions of a database file, in a thread of their own: a commit that waits for the disk holds up nobody else. */
 export function threaded(path: string): {
-  send: (group: readonly Write[]) => Promise<Outcome[]>;
+  send: (group: readonly Write[], bytes: number) => Promise<Outcome[]>;
   close: () => Promise<void>;
 } {
   const thread = new Worker(createRequire(import.meta.url).resolve("#sqlite-writer"), { workerData: { path } });
@@ -22,7 +23,7 @@ export function threaded(path: string): {
   };
   thread.on("message", (answer: Answer) => {
     if ("fatal" in answer) fail(new Error(answer.fatal));
-    else sent.shift()?.resolve(answer.outcomes);
+    else sent.shift()?.resolve(unpacked(answer.outcomes));
   });
   thread.on("error", fail);
   const ended = new Promise<void>((end) => {
@@ -32,11 +33,11 @@ export function threaded(path: string): {
     });
   });
   return {
-    send: (group) =>
+    send: (group, bytes) =>
       new Promise((resolve, reject) => {
         if (failed) return reject(failed);
         sent.push({ resolve, reject });
-        thread.postMessage(group);
+        thread.postMessage({ group: packed(group, bytes) });
       }),
     close: async () => {
       thread.postMessage("close");

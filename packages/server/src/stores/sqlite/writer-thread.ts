@@ -1,11 +1,15 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { diskReserve } from "./disk-reserve.js";
 import { openForWriting } from "./driver.js";
-import type { Outcome, Write } from "./transactions.js";
+import { type Parcel, packed, unpacked } from "./parcel.js";
+import type { Write } from "./transactions.js";
 import { writes } from "./writes.js";
 
 /** What the thread answers to each group, in the order they came. */
-export type Answer = { readonly outcomes: Outcome[] } | { readonly fatal: string };
+export type Answer = { readonly outcomes: Parcel } | { readonly fatal: string };
+
+/** Verbs whose answers may hold large texts. */
+const bulky = new Set(["take", "handOut", "statements"]);
 
 const { path } = workerData as { path: string };
 const db = openForWriting(path);
@@ -14,15 +18,18 @@ const transactions = writes(db, diskReserve(path));
 /** Nothing is written after the disk has failed: what it holds is unknown. */
 let failed = false;
 
-parentPort?.on("message", (group: readonly Write[] | "close") => {
+parentPort?.on("message", (message: { readonly group: Parcel } | "close") => {
   if (failed) return;
-  if (group === "close") {
+  if (message === "close") {
     db.close();
     parentPort?.close();
     return;
   }
   try {
-    parentPort?.postMessage({ outcomes: transactions.run(group) } satisfies Answer);
+    const group = unpacked<readonly Write[]>(message.group);
+    const outcomes = transactions.run(group);
+    const bytes = group.some(({ verb }) => bulky.has(verb)) ? Number.POSITIVE_INFINITY : 0;
+    parentPort?.postMessage({ outcomes: packed(outcomes, bytes) } satisfies Answer);
     transactions.checkpoint();
   } catch (error) {
     failed = true;

@@ -11,8 +11,8 @@ interface Call extends Write {
 }
 
 export interface GroupWriterParts {
-  /** Runs a group in one transaction; it is on disk when this resolves. Rejects where the disk has failed. */
-  readonly send: (group: readonly Write[]) => Outcome[] | Promise<Outcome[]>;
+  /** Runs a group of about so many bytes in one transaction; it is on disk when this resolves. Rejects where the disk has failed. */
+  readonly send: (group: readonly Write[], bytes: number) => Outcome[] | Promise<Outcome[]>;
   readonly onFatal: (error: Error) => void;
   readonly reserve: Pick<DiskReserve, "hasRoom">;
 }
@@ -92,7 +92,11 @@ export class GroupWriter {
     this.#onTheWay++;
     if (this.#length > 0) this.#schedule();
     try {
-      const sent = this.#parts.send(group.map(({ verb, args }) => ({ verb, args })));
+      const bytes = group.reduce((sum, call) => sum + call.bytes, 0);
+      const sent = this.#parts.send(
+        group.map(({ verb, args }) => ({ verb, args })),
+        bytes,
+      );
       if (Array.isArray(sent)) this.#settle(group, sent);
       else
         sent.then(
@@ -125,7 +129,7 @@ export class GroupWriter {
     this.#onTheWay--;
     group.forEach((call, at) => {
       const outcome = outcomes[at] as Outcome;
-      if (outcome.ok) call.resolve(outcome.value);
+      if (outcome.ok) call.resolve(outcome.value ?? undefined);
       else call.reject(outcome.isFull ? storageFull() : new Error(outcome.message));
     });
     if (this.#length > 0) this.#schedule();
