@@ -76,7 +76,7 @@ function entriesOf(database, ours, theirs) {
       theirs: theirs.map(({ rate }) => rate),
       against: "bare node:http to files, fsync",
       least,
-      note: `inputs ${mean("inputRate")} MB/s, outputs ${mean("outputRate")} MB/s; ${refused} of ${2 * atOnce} a round were answered 503 and sent again after a second`,
+      note: `inputs ${mean("inputRate")} MB/s, outputs ${mean("outputRate")} MB/s; ${refused.toFixed(1)} of ${2 * atOnce} a round were answered 503 and sent again after a second`,
     }),
     entry({
       database,
