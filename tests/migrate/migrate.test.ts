@@ -223,10 +223,10 @@ describe("a service that was killed at work and is moved", () => {
 
 /** What was delivered stays so; what was to be tried again is, under the same id. */
 async function expectDeliveries(server: TestServer, receiver: Receiver, before: Body[]): Promise<void> {
-  expect(before.map(({ status }) => status).sort()).toEqual(["DELIVERED", "PENDING"]);
+  expect(before.map(({ state }) => state).sort()).toEqual(["delivered", "pending"]);
   const after = await until(async () => {
     const now = await deliveriesOf(server);
-    return now.every(({ status }) => status === "DELIVERED") && now;
+    return now.every(({ state }) => state === "delivered") && now;
   }, 40_000);
   expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
   const [first, second] = receiver.calls.filter(({ path }) => path === "/later");
