@@ -1,31 +1,92 @@
 // Runs the rows one after the other, prints their table, and keeps it in RESULTS.md.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { coldStart } from "./cold-start.mjs";
-import { durableRun } from "./durable-run.mjs";
-import { conditions, isMissed, loadNow, table } from "./table.mjs";
-import { wholeJobs } from "./whole-jobs.mjs";
+import { titles, unmeasured, verdict } from "./entries.mjs";
+import { interruptible, isInterrupted } from "./interruption.mjs";
+import { Refused } from "./millrace.mjs";
+import { peerVersions } from "./peers/versions.mjs";
+import { Progress } from "./progress.mjs";
+import { rows } from "./rows.mjs";
+import { within } from "./scope.mjs";
+import { describeServices, Services } from "./services.mjs";
+import { conditions, loadNow, table } from "./table.mjs";
 
-const rows = {
-  cold: () => coldStart({ rounds: 11 }),
-  durable: () => durableRun({ rounds: 7, seconds: 3, connections: 64 }),
-  whole: () => wholeJobs({ rounds: 5, count: 2_000, connections: 64 }),
+const sizes = {
+  whole: { rounds: 5, seconds: 2, jobs: 5_000, million: 1_000_000, idleSeconds: 45 },
+  quick: { rounds: 2, seconds: 1, jobs: 1_000, million: 20_000, idleSeconds: 22 },
 };
-export const rowNames = Object.keys(rows);
 
-/** Resolves with the exit code: 1 where a row misses its bound. Only a whole run is kept. */
-export async function bench(names = rowNames) {
+/** Resolves with the exit code: 1 where a row misses what it must, or could not be measured. Only a whole run is kept. */
+export const bench = (options) => interruptible(() => within((scope) => measureAll(options, scope)));
+
+async function measureAll({ names, rounds, isQuick, databases }, scope) {
   const loadBefore = loadNow();
+  const services = new Services(scope);
+  const chosen = rows.filter((row) => names.includes(row.name) && databases.some((database) => isFor(row, database)));
+  const progress = new Progress(chosen.length);
+  const usable = await usableDatabases(services, databases);
+  const settings = { ...sizes[isQuick ? "quick" : "whole"], ...(rounds === undefined ? {} : { rounds }), isQuick };
   const measured = [];
-  for (const name of names) {
-    console.error(`Measuring ${name} …`);
-    measured.push(await rows[name]());
+  for (const row of chosen) {
+    progress.begin(row.name);
+    const entries = await measureRow(row, { ...settings, services, usable, onRound: (words) => progress.say(words) });
+    progress.end();
+    measured.push({ name: row.name, entries });
   }
-  const text = `${conditions(loadBefore).join("\n")}\n\n${table(measured)}\n`;
+  const used = await services.used();
+  const lines = [...conditions(loadBefore, databases), ...(await describeServices(used)), ...peerVersions(chosen)];
+  const text = `${lines.map((line) => `- ${line}`).join("\n")}\n\n${table(measured)}\n`;
   console.log(text);
-  if (names.length === rowNames.length) {
-    const head = `# The last run\n\n[README.md](README.md) says what each row means, and what is unequal in it.\n`;
-    writeFileSync(join(import.meta.dirname, "RESULTS.md"), `${head}\n${text.replaceAll(/^(?=[A-Z])/gm, "- ")}`);
+  if (chosen.length === rows.length && !isQuick && databases.length === 2) keep(text);
+  const all = measured.flatMap(({ entries }) => entries);
+  return all.some((entry) => entry.why !== undefined || verdict(entry) === "missed") ? 1 : 0;
+}
+
+const isFor = (row, database) => row.databases?.includes(database) ?? true;
+
+/** A row's entries; a database that it cannot be measured on has an entry that says why. */
+async function measureRow(row, { usable, ...settings }) {
+  const wanted = Object.keys(usable).filter((database) => isFor(row, database));
+  const refused = wanted.flatMap((database) =>
+    usable[database] ? [unmeasured(database, row.words, usable[database])] : [],
+  );
+  const databases = wanted.filter((database) => usable[database] === undefined);
+  if (databases.length === 0) return refused;
+  return [...(await measureOn(databases, row, settings)), ...refused];
+}
+
+/** Where a row fails on one of several databases, each is measured by itself: the others' figures need not be lost. */
+async function measureOn(databases, row, settings) {
+  try {
+    return await within((scope) => row.measure({ ...settings, databases, scope }));
+  } catch (error) {
+    if (isInterrupted()) throw error;
+    console.error(`\n${row.name} failed on ${databases.map((database) => titles[database]).join(" and ")}:`, error);
+    if (databases.length === 1)
+      return [unmeasured(databases[0], row.words, error.message.split("\n")[0].slice(0, 200))];
+    const apart = [];
+    for (const database of databases) apart.push(...(await measureOn([database], row, settings)));
+    return apart;
   }
-  return measured.some(isMissed) ? 1 : 0;
+}
+
+/** The databases asked for, each with the sentence with which the server refuses it, if it does. */
+async function usableDatabases(services, databases) {
+  const usable = {};
+  for (const database of databases) {
+    try {
+      await within((scope) => services.startMillrace(scope, database));
+      usable[database] = undefined;
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      usable[database] = error.message;
+      console.error(`Not measured on ${titles[database]}: ${error.message}`);
+    }
+  }
+  return usable;
+}
+
+function keep(text) {
+  const head = "# The last run\n\n[README.md](README.md) says what each row means, and what is unequal in it.\n";
+  writeFileSync(join(import.meta.dirname, "RESULTS.md"), `${head}\n${text}`);
 }

@@ -1,24 +1,25 @@
 // A server of ours in a process and a data directory of its own, as its users start it.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../scripts/set-up.mjs";
+import { freePort, makeFolder, reach, start, stop } from "./processes.mjs";
 
-const key = "mr_bench_0123456789abcdef0123456789abcdef";
-const readyMaxMs = 20_000;
+export const key = "mr_bench_0123456789abcdef0123456789abcdef";
+const readyMaxMs = 120_000;
 
-/** Starts the server; rate limits are off, everything else is as it comes. */
-export async function startMillrace({ nodeArgs = [] } = {}) {
-  const dataDir = mkdtempSync(join(tmpdir(), "millrace-bench-"));
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const child = spawn(process.execPath, [...nodeArgs, join(root, "packages/server/dist/main.js")], {
-    cwd: root,
-    env: {
+/** The server does not want to run like this; its own sentence says why. */
+export class Refused extends Error {}
+
+/** A server that can be stopped, killed and started again on the same data. */
+export class Millrace {
+  #child;
+  #said = "";
+  #env;
+
+  constructor({ dataDir, databaseUrl, port, env = {} }) {
+    this.dataDir = dataDir;
+    this.databaseUrl = databaseUrl;
+    this.url = `http://127.0.0.1:${port}`;
+    this.#env = {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       MILLRACE_DATA_DIR: dataDir,
@@ -27,61 +28,97 @@ export async function startMillrace({ nodeArgs = [] } = {}) {
       MILLRACE_RATE_LIMITS: "off",
       MILLRACE_DEMO: "off",
       MILLRACE_LOG_LEVEL: "error",
-    },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const ended = once(child, "exit");
-  const server = {
-    url,
-    key,
-    dataDir,
-    pid: child.pid,
-    call: (method, path, body) => callJson(url + path, method, body),
-    async end() {
-      child.kill("SIGTERM");
-      await ended;
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
-  await isReady(child, url);
-  return server;
-}
+      // should the bench itself be killed, its workers end soon
+      MILLRACE_AWAY_MAX: "60",
+      ...(databaseUrl === undefined ? {} : { MILLRACE_DATABASE_URL: databaseUrl }),
+      ...env,
+    };
+  }
 
-/** Makes a template over a folder and an endpoint on it; resolves with the endpoint's id. */
-export async function makeEndpoint(server, folder, settings) {
-  const name = `bench-${Math.random().toString(36).slice(2)}`;
-  const template = await server.call("POST", "/v1/templates", { name, imageName: folder, isServerless: true });
-  const endpoint = await server.call("POST", "/v1/endpoints", { name, templateId: template.id, ...settings });
-  return endpoint.id;
-}
+  get pid() {
+    return this.#child?.pid;
+  }
 
-async function callJson(url, method, body) {
-  const reply = await fetch(url, {
-    method,
-    headers: { authorization: `Bearer ${key}` },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await reply.text();
-  if (!reply.ok) throw new Error(`${method} ${url} was answered ${reply.status} ${text}`);
-  return text === "" ? undefined : JSON.parse(text);
-}
+  /** Starts it; resolves with the milliseconds from the spawn until it is ready. */
+  async start({ nodeArgs = [], pollMs = 10 } = {}) {
+    this.#said = "";
+    const beganAt = performance.now();
+    const child = start(process.execPath, [...nodeArgs, join(root, "packages/server/dist/main.js")], {
+      cwd: root,
+      env: this.#env,
+    });
+    this.#child = child;
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      this.#said = `${this.#said}${text}`.slice(-2_000);
+    });
+    let isClosed = false;
+    child.once("close", () => {
+      isClosed = true;
+    });
+    const isReady = async () => {
+      if (isClosed) throw new Refused(this.#said.trim() || `The server ended (${child.signalCode ?? child.exitCode}).`);
+      const reply = await fetch(`${this.url}/readyz`).catch(() => undefined);
+      await reply?.arrayBuffer();
+      return reply?.status === 200;
+    };
+    await reach("a server that is ready", isReady, { withinMs: readyMaxMs, everyMs: pollMs });
+    return performance.now() - beganAt;
+  }
 
-async function isReady(child, url) {
-  const deadline = Date.now() + readyMaxMs;
-  for (;;) {
-    const reply = await fetch(`${url}/readyz`).catch(() => undefined);
-    await reply?.arrayBuffer();
-    if (reply?.status === 200) return;
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error("The server did not become ready.");
-    await sleep(25);
+  /** Stops it in order, workers first. */
+  stop = () => stop(this.#child, "SIGTERM");
+
+  /** Kills it, as a power cut would. */
+  kill = () => stop(this.#child, "SIGKILL");
+
+  /** One call with the admin's key; resolves with the parsed answer. */
+  async call(method, path, body) {
+    const reply = await fetch(this.url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await reply.text();
+    if (!reply.ok) throw new Error(`${method} ${path} was answered ${reply.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  }
+
+  /** Makes a template over a folder and an endpoint on it; resolves with the endpoint's id. */
+  async makeEndpoint(folder, settings, template = {}) {
+    const name = `bench-${Math.random().toString(36).slice(2)}`;
+    const { id: templateId } = await this.call("POST", "/v1/templates", {
+      name,
+      imageName: folder,
+      isServerless: true,
+      ...template,
+    });
+    const endpoint = await this.call("POST", "/v1/endpoints", { name, templateId, ...settings });
+    return endpoint.id;
+  }
+
+  health = (endpoint) => this.call("GET", `/v2/${endpoint}/health`);
+
+  /** Waits until `count` workers of an endpoint have asked for their first job. */
+  async workersReady(endpoint, count) {
+    const isReady = async () => {
+      const { workers } = await this.health(endpoint);
+      return workers.ready + workers.idle + workers.running >= count;
+    };
+    await reach(`${count} workers that are ready`, isReady);
   }
 }
 
-async function freePort() {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return port;
+/** A server in a folder of its own that runs, and ends with its scope. `databaseUrl` is PostgreSQL's; without it, SQLite. */
+export async function startMillrace(scope, { databaseUrl, nodeArgs, env } = {}) {
+  const server = await makeMillrace(scope, { databaseUrl, env });
+  await server.start({ nodeArgs });
+  return server;
+}
+
+/** The same, not started yet. */
+export async function makeMillrace(scope, { databaseUrl, env } = {}) {
+  const dataDir = makeFolder(scope);
+  const server = new Millrace({ dataDir, databaseUrl, env, port: await freePort() });
+  scope.defer(() => server.pid !== undefined && server.stop());
+  return server;
 }

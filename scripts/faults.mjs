@@ -4,30 +4,42 @@ import { bin, build, cache, installPackages, main, run } from "./set-up.mjs";
 
 const usage = `Usage: npm run faults [-- options]
 
-Lets clients and workers loose on a real server, kills the server and workers at random moments,
-and compares what was acknowledged with what is stored and what ran.
+Lets clients and workers loose on real servers, and breaks everything at random moments: kill -9 and SIGSTOP of servers
+and workers, connections that are reset, frozen, slowed and half closed, a wall clock that jumps an hour, a disk without
+a free byte (as root), and with PostgreSQL its connections and the database itself. Then it compares what was
+acknowledged with what is stored, what ran, which states were seen, and which webhooks came.
 
-  --minutes N   how long (default 10)
-  --seed N      repeat the choices of another run (default: random, and printed)
-  --help        print this
+  --minutes N      how long (default 10), in rounds of about a minute and a half
+  --seed N         repeat the choices of another run (default: random, and printed)
+  --database KIND  sqlite (default) or postgres
+  --servers N      how many servers (default 1; up to 3 with postgres)
+  --help           print this
 
 The stock Python worker takes part where .cache/venv has it (\`npm test\` makes it), or MILLRACE_TEST_VENV names it.
 
-Exit codes: 0 nothing was lost, held twice or wrong · 1 something was, or it could not be run · 2 unknown option`;
+Exit codes: 0 nothing was lost, held twice or wrong · 1 something was, or it could not be run · 2 wrong option`;
 
-const options = { "--minutes": "10", "--seed": undefined };
+const isPositive = (word) => Number(word) > 0;
+const options = {
+  "--minutes": { value: "10", fits: isPositive },
+  "--seed": { value: undefined, fits: isPositive },
+  "--database": { value: "sqlite", fits: (word) => ["sqlite", "postgres"].includes(word) },
+  "--servers": { value: "1", fits: (word) => ["1", "2", "3"].includes(word) },
+};
 const words = process.argv.slice(2);
-let unknown;
+let wrong;
 let isHelp = false;
-while (words.length > 0 && unknown === undefined) {
+while (words.length > 0 && wrong === undefined) {
   const word = words.shift();
   if (word === "--help" || word === "-h") isHelp = true;
-  else if (word in options && Number(words[0]) > 0) options[word] = words.shift();
-  else unknown = word;
+  else if (Object.hasOwn(options, word) && options[word].fits(words[0])) options[word].value = words.shift();
+  else wrong = `${word} is no option, or its value does not fit`;
 }
+if (options["--database"].value === "sqlite" && options["--servers"].value !== "1")
+  wrong ??= "SQLite serves one server; several need --database postgres";
 
-if (unknown !== undefined) {
-  console.error(`${unknown} is no option, or lacks its number; \`npm run faults -- --help\` lists the options.`);
+if (wrong !== undefined) {
+  console.error(`${wrong}; \`npm run faults -- --help\` lists the options.`);
   process.exitCode = 2;
 } else if (isHelp) {
   console.log(usage);
@@ -38,9 +50,11 @@ if (unknown !== undefined) {
     const env = {
       ...process.env,
       NODE_ENV: "test",
-      MILLRACE_TEST_MINUTES: options["--minutes"],
+      MILLRACE_TEST_MINUTES: options["--minutes"].value,
+      MILLRACE_TEST_DATABASE: options["--database"].value,
+      MILLRACE_TEST_SERVERS: options["--servers"].value,
       MILLRACE_TEST_VENV: process.env.MILLRACE_TEST_VENV ?? join(cache, "venv"),
-      ...(options["--seed"] === undefined ? {} : { MILLRACE_TEST_SEED: options["--seed"] }),
+      ...(options["--seed"].value === undefined ? {} : { MILLRACE_TEST_SEED: options["--seed"].value }),
     };
     const args = ["run", "--disable-console-intercept=true", "tests/faults/faults.test.ts"];
     const { code } = await run(join(bin, "vitest"), args, { env, stdio: ["ignore", "inherit", "inherit"] });

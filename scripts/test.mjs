@@ -1,6 +1,7 @@
 // `npm test`: makes the clone and the machine ready, runs the tests, and ends with the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { installMachineNeeds } from "./machine.mjs";
 import {
   bin,
   build,
@@ -27,14 +28,14 @@ const machineNeeds = [
   { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
 ];
 
-/** The stock Python SDK, against which compatibility is tested. */
-const pythonPackages = ["runpod==1.12.0"];
+/** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
+const pythonPackages = ["runpod==1.12.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
 await main(async () => {
   await installPackages();
   await build();
-  await installMachineNeeds();
+  await installMachineNeeds("The tests", machineNeeds);
   await makeVenv();
   const filters = process.argv.slice(2);
   const { passed, failed, skipped, isGreen } = await runTests(filters);
@@ -44,52 +45,7 @@ await main(async () => {
   return isGreen && !mustNotSkip ? 0 : 1;
 });
 
-// ---- The machine
-
-async function installMachineNeeds() {
-  if ((await missing()).length === 0) return;
-  await locked(async () => {
-    const packages = await missing();
-    if (packages.length === 0) return;
-    const names = packages.join(" ");
-    const prefix = await administrator();
-    if (prefix === undefined) {
-      throw new SetUpFailure(`The tests need these Debian packages, which only root can install: ${names}`);
-    }
-    const aptGet = (...args) => run(...split([...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", ...args]));
-    const { code, output } = await withProgress(`Installing ${names}`, async () => {
-      // One of several package sources may be out of order; whether it was needed shows in the install.
-      const update = await aptGet("update", "-q");
-      const args = ["install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", ...packages];
-      const install = await aptGet(...args);
-      return { code: install.code, output: `${update.output}${install.output}` };
-    });
-    if (code !== 0) throw new SetUpFailure(`apt-get could not install ${names}:`, output);
-    const still = await missing();
-    if (still.length > 0) throw new SetUpFailure(`Installed, but what PATH finds still lacks: ${still.join(" ")}`);
-  });
-}
-
-async function missing() {
-  const packages = [];
-  for (const { probe, debian } of machineNeeds) if (!(await succeeds(probe))) packages.push(...debian.split(" "));
-  return packages;
-}
-
-/** What a command of root's begins with; undefined where this user may not give one, or there is no apt-get. */
-async function administrator() {
-  if (!(await succeeds(["apt-get", "--version"]))) return undefined;
-  if (process.getuid?.() === 0) return [];
-  return (await succeeds(["sudo", "-n", "true"])) ? ["sudo", "-n"] : undefined;
-}
-
-async function succeeds(words) {
-  return (await run(...split(words))).code === 0;
-}
-
-function split([command, ...args]) {
-  return [command, args];
-}
+// ---- Python
 
 async function makeVenv() {
   const stamp = join(venv, ".millrace-stamp");

@@ -83,11 +83,15 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
     exited = new Promise((done) => child.once("exit", (code) => done(code)));
     const deadline = Date.now() + 20_000;
     for (;;) {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${output}`);
+      const end = child.exitCode ?? child.signalCode;
+      if (end !== null) throw new Error(`the server ended with ${end}:\n${output}`);
       const ready = await fetch(`${url}/readyz`).catch(() => undefined);
       await ready?.arrayBuffer();
       if (ready?.status === 200) return;
-      if (Date.now() > deadline) throw new Error(`the server is not ready after 20 s:\n${output}`);
+      if (Date.now() > deadline) {
+        child.kill("SIGKILL");
+        throw new Error(`the server is not ready after 20 s:\n${output}`);
+      }
       await new Promise((done) => setTimeout(done, 25));
     }
   }

@@ -1,56 +1,88 @@
-import type { Ledger, Submission } from "./clients.js";
-import type { Run } from "./scene.js";
-import type { Act } from "./villain.js";
+import type { Act } from "./acts.js";
+import type { Ledger, Submission } from "./ledger.js";
+import type { Delivery } from "./receiver.js";
+import type { Run } from "./run-journal.js";
 
-/** What a campaign came to. The lists hold a sentence for each thing that must not be. */
+/** What must not be: a sentence for each. */
+export const faults = ["lost", "doubleHeld", "needless", "wrong", "webhooks"] as const;
+export type Fault = (typeof faults)[number];
+
+/** What a round came to. */
 export interface Report {
-  readonly acknowledged: number;
-  readonly completed: number;
-  readonly failed: number;
-  /** Runs beyond a job's first: each has a lost worker or a lost result to show for it. */
-  readonly runsAgain: number;
-  /** Acknowledged, and not in a final state at the end. */
-  readonly lost: readonly string[];
-  /** Run by two workers at the same time. */
-  readonly doubleHeld: readonly string[];
-  /** Run again though nothing was lost. */
-  readonly needless: readonly string[];
-  /** A final state that is not what the job came to, or that did not stay. */
-  readonly wrong: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+  /**
+   * lost: acknowledged, and not in a final state at the end. doubleHeld: run by two workers at the same time.
+   * needless: run again though nothing was lost. wrong: a state that is not what the job came to, or that did not stay.
+   * webhooks: one that did not come, or told something else.
+   */
+  readonly faults: Readonly<Record<Fault, readonly string[]>>;
 }
 
 interface Evidence {
   readonly ledger: Ledger;
   readonly runs: readonly Run[];
   readonly acts: readonly Act[];
+  readonly deliveries: readonly Delivery[];
+  /** What the servers' logs say of a worker. */
+  readonly said: (worker: string) => readonly string[];
 }
 
-/** Compares what was acknowledged with what is stored, and with what ran. */
+interface Case {
+  readonly submission: Submission;
+  readonly runs: readonly Run[];
+  readonly deliveries: readonly Delivery[];
+}
+
+/** Compares what was acknowledged with what is stored, with what ran, and with what was told. */
 export function audit(evidence: Evidence): Report {
-  const jobs = evidence.ledger.acknowledged();
-  const runsOf = groupByJob(evidence.runs);
-  const statuses = jobs.map(({ final }) => final && JSON.parse(final.text).status);
-  const cases = jobs.map((submission) => ({ submission, runs: runsOf.get(submission.id ?? "") ?? [] }));
+  const { ledger, runs, acts, deliveries, said } = evidence;
+  const jobs = ledger.acknowledged();
+  const runsOf = grouped(runs, ({ job }) => job);
+  const deliveriesOf = grouped(deliveries, ({ key }) => key);
+  const cases: Case[] = jobs.map((submission) => ({
+    submission,
+    runs: runsOf.get(submission.id ?? "") ?? [],
+    deliveries: deliveriesOf.get(submission.key) ?? [],
+  }));
   return {
-    acknowledged: jobs.length,
-    completed: statuses.filter((status) => status === "COMPLETED").length,
-    failed: statuses.filter((status) => status === "FAILED").length,
-    runsAgain: cases.reduce((sum, { runs }) => sum + Math.max(0, runs.length - 1), 0),
-    lost: jobs.filter(({ final }) => !final).map(({ key, id }) => `${key} (${id})`),
-    doubleHeld: cases.flatMap(({ runs }) => overlaps(runs, evidence.acts)),
-    needless: cases.flatMap(({ submission, runs }) => needlessRuns(submission, runs, evidence.acts)),
-    wrong: [
-      ...evidence.ledger.complaints,
-      ...strayRuns(evidence),
-      ...cases.flatMap(({ submission, runs }) => mistakes(submission, runs)),
-    ],
+    counts: counts(evidence, cases),
+    faults: {
+      lost: jobs.filter(({ final }) => !final).map(({ key, id }) => `${key} (${id})`),
+      doubleHeld: cases.flatMap((each) => overlaps(each.runs, acts)),
+      needless: cases.flatMap((each) => needlessRuns(each, acts, said)),
+      wrong: [...ledger.complaints, ...strayRuns(ledger, runs), ...cases.flatMap(mistakes)],
+      webhooks: cases.flatMap(untold),
+    },
   };
 }
 
-function groupByJob(runs: readonly Run[]): Map<string, Run[]> {
-  const groups = new Map<string, Run[]>();
-  for (const run of runs) groups.set(run.job, [...(groups.get(run.job) ?? []), run]);
+function grouped<T>(list: readonly T[], nameOf: (each: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const each of list) {
+    const group = groups.get(nameOf(each));
+    if (group) group.push(each);
+    else groups.set(nameOf(each), [each]);
+  }
   return groups;
+}
+
+function counts({ ledger, runs, deliveries }: Evidence, cases: readonly Case[]): Record<string, number> {
+  const texts = cases.flatMap(({ submission }) => submission.final?.text ?? []);
+  const ended = (status: string) => texts.filter((text) => JSON.parse(text).status === status).length;
+  const isDropped = ({ key, word }: { key: string; word: string }) => !ledger.of(key)?.final?.text.includes(word);
+  return {
+    acknowledged: cases.length,
+    COMPLETED: ended("COMPLETED"),
+    FAILED: ended("FAILED"),
+    CANCELLED: ended("CANCELLED"),
+    TIMED_OUT: ended("TIMED_OUT"),
+    "handler runs": runs.length,
+    "runs beyond a job's first": cases.reduce((sum, each) => sum + Math.max(0, each.runs.length - 1), 0),
+    "state changes seen": [...ledger.changes.values()].reduce((sum, count) => sum + count, 0),
+    "webhooks due": cases.filter(({ submission }) => submission.webhook && submission.final).length,
+    "webhooks received": deliveries.length,
+    "late words dropped": ledger.lateWords.filter((each) => each.isThanked && isDropped(each)).length,
+  };
 }
 
 /** Pairs of runs of one job of which the later began before the earlier was over. */
@@ -62,7 +94,7 @@ function overlaps(runs: readonly Run[], acts: readonly Act[]): string[] {
 
 /** When a run was over: at its end, or when its process was stopped for good. Of others only the start is certain. */
 function heldUntil(run: Run, acts: readonly Act[]): number {
-  const ends = (act: Act) => act.pid === run.pid && act.at >= run.startedAt && /killed|frozen/.test(act.act);
+  const ends = (act: Act) => act.pid === run.pid && act.at >= run.startedAt && /worker (killed|frozen)/.test(act.act);
   return run.endedAt ?? acts.find(ends)?.at ?? run.startedAt;
 }
 
@@ -70,24 +102,41 @@ function heldUntil(run: Run, acts: readonly Act[]): number {
  * A job may run again only if its worker was touched since the run before began, or if its result may be lost: a stock
  * worker throws one away when the server is not there, ours keeps it.
  */
-function needlessRuns({ stage }: Submission, runs: readonly Run[], acts: readonly Act[]): string[] {
+function needlessRuns({ submission: { stage }, runs }: Case, acts: readonly Act[], said: Evidence["said"]): string[] {
   const isReason = (act: Act, run: Run) =>
-    (act.pid === run.pid && act.act.startsWith("worker")) || (stage.kind === "stock" && act.act === "server killed");
+    (act.pid === run.pid && act.act.startsWith("worker")) || (stage.kind === "stock" && mayLoseWord(act));
   const isExcused = ([earlier, later]: [Run, Run]) =>
-    acts.some((act) => act.at >= earlier.startedAt && act.at <= later.startedAt && isReason(act, earlier));
+    acts.some((act) => lastedUntil(act) >= earlier.startedAt && act.at <= later.startedAt && isReason(act, earlier));
   return neighbours(runs)
     .filter((pair) => !isExcused(pair))
-    .map(([earlier, later]) => `${earlier.job} ran in ${told(earlier)}, and for no reason again in ${told(later)}`);
+    .map(
+      ([earlier, later]) =>
+        `${earlier.job} (${stage.kind}) ran in ${told(earlier)}, and for no reason again in ${told(later)}; ` +
+        [meanwhile(earlier, later, acts), ...said(earlier.worker)].join("\n    "),
+    );
 }
 
+const lastedUntil = ({ untilAt }: Act) => untilAt ?? Number.POSITIVE_INFINITY;
+
+/** What else was done from a little before one run to the next. */
+function meanwhile(earlier: Run, later: Run, acts: readonly Act[]): string {
+  const isNear = (act: Act) => lastedUntil(act) >= earlier.startedAt - 500 && act.at <= later.startedAt;
+  const near = acts.filter((act) => isNear(act) && act.pid === undefined);
+  return `meanwhile: ${near.map(({ act, link, at }) => [act, link, at].filter(Boolean).join(" ")).join(", ")}`;
+}
+
+const mayLoseWord = ({ act, link }: Act) =>
+  link === "workers" || link === "database" || /^(server|database|disk)/.test(act);
+
 /** Runs of jobs that no client was told of: a key that became two jobs. */
-function strayRuns({ ledger, runs }: Evidence): string[] {
-  const idOf = new Map(ledger.submissions.map(({ key, id }) => [key, id]));
-  return runs.filter(({ key, job }) => idOf.get(key) !== job).map(({ key, job }) => `${key} also ran as ${job}`);
+function strayRuns(ledger: Ledger, runs: readonly Run[]): string[] {
+  return runs
+    .filter(({ key, job }) => ledger.of(key)?.id !== job)
+    .map(({ key, job }) => `${key} also ran as ${job}, or too late`);
 }
 
 /** What is wrong with the state a job ended in. */
-function mistakes(submission: Submission, runs: readonly Run[]): string[] {
+function mistakes({ submission, runs }: Case): string[] {
   if (!submission.final) return [];
   const { text, seenAt } = submission.final;
   const { status, output, error, workerId, retries } = JSON.parse(text);
@@ -97,6 +146,11 @@ function mistakes(submission: Submission, runs: readonly Run[]): string[] {
   if (output?.liar !== undefined) return output.liar === workerId ? [] : [`${name} has another worker's word: ${text}`];
   if (runs.length > retries + 1) found.push(`${name} ran ${runs.length} times, and says retries ${retries}`);
   if (runs.some(({ startedAt }) => startedAt > seenAt)) found.push(`${name} ran after its end`);
+  if (submission.cancel === "done" && status !== "CANCELLED") found.push(`${name} was cancelled, yet ended as ${text}`);
+  if (status === "CANCELLED") {
+    if (submission.cancel === undefined) found.push(`${name} was cancelled by nobody: ${text}`);
+    return found;
+  }
   const raised = /raised by ([0-9a-f-]{36})/.exec(error ?? "")?.[1];
   if (status === "FAILED" && raised === undefined) {
     if (retries !== 2) found.push(`${name} failed for no reason of its own: ${text}`);
@@ -110,6 +164,21 @@ function mistakes(submission: Submission, runs: readonly Run[]): string[] {
   return found;
 }
 
+/** What is wrong with the webhooks of a job: at least one for its final state, all of one id, signed, saying what is stored. */
+function untold({ submission, deliveries }: Case): string[] {
+  const { key, final, webhook, input } = submission;
+  if (webhook === undefined || final === undefined) return [];
+  if (deliveries.length === 0) return [`${key} ended, and its webhook never came`];
+  const found: string[] = [];
+  if (new Set(deliveries.map(({ id }) => id)).size > 1) found.push(`${key} had webhooks of several ids`);
+  if (deliveries.some(({ isSigned }) => !isSigned)) found.push(`${key} had a webhook with a wrong signature`);
+  const wanted = sorted({ ...JSON.parse(final.text), input, webhook });
+  const other = deliveries.find(({ body }) => sorted(JSON.parse(body)) !== wanted);
+  if (other) found.push(`${key} ended as ${final.text}, and its webhook said ${other.body}`);
+  return found;
+}
+
+const sorted = (body: object) => JSON.stringify(Object.entries(body).sort(([a], [b]) => a.localeCompare(b)));
 const pairs = (runs: readonly Run[]) =>
   runs.flatMap((earlier, at) => runs.slice(at + 1).map((later): [Run, Run] => [earlier, later]));
 const neighbours = (runs: readonly Run[]) => runs.slice(1).map((later, at): [Run, Run] => [runs[at]!, later]);

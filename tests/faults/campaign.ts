@@ -1,87 +1,166 @@
-import type { TestServer } from "../harness.js";
-import { audit, type Report } from "./auditor.js";
-import { Ledger, replay, runClient } from "./clients.js";
-import { seeded } from "./random.js";
-import { Scene, stockPython } from "./scene.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../harness.js";
+import { ActLog, type ActName, actNames } from "./acts.js";
+import { audit, type Fault, faults, type Report } from "./auditor.js";
+import { replay, runClient } from "./clients.js";
+import { Fleet, type Settings } from "./fleet.js";
+import { Ledger } from "./ledger.js";
+import { type Random, seeded } from "./random.js";
+import { type Receiver, startReceiver } from "./receiver.js";
+import { Scene, type Stage, stockPython } from "./scene.js";
 import { Villain } from "./villain.js";
 import { Watcher } from "./watcher.js";
 
 const clientCount = 12;
 /** A job may wait for a worker that is missed after 35 s, and then for its turn. */
 const drainMs = 90_000;
+/** Three attempts, 10 s apart. */
+const webhooksMs = 60_000;
 
 /** What is to happen, and for how long. A seed makes the same choices again; what comes of them varies. */
-export interface Plan {
+export interface Plan extends Settings {
   readonly seed: number;
+  /** How long everything is done in a round, before a worker is frozen. */
   readonly rageMs: number;
-  /** How often all of it is done. */
-  readonly rounds: number;
+  /** A new round while this time is not over; at least one. */
+  readonly forMs: number;
+  /** Told about ten times a minute. */
+  readonly onProgress?: (line: string) => void;
 }
 
-/** What happened: the report, and what the villain did. */
+/** What happened in all rounds: the reports together, and what the villain did. */
 export interface Outcome extends Report {
-  readonly kills: { readonly server: number; readonly worker: number };
-  readonly stops: number;
-  readonly frozen: number;
-  readonly lies: number;
+  readonly acts: Readonly<Record<ActName, number>>;
+  readonly kills: number;
+  readonly killsPerMinute: number;
 }
 
-/** Lets clients, workers and a villain loose on a server, and audits what became of it. */
-export async function runCampaign(server: TestServer, plan: Plan): Promise<Outcome> {
+/** Everything that lives longer than a round. */
+interface Stagecraft {
+  readonly fleet: Fleet;
+  readonly scene: Scene;
+  readonly stages: readonly Stage[];
+  readonly receiver: Receiver;
+  readonly random: Random;
+}
+
+/** Lets clients, workers and a villain loose on servers, and audits what became of it, round by round. */
+export async function runCampaign(plan: Plan): Promise<Outcome> {
   const scene = new Scene();
-  const ledger = new Ledger();
-  const watcher = new Watcher(server, ledger);
+  const fleet = await Fleet.open(plan);
+  const random = seeded(plan.seed);
+  const receiver = await startReceiver(fleet.direct, seeded(plan.seed + 1));
+  const beganAt = Date.now();
+  const tally = new Tally();
+  try {
+    const craft = { fleet, scene, receiver, random, stages: await setStages(scene, fleet) };
+    for (let round = 1; round === 1 || Date.now() < beganAt + plan.forMs; round++) {
+      tally.add(await runRound(craft, plan, `r${round}`, tally));
+    }
+    return tally.outcome();
+  } finally {
+    await fleet.end();
+    await receiver.end();
+    scene.end();
+  }
+}
+
+/** Several endpoints, so that there are many workers to kill; each of them slow to recover alone. */
+async function setStages(scene: Scene, { direct, posts }: Fleet): Promise<Stage[]> {
   const python = stockPython();
-  const stages = [
-    await scene.own(server, { workersMax: 3, scalerType: "REQUEST_COUNT", scalerValue: 1 }),
-    await scene.own(server, { workersMax: 1 }, 4),
-    ...(python === undefined ? [] : [await scene.stock(server, python, { workersMax: 2, idleTimeout: 30 })]),
-  ];
-  const villain = new Villain({ server, stages, random: seeded(plan.seed), ledger, runs: () => scene.runs() });
+  const many = { workersMax: 2 + posts.length, scalerType: "REQUEST_COUNT", scalerValue: 1 };
+  const stages: Stage[] = [];
+  for (let n = 0; n < 6; n++) stages.push(await scene.own(direct, many));
+  stages.push(await scene.own(direct, { workersMax: 1 }, 4));
+  if (python !== undefined) stages.push(await scene.stock(direct, python, { workersMax: 2, idleTimeout: 30 }));
+  return stages;
+}
+
+async function runRound(craft: Stagecraft, plan: Plan, name: string, tally: Tally): Promise<Report> {
+  const { fleet, scene, stages, receiver, random } = craft;
+  const ledger = new Ledger();
+  const acts = new ActLog();
+  scene.journal.forget();
+  receiver.forget();
+  const watcher = new Watcher(fleet, ledger, seeded(random.whole(0, 2 ** 31)));
+  const villain = new Villain({ fleet, stages, random, ledger, journal: scene.journal, acts });
   const over = new AbortController();
   const watched = new AbortController();
-  const client = (n: number) =>
-    runClient({ server, stages, random: seeded(plan.seed + n), name: `c${n}`, ledger, signal: over.signal });
-  const clients = Promise.all(Array.from({ length: clientCount }, (_, n) => client(n + 1)));
-  const watching = watcher.watch(seeded(plan.seed - 1), watched.signal);
+  const clients = Array.from({ length: clientCount }, (_, n) => {
+    const own = seeded(random.whole(0, 2 ** 31));
+    return runClient({ fleet, stages, random: own, name: `${name}-c${n}`, ledger, receiver, signal: over.signal });
+  });
+  const watching = watcher.watch(watched.signal);
+  const telling = tell(plan, () => tally.line(name, ledger, acts), watched.signal);
+  const beganAt = Date.now();
   try {
-    for (let round = 0; round < plan.rounds; round++) {
-      const endAt = Date.now() + plan.rageMs;
-      await villain.rage(() => Date.now() < endAt);
-      const complaint = await villain.freeze();
-      if (complaint !== undefined) ledger.complaints.push(complaint);
-    }
+    await villain.rage(() => Date.now() < beganAt + plan.rageMs);
+    const complaint = await villain.freeze();
+    if (complaint !== undefined) ledger.complaints.push(complaint);
   } finally {
+    tally.rage(acts, Date.now() - beganAt);
     await villain.release();
     over.abort();
-    await clients;
+    await Promise.all(clients);
     watched.abort();
-    await watching;
+    await Promise.all([watching, telling]);
   }
   await watcher.drain(drainMs);
-  await replay(server, ledger);
-  const report = audit({ ledger, runs: scene.runs(), acts: villain.acts });
-  scene.end();
-  return {
-    ...report,
-    kills: { server: villain.count("server killed"), worker: villain.count("worker killed") },
-    stops: villain.count("worker stopped"),
-    frozen: villain.count("worker frozen"),
-    lies: villain.count("lie told"),
-  };
+  await replay(fleet.direct, ledger);
+  await webhooksIn(ledger, receiver);
+  const { deliveries } = receiver;
+  return audit({ ledger, runs: scene.runs(), acts: acts.all, deliveries, said: (worker) => fleet.said(worker) });
 }
 
-/** The outcome in lines for a person. */
-export function tell(outcome: Outcome, seed: number): string {
-  const lists = ["lost", "doubleHeld", "needless", "wrong"] as const;
-  const { kills } = outcome;
-  return [
-    `seed ${seed}`,
-    `${outcome.acknowledged} acknowledged: ${outcome.completed} completed, ${outcome.failed} failed`,
-    `${kills.server} server kills, ${kills.worker} worker kills, ${outcome.stops} stops, ${outcome.frozen} frozen, ` +
-      `${outcome.lies} lies; ${outcome.runsAgain} runs were repeated`,
-    `${outcome.lost.length} lost, ${outcome.doubleHeld.length} double-held, ${outcome.needless.length} run again ` +
-      `for no reason, ${outcome.wrong.length} wrong`,
-    ...lists.flatMap((name) => outcome[name].slice(0, 20).map((sentence) => `  ${name}: ${sentence}`)),
-  ].join("\n");
+/** Waits until every job that ended has told so, or until none can come any more. */
+async function webhooksIn(ledger: Ledger, { deliveries }: Receiver): Promise<void> {
+  const due = ledger.acknowledged().flatMap(({ key, webhook, final }) => (webhook && final ? [key] : []));
+  const isTold = () => {
+    const keys = new Set(deliveries.map(({ key }) => key));
+    return due.every((key) => keys.has(key));
+  };
+  await until(isTold, webhooksMs).catch(() => {}); // the audit names those that are missing
 }
+
+async function tell({ onProgress }: Plan, line: () => string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    onProgress?.(line());
+    await sleep(6_000, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** The rounds, added up. */
+class Tally {
+  readonly #counts: Record<string, number> = {};
+  readonly #acts = Object.fromEntries(actNames.map((name) => [name, 0])) as Record<ActName, number>;
+  readonly #faults = Object.fromEntries(faults.map((name): [Fault, string[]] => [name, []])) as Record<Fault, string[]>;
+  #rageMs = 0;
+
+  add(report: Report): void {
+    for (const [name, count] of Object.entries(report.counts)) this.#counts[name] = (this.#counts[name] ?? 0) + count;
+    for (const name of faults) this.#faults[name].push(...report.faults[name]);
+  }
+
+  rage(acts: ActLog, ms: number): void {
+    for (const { act } of acts.all) this.#acts[act] += 1;
+    this.#rageMs += ms;
+  }
+
+  line(round: string, ledger: Ledger, acts: ActLog): string {
+    const faulty = faults.reduce((sum, name) => sum + this.#faults[name].length, ledger.complaints.length);
+    const kills = this.#kills + acts.all.filter(({ act }) => isKill(act)).length;
+    const acknowledged = (this.#counts.acknowledged ?? 0) + ledger.acknowledged().length;
+    return `${round}: ${acknowledged} acknowledged, ${ledger.unfinished().length} open, ${kills} kills, ${faulty} faults`;
+  }
+
+  outcome(): Outcome {
+    const killsPerMinute = Math.round(this.#kills / (this.#rageMs / 60_000));
+    return { counts: this.#counts, faults: this.#faults, acts: this.#acts, kills: this.#kills, killsPerMinute };
+  }
+
+  get #kills(): number {
+    return actNames.filter(isKill).reduce((sum, name) => sum + this.#acts[name], 0);
+  }
+}
+
+const isKill = (act: ActName) => / (killed|ended)$/.test(act);

@@ -1,106 +1,103 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Fleet } from "./fleet.js";
+import type { Ledger, Submission } from "./ledger.js";
 import type { Random } from "./random.js";
+import type { Receiver } from "./receiver.js";
 import type { Input, Stage, Target } from "./scene.js";
 
-/** One thing a client wanted to have done, and what it was told. */
-export interface Submission {
-  readonly key: string;
-  readonly stage: Stage;
-  readonly input: Input;
-  /** The job's id, once a 200 was read. */
-  id?: string;
-  /** Every id that any answer gave: there must be one. */
-  readonly ids: Set<string>;
-  /** The first final status body that was seen, and when. */
-  final?: { readonly text: string; readonly seenAt: number };
-}
-
-/** What all clients did together. */
-export class Ledger {
-  readonly submissions: Submission[] = [];
-  /** What a client could not make sense of: no answer of the contract's, or one that took back another. */
-  readonly complaints: string[] = [];
-
-  acknowledged(): Submission[] {
-    return this.submissions.filter((each) => each.id !== undefined);
-  }
-
-  /** Those without a final state, of one endpoint or of all. */
-  unfinished(stage?: Stage): Submission[] {
-    const isHere = (each: Submission) => stage === undefined || each.stage === stage;
-    return this.submissions.filter((each) => each.id !== undefined && each.final === undefined && isHere(each));
-  }
-}
-
 interface Client {
-  readonly server: Target;
+  readonly fleet: Fleet;
   readonly stages: readonly Stage[];
   readonly random: Random;
   readonly name: string;
   readonly ledger: Ledger;
+  readonly receiver: Receiver;
   readonly signal: AbortSignal;
 }
 
-/** Of one endpoint: a slow one must not hold up the others, nor gather what takes minutes to drain. */
-const unfinishedMax = 20;
+/** Of one endpoint: a slow one must not hold up the others, nor gather what takes minutes to drain. A stock worker takes a job a second. */
+const unfinishedMax = { own: 20, stock: 5 } as const;
 const patienceMs = 5_000;
+const replaysAtOnce = 20;
+/** The server is away, or its disk is full: to be tried again. */
+const passing = [503, 507];
 
 /** Submits job after job until told to end; each is seen through, so that every key has an answer. */
 export async function runClient(client: Client): Promise<void> {
   const { stages, random, name, ledger, signal } = client;
   for (let n = 0; !signal.aborted; n++) {
-    const open = stages.filter((stage) => ledger.unfinished(stage).length < unfinishedMax);
+    const open = stages.filter((stage) => ledger.unfinished(stage).length < unfinishedMax[stage.kind]);
     if (open.length > 0) await submitOne(client, `${name}-${n}`, random.pick(open));
     await sleep(random.whole(10, 100));
   }
 }
 
 async function submitOne(client: Client, key: string, stage: Stage): Promise<void> {
-  const { random, ledger } = client;
+  const { random, ledger, receiver } = client;
   const ms = random.chance(0.1) ? random.whole(1_000, 2_500) : random.whole(0, 300);
   const input: Input = { key, ms, fate: random.chance(0.1) ? "raise" : "return" };
-  const submission: Submission = { key, stage, input, ids: new Set() };
-  ledger.submissions.push(submission);
+  const webhook = random.chance(0.3) ? receiver.url(key) : undefined;
+  const submission: Submission = { key, stage, input, webhook, ids: new Set() };
+  ledger.add(submission);
   // two at once now and then, as a client does that lost patience with the first
   await Promise.all(Array.from({ length: random.chance(0.1) ? 2 : 1 }, () => submit(client, submission)));
+  if (random.chance(0.04)) await cancel(client, submission);
 }
 
 /** Sends the same key again until there is an answer. Some tries hang up while the server is at it. */
-async function submit({ server, random, ledger }: Client, submission: Submission): Promise<void> {
+async function submit({ fleet, random, ledger }: Client, submission: Submission): Promise<void> {
   for (;;) {
     const hangsUp = random.chance(0.1);
-    const reply = await post(server, submission, hangsUp ? random.whole(0, 15) : patienceMs);
-    if (reply?.status === 200) return acknowledge(ledger, submission, reply.text);
-    if (reply && reply.status !== 503)
+    const reply = await run(fleet.front(random), submission, hangsUp ? random.whole(0, 15) : patienceMs);
+    if (reply?.status === 200) return ledger.acknowledge(submission, JSON.parse(reply.text).id);
+    if (reply && !passing.includes(reply.status))
       ledger.complaints.push(`${submission.key} was answered ${reply.status} ${reply.text}`);
     await sleep(random.whole(50, 250));
   }
 }
 
-function acknowledge(ledger: Ledger, submission: Submission, text: string): void {
-  const { id } = JSON.parse(text);
-  submission.ids.add(id);
-  submission.id ??= id;
-  if (submission.ids.size > 1)
-    ledger.complaints.push(`${submission.key} became two jobs: ${[...submission.ids].join(", ")}`);
+/** Asks once to cancel a job, which may be over by then. */
+async function cancel({ fleet, random, ledger }: Client, submission: Submission): Promise<void> {
+  submission.cancel = "asked";
+  const path = `/v2/${submission.stage.endpoint}/cancel/${submission.id}`;
+  const reply = await post(fleet.front(random), path, "", {}, patienceMs);
+  if (reply?.status === 200) submission.cancel = "done";
+  else if (reply && ![400, ...passing].includes(reply.status))
+    ledger.complaints.push(`cancelling ${submission.key} was answered ${reply.status} ${reply.text}`);
 }
 
 /** Sends every key once more, when all is over: each must give the job it gave before. */
 export async function replay(server: Target, ledger: Ledger): Promise<void> {
-  for (const submission of ledger.acknowledged()) {
-    const reply = await post(server, submission, patienceMs);
-    if (reply?.status === 200) acknowledge(ledger, submission, reply.text);
-    else
-      ledger.complaints.push(`${submission.key} was answered ${reply?.status} ${reply?.text} when it was sent again`);
-  }
+  const left = ledger.acknowledged();
+  const one = async () => {
+    for (let submission = left.pop(); submission; submission = left.pop()) await sendAgain(server, ledger, submission);
+  };
+  await Promise.all(Array.from({ length: replaysAtOnce }, one));
 }
 
-async function post(server: Target, { stage, key, input }: Submission, withinMs: number) {
+async function sendAgain(server: Target, ledger: Ledger, submission: Submission): Promise<void> {
+  const reply = await run(server, submission, patienceMs);
+  if (reply?.status === 200) ledger.acknowledge(submission, JSON.parse(reply.text).id);
+  else ledger.complaints.push(`${submission.key} was answered ${reply?.status} ${reply?.text} when it was sent again`);
+}
+
+function run(server: Target, { stage, key, input, webhook }: Submission, withinMs: number) {
+  const body = JSON.stringify(webhook === undefined ? { input } : { input, webhook });
+  return post(server, `/v2/${stage.endpoint}/run`, body, { "idempotency-key": key }, withinMs);
+}
+
+async function post(
+  server: Target,
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  withinMs: number,
+) {
   try {
-    const reply = await fetch(`${server.url}/v2/${stage.endpoint}/run`, {
+    const reply = await fetch(server.url + path, {
       method: "POST",
-      headers: { authorization: `Bearer ${server.key}`, "idempotency-key": key },
-      body: JSON.stringify({ input }),
+      headers: { authorization: `Bearer ${server.key}`, ...headers },
+      body,
       signal: AbortSignal.timeout(withinMs),
     });
     return { status: reply.status, text: await reply.text() };

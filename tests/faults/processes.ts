@@ -21,6 +21,18 @@ export function leadersOf(endpoints: readonly string[]): Leader[] {
   return leaders;
 }
 
+/** The process that started this one. */
+export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent;
+
+/** The words it was started with. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+  } catch {
+    return "";
+  }
+}
+
 /** Whether a process runs: one that has ended and waits to be collected does not. */
 export const isAlive = (pid: number): boolean => groupOf(pid) !== undefined;
 
@@ -33,11 +45,13 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-function groupOf(pid: number): number | undefined {
+const groupOf = (pid: number): number | undefined => statOf(pid)?.group;
+
+function statOf(pid: number): { parent: number; group: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, , group] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return state === "Z" || state === "X" ? undefined : Number(group);
+    const [state, parent, group] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return state === "Z" || state === "X" ? undefined : { parent: Number(parent), group: Number(group) };
   } catch {
     return undefined;
   }

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { journal, makeEndpoint, root } from "../harness.js";
+import { makeEndpoint, root } from "../harness.js";
+import { type Run, RunJournal } from "./run-journal.js";
 
 /** Where to call, and with which key. */
 export interface Target {
@@ -20,17 +21,6 @@ export interface Input extends Readonly<Record<string, unknown>> {
 export interface Stage {
   readonly endpoint: string;
   readonly kind: "own" | "stock";
-}
-
-/** One real run of a handler, as its worker noted it. `endedAt` is absent where it did not come to its end. */
-export interface Run {
-  readonly run: string;
-  readonly job: string;
-  readonly key: string;
-  readonly worker: string;
-  readonly pid: number;
-  readonly startedAt: number;
-  readonly endedAt?: number;
 }
 
 const ownHandler = `
@@ -84,7 +74,7 @@ export function stockPython(): string | undefined {
 /** A folder with handlers that keep a journal of what really ran. */
 export class Scene {
   readonly folder = mkdtempSync(join(tmpdir(), "millrace-faults-"));
-  readonly #journal = join(this.folder, "journal.jsonl");
+  readonly journal = new RunJournal(join(this.folder, "journal.jsonl"));
 
   constructor() {
     for (const [name, text] of [
@@ -98,27 +88,21 @@ export class Scene {
 
   /** Makes an endpoint whose workers are of our SDK. */
   async own(server: Target, settings: Record<string, unknown> = {}, concurrency = 1): Promise<Stage> {
-    const env = { JOURNAL: this.#journal, CONCURRENCY: String(concurrency) };
+    const env = { JOURNAL: this.journal.path, CONCURRENCY: String(concurrency) };
     const endpoint = await makeEndpoint(server, join(this.folder, "own"), { idleTimeout: 5, ...settings }, { env });
     return { endpoint, kind: "own" };
   }
 
   /** Makes an endpoint whose workers are of the stock Python package. */
   async stock(server: Target, python: string, settings: Record<string, unknown> = {}): Promise<Stage> {
-    const template = { dockerStartCmd: [python, "-u", "handler.py"], env: { JOURNAL: this.#journal } };
+    const template = { dockerStartCmd: [python, "-u", "handler.py"], env: { JOURNAL: this.journal.path } };
     const endpoint = await makeEndpoint(server, join(this.folder, "stock"), { idleTimeout: 5, ...settings }, template);
     return { endpoint, kind: "stock" };
   }
 
   /** Everything that ran so far, in the order of the starts. */
   runs(): Run[] {
-    const runs = new Map<string, Run>();
-    for (const line of journal(this.#journal)) {
-      const { word, at, ...about } = JSON.parse(line);
-      if (word === "start") runs.set(about.run, { ...about, startedAt: at });
-      else runs.set(about.run, { ...runs.get(about.run)!, endedAt: at });
-    }
-    return [...runs.values()];
+    return this.journal.all();
   }
 
   end(): void {

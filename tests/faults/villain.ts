@@ -1,61 +1,73 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type TestServer, until } from "../harness.js";
-import type { Ledger } from "./clients.js";
-import { isAlive, type Leader, leadersOf, signal } from "./processes.js";
+import { until } from "../harness.js";
+import type { ActLog } from "./acts.js";
+import type { Fleet, Post } from "./fleet.js";
+import { tellLate } from "./late-words.js";
+import type { Ledger } from "./ledger.js";
+import { breakLink } from "./network-acts.js";
+import { outsideActs } from "./outside-acts.js";
+import { isAlive, signal } from "./processes.js";
 import type { Random } from "./random.js";
-import type { Run, Stage } from "./scene.js";
+import type { RunJournal } from "./run-journal.js";
+import type { Stage } from "./scene.js";
+import { fillDisk, killServer, moveClock, stopServer } from "./server-acts.js";
+import { WorkerActs } from "./worker-acts.js";
 
-/** Something bad that was done, to the server or to one worker's process. */
-export interface Act {
-  readonly act: "server killed" | "worker killed" | "worker stopped" | "worker frozen" | "lie told";
-  readonly at: number;
-  readonly pid?: number;
-}
-
-interface Surroundings {
-  readonly server: TestServer;
+/** Whom a villain can reach, and where it writes down what it did. */
+export interface Surroundings {
+  readonly fleet: Fleet;
   readonly stages: readonly Stage[];
   readonly random: Random;
   readonly ledger: Ledger;
-  readonly runs: () => Run[];
+  readonly journal: RunJournal;
+  readonly acts: ActLog;
 }
 
-const awayMaxMs = 2_500;
-const stopMaxMs = 3_000;
-/** One that never pinged is not judged by its silence: a worker that is to be missed has to be older than that. */
-const pingedAfterMs = 6_000;
-/** What is promised, and some time for a machine that is busy. */
-const missedWithinMs = 35_000 + 5_000;
+/** One thing to do: at once, or until its promise resolves while the next is done already. */
+export interface Deed {
+  /** How often it is chosen, against the others. */
+  readonly weight: number;
+  /** Whether a server is away meanwhile, or does not listen. */
+  readonly hidesLosses?: true;
+  readonly act: () => unknown;
+}
 
-/** Does to a service what operators, machines and kernels do, at moments that its seed chooses. */
+/** What is promised, and much time for a machine that is busy: the bound itself is kept by other tests. */
+const missedWithinMs = 35_000 + 25_000;
+const pauseMsMax = 150;
+
+/** Does to a service what operators, machines, networks and kernels do, at moments that its seed chooses. */
 export class Villain {
-  readonly acts: Act[] = [];
   readonly #around: Surroundings;
-  readonly #stopped = new Set<number>();
-  readonly #waking: Promise<unknown>[] = [];
+  readonly #workers: WorkerActs;
+  readonly #deeds: readonly Deed[];
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(around: Surroundings) {
     this.#around = around;
+    this.#workers = new WorkerActs(around);
+    this.#deeds = [...this.#aboutWorkers(), ...this.#aboutServers(), ...outsideActs(around)];
   }
 
-  /** Kills, stops and lies as long as it may. `spares` the server where its restarts would hide what is to be seen. */
+  /** Does one thing after the other. `spares` the servers where their absence would hide what is to be seen. */
   async rage(goesOn: () => boolean, { spares = false }: { spares?: boolean } = {}): Promise<void> {
     const { random } = this.#around;
+    const deeds = this.#deeds.filter(({ hidesLosses }) => !(spares && hidesLosses));
     while (goesOn()) {
-      const dice = random.next();
-      if (dice < 0.25 && !spares) await this.#killServer();
-      else if (dice < 0.5) this.#killWorker();
-      else if (dice < 0.75) this.#stopWorker();
-      else await this.#lie();
-      await sleep(random.whole(50, 800));
+      this.#workers.reserve();
+      this.#start(weighted(deeds, random));
+      this.#lookForFallen();
+      await sleep(random.whole(0, pauseMsMax));
     }
   }
 
   /** Stops a busy worker for good: the service has to miss it by its silence. Says what went wrong, if anything did. */
   async freeze(): Promise<string | undefined> {
-    const pid = await until(() => this.#busyAndOld(), 30_000).catch(() => undefined);
+    await this.#settled();
+    const { acts } = this.#around;
+    const pid = await until(() => this.#workers.busyAndOld(), 30_000).catch(() => undefined);
     if (pid === undefined) return undefined;
-    this.#note("worker frozen", pid);
+    acts.note("worker frozen", { pid });
     signal(pid, "SIGSTOP");
     const frozenAt = Date.now();
     await this.rage(() => isAlive(pid) && Date.now() < frozenAt + missedWithinMs, { spares: true });
@@ -64,107 +76,59 @@ export class Villain {
     return `a frozen worker (${pid}) was still there ${Date.now() - frozenAt} ms later`;
   }
 
-  /** Lets go of everything that is stopped. */
+  /** Lets go of everything that is stopped, and waits for what is under way. */
   async release(): Promise<void> {
-    for (const pid of this.#stopped) signal(pid, "SIGCONT");
-    await Promise.all(this.#waking);
+    this.#workers.release();
+    await this.#settled();
+    for (const { clock } of this.#around.fleet.posts) clock.set(0);
   }
 
-  count(act: Act["act"]): number {
-    return this.acts.filter((each) => each.act === act).length;
+  async #settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  /** The server, over the same directory; sometimes again while it starts. */
-  async #killServer(): Promise<void> {
-    const { server, random } = this.#around;
-    this.#note("server killed");
-    await server.kill();
-    await sleep(random.chance(0.5) ? 0 : random.whole(0, awayMaxMs));
-    const starts = [server.restart()];
-    if (random.chance(0.3)) {
-      await sleep(random.whole(10, 400));
-      this.#note("server killed");
-      const { pid } = server;
-      signal(pid, "SIGKILL");
-      await until(() => !isAlive(pid));
-      starts.push(server.restart());
-    }
-    await Promise.all(starts);
+  #start({ act }: Deed): void {
+    const done = Promise.resolve(act())
+      .catch((error) => this.#around.ledger.complaints.push(`the villain failed: ${error}`))
+      .finally(() => this.#underWay.delete(done));
+    this.#underWay.add(done);
   }
 
-  #killWorker(): void {
-    const leader = this.#anyLeader();
-    if (!leader) return;
-    this.#note("worker killed", leader.pid);
-    signal(leader.pid, "SIGKILL");
+  #aboutWorkers(): Deed[] {
+    return [
+      { weight: 50, act: () => this.#workers.kill() },
+      { weight: 8, act: () => this.#workers.stop() },
+      { weight: 12, act: () => tellLate(this.#around, this.#workers.untouched(), this.#workers.dead()) },
+      { weight: 0.5, hidesLosses: true, act: () => this.#workers.killKeeper() },
+    ];
   }
 
-  #stopWorker(): void {
-    const leader = this.#anyLeader();
-    if (!leader) return;
-    const { pid } = leader;
-    this.#note("worker stopped", pid);
-    signal(pid, "SIGSTOP");
-    this.#stopped.add(pid);
-    const wake = sleep(this.#around.random.whole(100, stopMaxMs)).then(() => {
-      this.#stopped.delete(pid);
-      signal(pid, "SIGCONT");
-    });
-    this.#waking.push(wake);
+  #aboutServers(): Deed[] {
+    const { fleet, random } = this.#around;
+    const one = (act: (around: Surroundings, post: Post) => unknown) => () => {
+      const up = fleet.posts.filter(({ isDown }) => !isDown);
+      if (up.length > 0) return act(this.#around, random.pick(up));
+    };
+    return [
+      { weight: 4 * fleet.posts.length, hidesLosses: true, act: one(killServer) },
+      { weight: 1.5, hidesLosses: true, act: one(stopServer) },
+      { weight: 2, act: one(moveClock) },
+      { weight: 5, act: one((around, { clients }) => breakLink(around, "clients", clients)) },
+      { weight: 5, act: one((around, { workers }) => breakLink(around, "workers", workers)) },
+      { weight: fleet.disk === undefined ? 0 : 1, hidesLosses: true, act: () => fillDisk(this.#around) },
+    ];
   }
 
-  /** A worker reports on a job that another one holds, or that is over: it must be thanked, and nothing else. */
-  async #lie(): Promise<void> {
-    const { random, ledger, runs } = this.#around;
-    const leaders = this.#untouched(); // a word in a frozen worker's name would be a sign of its life
-    const alive = new Map(leaders.map((leader) => [leader.pid, leader]));
-    const last = runs().slice(-20);
-    const open = last.filter(({ pid, endedAt }) => endedAt === undefined && alive.has(pid));
-    const job = random.pick(open.length > 0 && random.chance(0.8) ? open : last);
-    const endpoint = ledger.submissions.find(({ key }) => key === job?.key)?.stage.endpoint;
-    const liars = leaders.filter((leader) => leader.endpoint === endpoint && leader.worker !== job?.worker);
-    if (!job || liars.length === 0) return;
-    const { worker, env, pid } = random.pick(liars);
-    const url = (env.RUNPOD_WEBHOOK_POST_OUTPUT ?? "").replace("$RUNPOD_POD_ID", worker).replace("$ID", job.job);
-    const body = JSON.stringify({ output: { key: job.key, liar: worker } });
-    this.#note("lie told", pid);
-    try {
-      const told = await fetch(`${url}&isStream=false`, { method: "POST", body, signal: AbortSignal.timeout(5_000) });
-      if (![200, 503].includes(told.status)) ledger.complaints.push(`a result was answered ${told.status}`);
-    } catch {
-      // the server is away just now
-    }
+  /** A server ends by our hand alone. */
+  #lookForFallen(): void {
+    const { fleet, ledger } = this.#around;
+    for (const { server, isDown } of fleet.posts)
+      if (!isDown && !isAlive(server.pid))
+        ledger.complaints.push(`a server ended by itself: ${server.log().slice(-500)}`);
   }
+}
 
-  /** The leaders that are neither stopped nor frozen. */
-  #untouched(): Leader[] {
-    const frozen = new Set(this.acts.flatMap(({ act, pid }) => (act === "worker frozen" ? [pid] : [])));
-    const leaders = leadersOf(this.#around.stages.map(({ endpoint }) => endpoint));
-    return leaders.filter(({ pid }) => !this.#stopped.has(pid) && !frozen.has(pid));
-  }
-
-  #anyLeader(): Leader | undefined {
-    const { random } = this.#around;
-    const free = this.#untouched();
-    const runs = this.#around.runs();
-    const busy = free.filter(({ pid }) => runs.some((run) => run.pid === pid && run.endedAt === undefined));
-    // one that has not begun is seldom touched: killed starts in a row are a crash loop, which is rightly slowed down
-    const begun = free.filter(({ pid }) => runs.some((run) => run.pid === pid));
-    const choice = [busy, begun, free][Math.floor(random.next() ** 3 * 3)]!;
-    return choice.length > 0 ? random.pick(choice) : undefined;
-  }
-
-  /** A worker of our SDK (a stock one pings from another process, which would go on) that runs a job at this moment. */
-  #busyAndOld(): number | undefined {
-    const own = this.#around.stages.filter(({ kind }) => kind === "own").map(({ endpoint }) => endpoint);
-    const leaders = new Set(leadersOf(own).map(({ pid }) => pid));
-    const runs = this.#around.runs();
-    const isOld = (pid: number) => runs.some((run) => run.pid === pid && run.startedAt < Date.now() - pingedAfterMs);
-    const isFit = (pid: number) => leaders.has(pid) && !this.#stopped.has(pid) && isOld(pid);
-    return runs.findLast(({ pid, endedAt }) => endedAt === undefined && isFit(pid))?.pid;
-  }
-
-  #note(act: Act["act"], pid?: number): void {
-    this.acts.push({ act, at: Date.now(), ...(pid === undefined ? {} : { pid }) });
-  }
+function weighted(deeds: readonly Deed[], random: Random): Deed {
+  let left = random.next() * deeds.reduce((sum, { weight }) => sum + weight, 0);
+  return deeds.find(({ weight }) => (left -= weight) < 0) ?? deeds[0]!;
 }

@@ -1,27 +1,53 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Ledger, Submission } from "./clients.js";
+import type { Fleet } from "./fleet.js";
+import type { Ledger, Submission } from "./ledger.js";
 import type { Random } from "./random.js";
 import type { Target } from "./scene.js";
 
-const finals = new Set(["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"]);
-const pollsAtOnce = 20;
+const pollsAtOnce = 40;
 const rechecksAtOnce = 5;
-const pauseMs = 250;
+const pauseMs = 200;
+/** No job of a campaign takes as long, whatever the wall clock says meanwhile. */
+const durationMsMax = 10 * 60_000;
 
-/** Asks for the state of what was acknowledged, and remembers each first final answer. */
+interface State {
+  readonly status: string;
+  readonly retries: number;
+  readonly delayTime: number;
+  readonly executionTime: number;
+  readonly workerId: string;
+  readonly output?: unknown;
+  readonly error?: string;
+}
+
+/** What must hold of a body in each state. */
+const shapes: Readonly<Record<string, (state: State) => boolean>> = {
+  IN_QUEUE: ({ output, error }) => output === undefined && error === undefined,
+  IN_PROGRESS: ({ workerId, error }) => workerId !== "" && error === undefined,
+  COMPLETED: ({ workerId, error }) => workerId !== "" && error === undefined,
+  FAILED: ({ workerId, error }) => workerId !== "" && typeof error === "string",
+  CANCELLED: () => true,
+  TIMED_OUT: ({ workerId }) => workerId !== "",
+};
+const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
+
+/** Asks for the state of what was acknowledged: each change must be one that a job can make, and the last one stays. */
 export class Watcher {
-  readonly #server: Target;
+  readonly #fleet: Fleet;
   readonly #ledger: Ledger;
+  readonly #random: Random;
 
-  constructor(server: Target, ledger: Ledger) {
-    this.#server = server;
+  constructor(fleet: Fleet, ledger: Ledger, random: Random) {
+    this.#fleet = fleet;
     this.#ledger = ledger;
+    this.#random = random;
   }
 
   /** Looks again and again, at jobs that ended too: their last word must stay what it is. */
-  async watch(random: Random, signal: AbortSignal): Promise<void> {
+  async watch(signal: AbortSignal): Promise<void> {
+    // each once: of two looks at the same time nobody knows which is the later
     const some = (jobs: readonly Submission[], count: number) =>
-      jobs.length > count ? Array.from({ length: count }, () => random.pick(jobs)) : jobs;
+      jobs.length > count ? [...new Set(Array.from({ length: count }, () => this.#random.pick(jobs)))] : jobs;
     while (!signal.aborted) {
       const ended = this.#ledger.submissions.filter((each) => each.final);
       await this.#lookAt([...some(this.#ledger.unfinished(), pollsAtOnce), ...some(ended, rechecksAtOnce)]);
@@ -45,23 +71,44 @@ export class Watcher {
   }
 
   async #look(submission: Submission): Promise<void> {
-    const { stage, id, key, final } = submission;
-    const reply = await this.#status(`/v2/${stage.endpoint}/status/${id}`);
+    const { stage, id, key } = submission;
+    const reply = await status(this.#fleet.front(this.#random), `/v2/${stage.endpoint}/status/${id}`);
     if (reply === undefined || reply.status === 503) return;
-    const { complaints } = this.#ledger;
-    if (reply.status !== 200) complaints.push(`${key} (${id}) was answered ${reply.status} ${reply.text}`);
-    else if (final && final.text !== reply.text)
-      complaints.push(`${key} ended as ${final.text}, then was ${reply.text}`);
-    else if (finals.has(JSON.parse(reply.text).status)) submission.final ??= { text: reply.text, seenAt: Date.now() };
+    if (reply.status === 200) this.#heard(submission, reply.text);
+    else this.#ledger.complaints.push(`${key} (${id}) was answered ${reply.status} ${reply.text}`);
   }
 
-  async #status(path: string) {
-    try {
-      const headers = { authorization: `Bearer ${this.#server.key}` };
-      const reply = await fetch(this.#server.url + path, { headers, signal: AbortSignal.timeout(5_000) });
-      return { status: reply.status, text: await reply.text() };
-    } catch {
-      return undefined; // the server is away just now
+  #heard(submission: Submission, text: string): void {
+    const { complaints } = this.#ledger;
+    const { key, final, seen } = submission;
+    if (final !== undefined) {
+      if (final.text !== text) complaints.push(`${key} ended as ${final.text}, then was ${text}`);
+      return;
     }
+    const state: State = JSON.parse(text);
+    if (!shapes[state.status]?.(state) || !isTimely(state)) complaints.push(`${key} cannot be so: ${text}`);
+    if (state.retries < (seen?.retries ?? 0)) complaints.push(`${key} forgot retries it had told of: ${text}`);
+    this.#noteChange(seen?.status ?? "(submitted)", state.status);
+    submission.seen = { status: state.status, retries: state.retries };
+    if (finals.includes(state.status)) this.#ledger.end(submission, text);
+  }
+
+  #noteChange(from: string, to: string): void {
+    if (from === to) return;
+    const change = `${from} -> ${to}`;
+    this.#ledger.changes.set(change, (this.#ledger.changes.get(change) ?? 0) + 1);
+  }
+}
+
+const isTimely = ({ delayTime, executionTime }: State) =>
+  [delayTime, executionTime].every((ms) => Number.isInteger(ms) && ms >= 0 && ms < durationMsMax);
+
+async function status({ url, key }: Target, path: string) {
+  try {
+    const headers = { authorization: `Bearer ${key}` };
+    const reply = await fetch(url + path, { headers, signal: AbortSignal.timeout(5_000) });
+    return { status: reply.status, text: await reply.text() };
+  } catch {
+    return undefined; // the server is away just now
   }
 }

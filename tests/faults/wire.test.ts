@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePuppets } from "../e2e/puppet.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
-import { startCuttingProxy } from "./cutting-proxy.js";
+import { startProxy } from "./proxy.js";
 import { Scene } from "./scene.js";
 
 let server: TestServer;
@@ -61,7 +61,7 @@ describe("the answer to a take that is lost on the way", () => {
   it("gives the job back as soon as the worker asks again, where the answer was cut", async () => {
     const port = await freePort();
     const behind = await startServer({ MILLRACE_WORKER_URL: `http://127.0.0.1:${port}` });
-    const proxy = await startCuttingProxy(port, behind.port);
+    const proxy = await startProxy(behind.port, port);
     try {
       const { endpoint } = await scene.own(behind, { workersMin: 1, workersMax: 1 });
       await until(async () => (await call(behind, "GET", `/v2/${endpoint}/health`)).body.workers.ready === 1);
@@ -75,7 +75,7 @@ describe("the answer to a take that is lost on the way", () => {
       expect(scene.runs().filter(({ key }) => key === "cut")).toHaveLength(1);
     } finally {
       await behind.end();
-      proxy.end();
+      await proxy.end();
     }
   });
 });

@@ -2,14 +2,16 @@ import Type, { type Static } from "typebox";
 import { jobStatuses, waitReasons } from "./states.js";
 
 const Millis = (description: string) => Type.Integer({ minimum: 0, description });
+/** In a submission `null` stands for a field that was not sent. */
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** Execution policy of one job (contract: Policy object). Times in milliseconds. */
 export const Policy = Type.Object({
-  executionTimeout: Type.Optional(
+  executionTimeout: orNull(
     Type.Integer({ minimum: 5_000, maximum: 604_800_000, description: "How long one run may take, in milliseconds." }),
   ),
-  lowPriority: Type.Optional(Type.Boolean({ description: "True: the job never causes a worker to start." })),
-  ttl: Type.Optional(
+  lowPriority: orNull(Type.Boolean({ description: "True: the job never causes a worker to start." })),
+  ttl: orNull(
     Type.Integer({ minimum: 10_000, maximum: 604_800_000, description: "Lifespan from submission, in milliseconds." }),
   ),
 });
@@ -30,9 +32,16 @@ export type S3Config = Static<typeof S3Config>;
 /** What `/run` and `/runsync` take (contract: Job submission body). */
 export const Submission = Type.Object({
   input: Type.Object({}, { additionalProperties: true, description: "Handed to the handler as the text it came as." }),
-  webhook: Type.Optional(Type.String({ format: "uri", description: "Called when the job becomes final." })),
-  policy: Type.Optional(Policy),
-  s3Config: Type.Optional(S3Config),
+  webhook: orNull(
+    Type.String({
+      format: "uri",
+      pattern: "^[Hh][Tt][Tt][Pp][Ss]?:",
+      maxLength: 2_048,
+      description: "An http or https URL that is called when the job becomes final.",
+    }),
+  ),
+  policy: orNull(Policy),
+  s3Config: orNull(S3Config),
 });
 export type Submission = Static<typeof Submission>;
 

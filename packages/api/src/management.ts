@@ -4,6 +4,18 @@ export const scalerTypes = ["QUEUE_DELAY", "REQUEST_COUNT"] as const;
 export const computeTypes = ["GPU", "CPU"] as const;
 export const endpointTypes = ["QB", "LB"] as const;
 export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const;
+/** The countries of the contract (Endpoint: locations). */
+export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
+/** The GPU tiers of the contract (Endpoint: gpuIds). */
+export const gpuTiers = [
+  "AMPERE_16",
+  "AMPERE_24",
+  "ADA_24",
+  "AMPERE_48",
+  "ADA_48_PRO",
+  "AMPERE_80",
+  "ADA_80_PRO",
+] as const;
 export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
 const text = (description: string, options = {}) => Type.String({ description, maxLength: 10_000, ...options });
@@ -18,7 +30,13 @@ const choice = <T extends readonly string[]>(names: T, description: string) =>
 /** `null` clears a field on modify, so every optional field of an update takes it. */
 const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072 }), { description: "Environment variables." });
+/** Names from a list, separated by commas, in a text. */
+const separated = (names: readonly string[]) => ({ pattern: `^(?:(?:${names.join("|")})?(?: *, *|$))*$` });
+
+const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072, pattern: "^[^\\u0000]*$" }), {
+  description: "Environment variables.",
+  propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_.-]*$" },
+});
 
 const endpointFields = {
   allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.")),
@@ -26,16 +44,18 @@ const endpointFields = {
   dataCenterIds: orNull(list("Data centres that suit; empty is any.")),
   env: orNull(Env),
   executionTimeoutMs: orNull(
-    Type.Integer({ minimum: 0, maximum: 604_800_000, description: "Milliseconds a job may run." }),
+    Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
+      description: "Milliseconds a job may run; 0 is the default.",
+    }),
   ),
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
-  flashBootType: orNull(Type.String({ description: "OFF, FLASHBOOT or PRIORITY_FLASHBOOT." })),
+  flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text keeps what it is.")),
   gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "GPUs for each worker." })),
-  gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.")),
+  gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.", separated(gpuTiers))),
   gpuTypeIds: orNull(list("GPU type names in order of preference.")),
   idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
   instanceIds: orNull(list("Instance types of CPU endpoints.")),
-  locations: orNull(text("Country codes, comma-separated; empty is any.")),
+  locations: orNull(text("Country codes, comma-separated; empty is any.", separated(countries))),
   minCudaVersion: orNull(text("The lowest CUDA version that suits.")),
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),

@@ -1,5 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 /** The service cannot start, and its operator can mend it: one sentence. */
@@ -17,7 +29,7 @@ export interface DataDirectory {
   holds(name: string): boolean;
   /** The text of a 0600 file in it, made where it is missing. */
   secret(name: string, make: () => string): string;
-  /** Writes such a file anew. */
+  /** Writes such a file anew; it is on the disk when this returns, so that what the database says of it holds. */
   keep(name: string, text: string): void;
 }
 
@@ -26,6 +38,24 @@ function makeFolders(path: string): void {
   if (existsSync(path)) return;
   makeFolders(dirname(path));
   mkdirSync(path, { mode: 0o700 });
+}
+
+/** Whatever happens meanwhile, the file is the old one or the new one. */
+function writeDurably(folder: string, name: string, text: string): void {
+  const next = join(folder, `${name}.new`);
+  writeFileSync(next, text, { mode: 0o600 });
+  syncPath(next);
+  renameSync(next, join(folder, name));
+  syncPath(folder);
+}
+
+function syncPath(path: string): void {
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Opens the directory that holds everything: folders 0700, files 0600. */
@@ -42,7 +72,7 @@ export function openDataDirectory(path: string): DataDirectory {
       `The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to one that can.`,
     );
   }
-  const keep = (name: string, text: string) => writeFileSync(join(path, name), `${text}\n`, { mode: 0o600 });
+  const keep = (name: string, text: string) => writeDurably(path, name, `${text}\n`);
   const folder = (name: string) => {
     mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
     return join(path, name);

@@ -89,6 +89,8 @@ export const limits = {
   queuedCallsMax: 20_000,
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
+  groupsOnTheWayMax: 2,
+  checkpointWrites: 500, // a write is some 2 to 6 pages of the log
   groupBytesMax: 32 * mib,
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
@@ -126,6 +128,10 @@ export const limits = {
   bodiesBytesMax: 160 * mib, // of all bodies that are being received or stored; beyond it 503
   wordsBytesMax: 512 * mib, // the same of workers' results, which are refused last
   bodyBytesSmall: 256 * kib, // smaller ones are not counted
+  bodyTurnMs: 10, // large bodies must not keep the event loop from its work: they are read at
+  bodyBytesPerTurn: 2 * mib, // this much in such a time, all together: 200 MB/s
+  reportsBytesMax: 512 * mib, // of all large status bodies that are not yet read
+  readerStallMs: 30 * second, // a client that reads nothing of one for so long is gone
   headerBytesMax: 16 * kib,
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,

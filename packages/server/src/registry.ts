@@ -20,7 +20,7 @@ export interface LiveWorker {
   /** Jobs it was already told to stop. */
   readonly told: Set<string>;
   /** How many of its polls are held now. */
-  polls: number;
+  readonly polls: Set<{ readonly arrivedAt: number }>;
   /** Jobs on their way to it: taken, but the answer is not yet written. */
   readonly unwritten: Set<string>;
   /** Set when its polls are to be answered at once. */
@@ -145,10 +145,12 @@ export class Registry {
     if (row.askedAt !== undefined || row.endedAt !== undefined) live.dismissed.abort();
   }
 
-  /** Nobody was heard, because we did not listen: each silence begins anew. */
-  hearAll(now: number): void {
+  /** Nobody was heard, because we did not listen: each silence begins anew. But for what this host's own workers said to us, where that is given. */
+  hearAll(now: number, ownHostNo?: number): void {
     this.#listeningAt = now;
-    for (const worker of this.liveWorkers()) worker.seenAt = worker.polledAt = now;
+    for (const worker of this.liveWorkers()) {
+      if (worker.row.hostNo !== ownHostNo) worker.seenAt = worker.polledAt = now;
+    }
   }
 
   /** Since when a host has been silent while we listened: undefined where it is this one's, or not known. */
@@ -160,12 +162,12 @@ export class Registry {
   /** What this server has heard of live workers since `since`, for the others. */
   signs(since: number, now: number): Sign[] {
     return this.liveWorkers()
-      .filter((worker) => worker.polls > 0 || Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
+      .filter((worker) => worker.polls.size > 0 || Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
       .map(({ row, seenAt, busyAt, polledAt, polls }) => ({
         workerNo: row.no,
         seenAt,
         busyAt,
-        polledAt: polls > 0 ? now : polledAt,
+        polledAt: polls.size > 0 ? now : polledAt,
         slots: this.#slots.get(`${row.endpointNo}/${row.version}`) ?? 1,
       }));
   }
@@ -352,7 +354,7 @@ export class Registry {
       polledAt: now,
       heard: nothingHeard,
       told: new Set(),
-      polls: 0,
+      polls: new Set(),
       unwritten: new Set(),
       dismissed: new AbortController(),
     };

@@ -1,5 +1,7 @@
 import * as api from "@millrace/api";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { countries } from "../limits.js";
+import { gpuTiers } from "./gpu.js";
 import { type JobStatus, transitions } from "./job.js";
 import { type RefusalCode, refusals } from "./refusals.js";
 import type { WaitReason } from "./wait-reason.js";
@@ -14,6 +16,11 @@ describe("The domain and the wire name the same", () => {
   it("reasons to wait", () => {
     expectTypeOf<WaitReason>().toEqualTypeOf<api.WaitReason>();
     expect(new Set(api.waitReasons).size).toBe(api.waitReasons.length);
+  });
+
+  it("countries and GPU tiers", () => {
+    expect(countries).toEqual(api.countries);
+    expect(Object.keys(gpuTiers)).toEqual(api.gpuTiers);
   });
 
   it("refusals, with the same status and the same word on trying again", () => {

@@ -9,6 +9,7 @@ export const refusals = {
   NOT_FOUND: { status: 404, retryable: false },
   ENDPOINT_NOT_FOUND: { status: 404, retryable: false },
   JOB_NOT_FOUND: { status: 404, retryable: false },
+  METHOD_NOT_ALLOWED: { status: 405, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_ENCODING: { status: 415, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },

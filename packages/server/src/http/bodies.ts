@@ -2,10 +2,11 @@ import { Transform } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
+import { paced } from "./pace.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The body is stored: what it counted is free again, though the answer may take long. */
+    /** The body is stored or refused: what it counted is free again, though the answer may take long. */
     releaseBody?: () => void;
   }
 }
@@ -14,7 +15,7 @@ declare module "fastify" {
 const inFlight = { clients: 0, workers: 0 };
 
 /**
- * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the connection closes; too many at once are
+ * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the answer is written; too many at once are
  * refused for a moment. What was only announced is not counted: an idle upload holds up nobody.
  */
 export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
@@ -23,19 +24,24 @@ export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): 
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return payload;
     let held = 0;
+    let isCounting = true;
     request.releaseBody = () => {
+      isCounting = false; // what still comes is read away
       inFlight[from] -= held;
       held = 0;
     };
     reply.raw.once("close", request.releaseBody);
     const counter = new Transform({
       transform(chunk: Buffer, _encoding, done) {
-        if (inFlight[from] + chunk.length > most) return done(tooMany());
-        inFlight[from] += chunk.length;
-        held += chunk.length;
-        done(null, chunk);
+        if (isCounting && inFlight[from] + chunk.length > most) return done(tooMany());
+        if (isCounting) {
+          inFlight[from] += chunk.length;
+          held += chunk.length;
+        }
+        paced(chunk.length, () => done(null, chunk));
       },
     });
+    counter.on("error", () => {}); // the route may have refused the body, and listen no more
     payload.on("error", (error) => counter.destroy(error));
     return payload.pipe(counter);
   });

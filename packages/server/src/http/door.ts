@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { limits } from "../limits.js";
 
@@ -11,8 +12,14 @@ export interface Door {
 
 const notYet: RequestListener = (request, reply) => {
   request.resume();
-  const body = { error: "The service is starting; try again in a second.", code: "UNAVAILABLE", requestId: "" };
-  reply.writeHead(503, { "content-type": "application/json; charset=utf-8", "retry-after": "1" });
+  const requestId = randomUUID();
+  const body = { error: "The service is starting; try again in a second.", code: "UNAVAILABLE", requestId };
+  reply.writeHead(503, {
+    "content-type": "application/json; charset=utf-8",
+    "retry-after": "1",
+    "x-content-type-options": "nosniff",
+    "x-request-id": requestId,
+  });
   reply.end(JSON.stringify(body));
 };
 
@@ -26,9 +33,12 @@ export function openDoor(host: string, port: number): Promise<Door> {
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveMs,
       noDelay: true,
+      requireHostHeader: false, // it is asked for where refusals are worded
     },
     (request, reply) => listener(request, reply),
   );
+  server.on("checkExpectation", (request, reply) => listener(request, reply)); // an unknown one may be ignored
+  server.maxHeadersCount = 0; // their bytes are bounded: a header that is not counted is not seen, a second Host neither
   server.maxConnections = limits.connectionsMax;
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -1,10 +1,33 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
+import { limits } from "../limits.js";
 
 /** Sends JSON text as it is. */
 export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {
   return reply.code(status).header("content-type", "application/json; charset=utf-8").send(text);
+}
+
+let reportBytes = 0;
+
+/**
+ * Sends a job's status body. A large one stays in memory until its client has read it: all of them together are bounded,
+ * and a client that reads nothing for a while is hung up on.
+ */
+export function sendReport(reply: FastifyReply, text: string): FastifyReply {
+  if (text.length <= limits.bodyBytesSmall) return sendJson(reply, text);
+  const bytes = Buffer.from(text); // once: a text would be turned into bytes for the socket, and stay beside them
+  if (reportBytes + bytes.length > limits.reportsBytesMax) {
+    throw new Refusal("UNAVAILABLE", "Too many large results are being read; ask for this one again in a second.", {
+      retryAfterSeconds: 1,
+    });
+  }
+  reportBytes += bytes.length;
+  reply.raw.once("close", () => {
+    reportBytes -= bytes.length;
+  });
+  reply.raw.setTimeout(limits.readerStallMs, () => reply.raw.destroy());
+  return reply.code(200).header("content-type", "application/json; charset=utf-8").send(bytes);
 }
 
 /** The one crossing from a refusal to a REST reply. */

@@ -68,6 +68,7 @@ describe("The table of refusals", () => {
     NOT_FOUND: () => http.get("/v1/nothing"),
     ENDPOINT_NOT_FOUND: () => http.get("/v2/nothing/health"),
     JOB_NOT_FOUND: () => http.get(`${base}/status/nothing`),
+    METHOD_NOT_ALLOWED: () => http.get(`${base}/run`),
     PAYLOAD_TOO_LARGE: () => http.post("/v1/templates", "x".repeat(limits.managementBytesMax + 1)),
     UNSUPPORTED_ENCODING: () => http.post(`${base}/run`, "{}", { headers: { "content-encoding": "gzip" } }),
     RATE_LIMITED: async () => {
@@ -196,6 +197,12 @@ describe("The order of checks", () => {
 describe("A request", () => {
   it.each([
     ["with two Host headers", "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"],
+    ["with two Host headers in one", "GET /healthz HTTP/1.1\r\nhost: a, b\r\n\r\n"],
+    [
+      "whose second Host header comes after thousands of others",
+      `GET /healthz HTTP/1.1\r\nhost: a\r\n${"a:b\r\n".repeat(2_100)}host: b\r\n\r\n`,
+    ],
+    ["without a Host header", "GET /healthz HTTP/1.1\r\n\r\n"],
     ["whose target is a whole URL", "GET http://elsewhere/healthz HTTP/1.1\r\nhost: a\r\n\r\n"],
   ])("%s is refused", async (_, head) => {
     expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);
@@ -205,6 +212,25 @@ describe("A request", () => {
     expectRefusal(await http.get("/nothing", { key: null }), "NOT_FOUND");
     expectRefusal(await http.get("/v1/nothing", { key: null }), "UNAUTHORIZED");
     expectRefusal(await http.get("/v1/nothing"), "NOT_FOUND");
+  });
+
+  it("with a method that its address does not take is 405, after the key and the endpoint, and says which it takes", async () => {
+    const answer = await http.call("PUT", "/v1/endpoints");
+    expectRefusal(answer, "METHOD_NOT_ALLOWED");
+    expect(answer.headers.get("allow")).toBe("GET, POST");
+    expectRefusal(await http.call("DELETE", `${base}/status/any`, { body: "{}" }), "METHOD_NOT_ALLOWED");
+    expectRefusal(await http.call("PUT", "/v1/endpoints", { key: null }), "UNAUTHORIZED");
+    expectRefusal(await http.get("/v2/nothing/run"), "ENDPOINT_NOT_FOUND");
+  });
+
+  it("that repeats a parameter is refused where only one makes sense, and never fails", async () => {
+    const id = await scene.submit(endpoint);
+    const worker = await scene.worker(endpoint);
+    for (const path of [`stream/${id}?wait=1&wait=2`, `status-sync/${id}?wait=1&wait=2`, `status/${id}?ttl=1&ttl=2`]) {
+      expectRefusal(await http.get(`${base}/${path}`), "INVALID_INPUT");
+    }
+    expectRefusal(await http.get(`${base}/ping/${worker.row.id}?token=a&token=b`), "UNAUTHORIZED");
+    expect((await http.get("/v1/webhooks/deliveries?jobId=a&jobId=b")).json).toEqual([]);
   });
 
   it("while the server stops is sent away, but for /healthz and workers", async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
+import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { Refusal } from "../errors.js";
@@ -8,6 +9,7 @@ import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
 import type { Parts } from "../operations/needs.js";
 import { type JobParts, jobRoutes } from "./jobs/routes.js";
+import { linger } from "./linger.js";
 import { asRefusal, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { workerRoutes } from "./workers/routes.js";
@@ -51,14 +53,14 @@ export async function buildHttp(
       const given = request.headers["x-request-id"];
       return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
     },
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
     ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false } },
   });
   app.decorateRequest("caller");
   app.decorateRequest("endpoint");
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-    checkTarget(request.raw.url, request.raw.rawHeaders);
+    checkFraming(request.raw);
   });
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown";
@@ -67,6 +69,7 @@ export async function buildHttp(
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error, request, parts.emit);
+    request.releaseBody?.();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
@@ -130,27 +133,26 @@ function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** A client that still sends would have its connection reset before it reads why: the rest is read away, within bounds. */
-function linger(request: IncomingMessage, reply: FastifyReply): void {
-  reply.header("connection", "keep-alive");
-  let bytes = 0;
-  const end = () => request.socket.destroy();
-  const timer = setTimeout(end, limits.lingerMs).unref();
-  request.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > limits.lingerBytesMax) end();
-  });
-  request.once("close", () => clearTimeout(timer));
-  request.once("end", () => clearTimeout(timer));
-  request.resume();
+/** Every parameter is one text: a repeated one is joined by commas, as headers are. */
+function parseQuery(text: string): Record<string, string> {
+  const query = parse(text);
+  for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
+  return query as Record<string, string>;
 }
 
-/** Two Host headers, and targets that are whole URLs, are how requests are smuggled past a proxy. */
-function checkTarget(url: string | undefined, rawHeaders: readonly string[]): void {
+/** What proxies and servers may read differently is how requests are smuggled past a proxy. */
+function checkFraming({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): void {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
-  if (hosts > 1) throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  if (hosts > 1 || headers.host?.includes(",")) {
+    throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  }
+  if (hosts === 0 && httpVersionMinor > 0) throw new Refusal("INVALID_INPUT", "The request has no Host header.");
   if (!url?.startsWith("/")) throw new Refusal("INVALID_INPUT", "The request's target must be a path.");
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+    throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a transfer coding other than chunked.");
+  }
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {

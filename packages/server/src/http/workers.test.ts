@@ -107,6 +107,32 @@ describe("job-done and job-stream", () => {
     expect(await scene.state(endpoint, id)).toBe("FAILED");
   });
 
+  it("keep equal chunks, but not one that comes again because its answer could not be written", async () => {
+    const id = await scene.running(endpoint, worker);
+    const path = `/v2/${endpoint.id}/job-stream/${worker.row.id}/${id}`;
+    const chunk = (to: Http, signal?: AbortSignal) =>
+      to.post(path, { output: "a" }, { key: secretOf(worker), ...(signal ? { signal } : {}) });
+    const client = new AbortController();
+    const { chunks } = scene.parts;
+    const append = async (...call: Parameters<typeof chunks.append>) => {
+      const stored = await chunks.append(...call);
+      client.abort();
+      await gone;
+      return stored;
+    };
+    const behind = await openHttp(scene, { chunks: { append } as never });
+    const gone = new Promise((done) => {
+      behind.app.server.once("connection", (socket) => socket.once("close", done));
+    });
+    await expect(chunk(behind, client.signal)).rejects.toThrow();
+    await gone;
+    await behind.close();
+    for (let n = 0; n < 3; n++) expect((await chunk(http)).status).toBe(200);
+    await done(id, { output: [] });
+    const { json } = await http.get(`/v2/${endpoint.id}/stream/${id}`);
+    expect(json.map(({ output }: { output: string }) => output)).toEqual(["a", "a", "a"]);
+  });
+
   it("read JSON under the label that stock workers send", async () => {
     const id = await scene.running(endpoint, worker);
     const headers = { "content-type": "application/x-www-form-urlencoded" };

@@ -6,6 +6,7 @@ import { cancelJob } from "../operations/change-job.js";
 import { showDeliveries } from "../operations/show-resources.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { deliverWebhooksLoop } from "./deliver-webhooks.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -52,6 +53,33 @@ describe("A webhook", () => {
       executionTime: 0,
     });
     expect(post?.text).not.toContain("hidden");
+  });
+
+  it("is not tried again at once because what is due was read while its attempt was being recorded", async () => {
+    const { deliveries } = scene.parts;
+    let held: Promise<void> | undefined;
+    const slow: typeof deliveries = {
+      ...deliveries,
+      due: async (...args) => {
+        const page = await deliveries.due(...args);
+        await held;
+        return page;
+      },
+    };
+    scene.run(deliverWebhooksLoop({ ...scene.parts, deliveries: slow }, scene.sender));
+    await completed();
+    await scene.advance(50);
+    let release = () => {};
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    scene.parts.bell.ring("deliveries");
+    await scene.advance(50);
+    posts()[0]?.answer({ status: 500 });
+    await scene.settle();
+    release();
+    await scene.advance(50);
+    expect(posts()).toHaveLength(1);
   });
 
   it.each(["FAILED", "CANCELLED", "TIMED_OUT"])("is sent of a job that is %s, too", async (status) => {

@@ -11,6 +11,8 @@ type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" 
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
   const inFlight = new Set<number>();
   const perHost = new Map<string, number>();
+  /** Those whose attempt ended while a page was being read: the page may show them as they were before it. */
+  const endedMeanwhile = new Set<number>();
   /** Where the next page begins; undefined: at the oldest. */
   let after: Delivery | undefined;
 
@@ -29,6 +31,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
 
   function launch(delivery: Delivery, signal: AbortSignal): void {
     const host = URL.canParse(delivery.url) ? new URL(delivery.url).host : "";
+    if (endedMeanwhile.has(delivery.no)) return;
     if (inFlight.has(delivery.no) || inFlight.size >= limits.webhookConcurrency) return;
     if ((perHost.get(host) ?? 0) >= limits.webhookConcurrencyPerHost) return;
     inFlight.add(delivery.no);
@@ -39,6 +42,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
       )
       .finally(() => {
         inFlight.delete(delivery.no);
+        endedMeanwhile.add(delivery.no);
         perHost.set(host, perHost.get(host)! - 1);
         if (perHost.get(host) === 0) perHost.delete(host);
         needs.bell.ring("deliveries");
@@ -51,6 +55,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
     gapMs: limits.loopGapMs,
     async tick(now, signal) {
       // a page a tick, round and round: those in flight are due still, and some wait for their host
+      endedMeanwhile.clear();
       const due = await needs.deliveries.due(now, limits.webhookPage, after);
       for (const delivery of due) launch(delivery, signal);
       const wasFirst = after === undefined;

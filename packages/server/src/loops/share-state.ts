@@ -29,8 +29,8 @@ export function shareStateLoop(
     const signs = registry.signs(saidAt, now);
     const { hostNo, location } = place;
     const said = await shared.beat({ hostNo, location, now, leases: ownedLoops, untilAt, signs });
-    // after a silence of our own nobody else's counts
-    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now());
+    // while the database was away we did not hear what workers said to other servers
+    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), hostNo);
     saidAt = now;
     registry.hosts = said.hosts;
     leases.hold(said.leases, untilAt - limits.beatMs);

@@ -96,6 +96,16 @@ describe("A worker that pings, and neither holds a job nor asks for one", () => 
     expect(why()).toMatch(/neither holds a job nor asks/);
   });
 
+  it("is lost though it names a job that it was taken to have stopped", async () => {
+    const id = await scene.running(endpoint, worker);
+    await cancelJob(scene.parts, endpoint, id);
+    await scene.ping(worker); // sent before it had the job, and late
+    await pinging(116_000, id);
+    expect(isLost()).toBe(false);
+    await pinging(8_000, id);
+    expect(isLost()).toBe(true);
+  });
+
   it("is not lost while it holds one", async () => {
     const id = await scene.running(endpoint, worker);
     await pinging(300_000, id);

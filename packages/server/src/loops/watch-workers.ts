@@ -46,7 +46,7 @@ async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<
   if (row.wanted === "paused" || (row.killAt !== undefined && now >= row.killAt)) return undefined;
   const silentAt = row.hasPinged ? seenAt + limits.workerSilenceMs : undefined;
   if (silentAt !== undefined && now >= silentAt) return lose(needs, worker, "it has been silent for 30 s");
-  if (row.readyAt === undefined || row.wanted !== "running" || polls > 0) return silentAt;
+  if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0) return silentAt;
   const idleAt = polledAt + limits.idlePingsMs;
   if (now < idleAt) return Math.min(idleAt, silentAt ?? idleAt);
   if ((await needs.reader.heldBy(row.no)).length > 0) return silentAt;

@@ -50,6 +50,7 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
   const job = await findJob(needs, endpoint, jobId);
   const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, needs.clock.now());
   needs.bell.ring("expiries");
+  needs.bell.ring(topics.job(jobId)); // whoever waits for it looks again when it is gone
   if (!found) throw jobNotFound(jobId);
 }
 

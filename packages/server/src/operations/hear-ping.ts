@@ -24,7 +24,8 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
   const running = held.filter((job) => !job.stopWanted);
   const { heard, lost } = judge(worker.heard, running, listed, needs.clock.now());
   worker.heard = heard;
-  if (listed.size > 0) worker.busyAt = needs.clock.now();
+  // a job that it was taken to have stopped, or that is another's by now, does not make it busy for ever
+  if (held.some((job) => listed.has(job.id))) worker.busyAt = needs.clock.now();
   for (const job of running) if (lost.includes(job.id)) await loseJob(needs, job, finishedSilently, false);
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
-import { cancelJob, cancelWaiting } from "./change-job.js";
+import { cancelJob, cancelWaiting, setTtl } from "./change-job.js";
 import { readHealth } from "./read-health.js";
 import { awaitJob, listJobs } from "./read-job.js";
 import { retryJob } from "./retry-job.js";
@@ -77,6 +77,18 @@ describe("Waiting for a job", () => {
       ["CANCELLED", "The queue was purged."],
     ]);
     expect(last.body).toMatchObject({ status: "CANCELLED", error: expect.stringContaining("endpoint deleted") });
+  });
+
+  it("is refused at once when the job is given a ttl that has passed, and in time by a shorter one", async () => {
+    const [over, short] = [await scene.submit(endpoint), await scene.submit(endpoint)];
+    const waits = [waiting(over, 90_000), waiting(short, 90_000)];
+    await scene.advance(20_000);
+    await setTtl(scene.parts, endpoint, over, 10_000).catch(() => {});
+    await setTtl(scene.parts, endpoint, short, 30_000);
+    await scene.settle();
+    expect(waits.map(({ refusal }) => refusal !== undefined)).toEqual([true, false]);
+    await scene.advance(10_000);
+    expect(waits.map(({ refusal }) => refusal !== undefined)).toEqual([true, true]);
   });
 
   it("is refused as for an unknown job when the ttl passes meanwhile", async () => {

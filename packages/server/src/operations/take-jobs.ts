@@ -26,14 +26,15 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   const arrivedAt = needs.clock.now();
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, { isTake: true });
   if (take.holdsNothing) await judgeIdle(needs, worker, arrivedAt);
-  worker.polls++;
+  const poll = { arrivedAt };
+  worker.polls.add(poll);
   try {
     const jobs = await stand(needs, take);
     for (const job of jobs) worker.unwritten.add(job.id);
     if (jobs.length > 0) afterTake(needs, take, jobs);
     return jobs;
   } finally {
-    worker.polls--;
+    worker.polls.delete(poll);
     worker.polledAt = needs.clock.now();
   }
 }
@@ -83,9 +84,13 @@ export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readon
   }
 }
 
-/** What a worker that holds nothing was thought to hold is lost, or has stopped. */
+/**
+ * What a worker that holds nothing was thought to hold is lost, or has stopped. What another poll of its own may be about to
+ * bring it is not: its answer is not written yet.
+ */
 async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): Promise<void> {
-  const earlier = (held: HeldJob) => held.takenAt < arrivedAt && !worker.unwritten.has(held.id);
+  const since = Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt));
+  const earlier = (held: HeldJob) => held.takenAt < since && !worker.unwritten.has(held.id);
   const all = (await needs.reader.heldBy(worker.row.no)).filter(earlier);
   if (all.length === 0) return;
   const stopped = all.filter((held) => held.stopWanted).map((held) => held.no);

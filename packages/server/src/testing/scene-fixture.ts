@@ -48,7 +48,7 @@ interface World {
 }
 
 /** Ids as the real ones, but the same in every run. */
-function seededIds(): Ids {
+export function seededIds(): Ids {
   let state = 42;
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;

@@ -22,7 +22,9 @@ import { retryJob } from "../../operations/retry-job.js";
 import { submitJob } from "../../operations/submit-job.js";
 import { admitToJobs, type JobAccess } from "../access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../bodies.js";
-import { goneSignal, sendJson } from "../replies.js";
+import { otherMethods } from "../methods.js";
+import { goneSignal, sendJson, sendReport } from "../replies.js";
+import { readClamped } from "../wait.js";
 import { streamRoute } from "./stream.js";
 
 export type JobParts = Parts & JobAccess;
@@ -30,10 +32,11 @@ type Query = Record<string, string | undefined>;
 
 const endpointParam = Type.Object({ endpointId: Type.String({ description: "The endpoint's id." }) });
 const jobParams = Type.Object({ endpointId: Type.String(), jobId: Type.String({ description: "The job's id." }) });
-export const errorReplies = {
+const errorReplies = {
   400: ErrorBody,
   401: ErrorBody,
   404: ErrorBody,
+  415: ErrorBody,
   429: ErrorBody,
   500: ErrorBody,
   503: ErrorBody,
@@ -44,22 +47,38 @@ const waitQuery = Type.Object({
     Type.Integer({ minimum: limits.waitMsMin, maximum: limits.waitMsMax, description: "Milliseconds to wait." }),
   ),
 });
+const clampedWait = (min: number, max: number) =>
+  Type.Object({
+    wait: Type.Optional(Type.Number({ description: `Milliseconds to wait, brought into ${min} to ${max}.` })),
+  });
+const cursorPattern = "^[0-9a-z]{1,11}$";
 
 /** The queue API of one prefix; `envelope` is how `/stream` answers there. */
 export async function jobRoutes(app: FastifyInstance, parts: JobParts & { envelope: boolean }): Promise<void> {
   // schemas are for the documents: bodies are checked where they are read
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
+  const refuseOthers = otherMethods(app);
   app.addHook("onRequest", (request, reply) => admitToJobs(parts, request, reply));
   await app.register(async (scope) => submitRoutes(scope, parts));
   await app.register(async (scope) => jobReadRoutes(scope, parts));
   await app.register(async (scope) => jobChangeRoutes(scope, parts));
+  refuseOthers();
 }
 
 function submitRoutes(app: FastifyInstance, parts: JobParts): void {
   takeBytes(app);
   countBodies(app, "clients");
-  const headers = Type.Object({ "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) });
+  const headers = Type.Object({
+    "idempotency-key": Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.idempotencyKeyCharsMax,
+        pattern: "^[\\x21-\\x7e]+$",
+        description: "The same key gives the same job for 24 hours. Visible ASCII.",
+      }),
+    ),
+  });
   app.post(
     "/:endpointId/run",
     {
@@ -99,7 +118,10 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
       const { jobId, known } = await submit(parts, request, "runsync", waitMs);
       try {
         const signal = goneSignal(reply);
-        return sendJson(reply, await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal));
+        return sendReport(
+          reply,
+          await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal),
+        );
       } catch (error) {
         if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND") return sendJson(reply, gone(known));
         throw error;
@@ -148,14 +170,20 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       summary: "A job's status and output",
       params: jobParams,
       querystring: Type.Object({
-        ttl: Type.Optional(Type.Integer({ description: "Sets the job's ttl, in milliseconds." })),
+        ttl: Type.Optional(
+          Type.Integer({
+            minimum: limits.ttlMsMin,
+            maximum: limits.ttlMsMax,
+            description: "Sets the job's ttl, in milliseconds from its submission.",
+          }),
+        ),
       }),
       response: replies(StatusBody),
     },
     handler: async (request, reply) => {
       const { ttl } = request.query as Query;
       if (ttl !== undefined) await setTtl(parts, request.endpoint, jobIdOf(request), Number(ttl));
-      return sendJson(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
+      return sendReport(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
     },
   });
   app.route({
@@ -165,15 +193,13 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     schema: {
       summary: "A job's status, once it is final",
       params: jobParams,
-      querystring: waitQuery,
+      querystring: clampedWait(limits.waitMsMin, limits.waitMsMax),
       response: replies(StatusBody),
     },
     handler: async (request, reply) => {
-      const asked = Number((request.query as Query).wait ?? limits.waitMsDefault);
-      const waitMs = Number.isNaN(asked)
-        ? limits.waitMsDefault
-        : Math.min(Math.max(asked, limits.waitMsMin), limits.waitMsMax);
-      return sendJson(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
+      const asked = (request.query as Query).wait;
+      const waitMs = readClamped(asked, limits.waitMsDefault, limits.waitMsMin, limits.waitMsMax);
+      return sendReport(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
     },
   });
   app.route({
@@ -183,6 +209,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     schema: {
       summary: "The chunks not yet handed out; as server-sent events with Accept: text/event-stream",
       params: jobParams,
+      querystring: clampedWait(0, limits.streamHoldMsMax),
       response: replies(StreamArray),
     },
     handler: streamRoute(parts, parts.envelope === true),
@@ -202,7 +229,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
         querystring: Type.Object({
           status: Type.Optional(Type.Union(jobStatuses.map((name) => Type.Literal(name)))),
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: limits.requestsPageMax })),
-          cursor: Type.Optional(Type.String()),
+          cursor: Type.Optional(Type.String({ pattern: cursorPattern, description: "The nextCursor of a reply." })),
         }),
         response: replies(RequestList),
       },
@@ -223,7 +250,7 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
   if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
     throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
   }
-  if (cursor !== undefined && !/^[0-9a-z]{1,11}$/.test(cursor))
+  if (cursor !== undefined && !new RegExp(cursorPattern).test(cursor))
     throw invalid("'cursor' must be the nextCursor of a reply.");
   return {
     limit: count,

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { statusText } from "../../domain/status-text.js";
-import { invalid } from "../../errors.js";
 import { limits } from "../../limits.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
+import { readClamped } from "../wait.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
 function chunkText(chunk: Chunk): string {
@@ -19,7 +19,8 @@ export function streamRoute(parts: Parts, envelope: boolean) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { jobId } = request.params as { jobId: string };
     if (/\btext\/event-stream\b/.test(request.headers.accept ?? "")) return sendEvents(parts, request, reply, jobId);
-    const waitMs = readWait((request.query as { wait?: string }).wait);
+    const asked = (request.query as { wait?: string }).wait;
+    const waitMs = readClamped(asked, limits.streamHoldMs, 0, limits.streamHoldMsMax);
     const gone = goneSignal(reply);
     const { job, chunks, status } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
     if (gone.aborted || isGone(reply)) {
@@ -33,13 +34,6 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const array = `[${chunks.map(chunkText).join(",")}]`;
     return sendJson(reply, envelope ? `{"status":"${status}","stream":${array}}` : array);
   };
-}
-
-function readWait(wait: string | undefined): number {
-  if (wait === undefined) return limits.streamHoldMs;
-  const waitMs = Number(wait);
-  if (Number.isNaN(waitMs)) throw invalid("'wait' must be a number of milliseconds.");
-  return Math.min(Math.max(waitMs, 0), limits.streamHoldMsMax);
 }
 
 function lastSeen(header: string | string[] | undefined): { start: number; index: number } | undefined {

@@ -30,6 +30,7 @@ import {
   showWorkers,
 } from "../../operations/show-resources.js";
 import { ignoreBodies } from "../bodies.js";
+import { otherMethods } from "../methods.js";
 
 type Query = Record<string, string | undefined>;
 export interface RestParts extends Parts {
@@ -37,7 +38,15 @@ export interface RestParts extends Parts {
   readonly setToZero: boolean;
 }
 
-const errors = { 400: api.ErrorBody, 401: api.ErrorBody, 404: api.ErrorBody };
+const errors = {
+  400: api.ErrorBody,
+  401: api.ErrorBody,
+  404: api.ErrorBody,
+  415: api.ErrorBody,
+  500: api.ErrorBody,
+  503: api.ErrorBody,
+};
+const writeErrors = { ...errors, 413: api.ErrorBody, 507: api.ErrorBody };
 const param = (name: string) => Type.Object({ [name]: Type.String() });
 const include = Type.Object({
   includeTemplate: Type.Optional(Type.String({ description: "true: with the template." })),
@@ -48,6 +57,7 @@ const idOf = (request: FastifyRequest, name: string) => (request.params as Recor
 /** The REST management API: endpoints, templates and network volumes (contract: REST management API). */
 export async function restRoutes(app: FastifyInstance, parts: RestParts): Promise<void> {
   app.setSerializerCompiler(() => JSON.stringify);
+  const refuseOthers = otherMethods(app);
   app.addHook("onRequest", async (request) => {
     request.caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
     if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
@@ -69,6 +79,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     reads(scope, parts);
     deletes(scope, parts);
   });
+  refuseOthers();
 }
 
 /** Bodies are JSON under any content type. Names such as `__proto__` are data: only known fields are read. */
@@ -109,7 +120,7 @@ async function endpointView(parts: Parts, endpoint: ReturnType<typeof ownEndpoin
 }
 
 function endpointWrites(app: FastifyInstance, parts: RestParts): void {
-  const reply = { 200: api.Endpoint, ...errors };
+  const reply = { 200: api.Endpoint, ...writeErrors };
   app.post(
     "/endpoints",
     { schema: { summary: "Create an endpoint", tags: ["endpoints"], body: api.EndpointCreate, response: reply } },
@@ -136,7 +147,7 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
 }
 
 function templateWrites(app: FastifyInstance, parts: RestParts): void {
-  const reply = { 200: api.Template, ...errors };
+  const reply = { 200: api.Template, ...writeErrors };
   const known = (schema: TSchema, body: unknown) => pick(schema, body) as TemplateInput;
   app.post(
     "/templates",
@@ -165,7 +176,7 @@ function pick(schema: TSchema, body: unknown): Record<string, unknown> {
 }
 
 function volumeWrites(app: FastifyInstance, parts: RestParts): void {
-  const reply = { 200: api.Volume, ...errors };
+  const reply = { 200: api.Volume, ...writeErrors };
   app.post(
     "/networkvolumes",
     {

@@ -7,6 +7,7 @@ import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
+import { onceHeard } from "./repeats.js";
 
 type Query = Record<string, string | undefined>;
 interface Params {
@@ -60,10 +61,9 @@ function takeRoutes(app: FastifyInstance, parts: Parts): void {
   app.get("/:endpointId/ping/:workerId", async (request, reply) => {
     const worker = await workerOf(parts, request);
     if (!isLive(worker)) throw unauthorized("This worker has ended.");
-    const { job_id, status, check, reason } = request.query as Record<string, string | string[] | undefined>;
-    const list = [job_id ?? []].flat().join(",");
+    const { job_id, status, check, reason } = request.query as Query;
     if (status === "unhealthy") await hearUnhealthy(parts, worker, [check, reason].filter(Boolean).join(": "));
-    else await hearPing(parts, worker, new Set(list ? list.split(",") : []));
+    else await hearPing(parts, worker, new Set(job_id ? job_id.split(",") : []));
     return sendJson(reply, "{}");
   });
 }
@@ -122,7 +122,11 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
     scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
       hear(
         reply,
-        whenLive(request, (worker) => appendChunk(parts, worker, jobId(request), word(request))),
+        whenLive(request, (worker) => {
+          const bytes = word(request);
+          const append = () => appendChunk(parts, worker, jobId(request), bytes);
+          return bytes ? onceHeard(reply, worker, jobId(request), parts.vault.hash(bytes), append) : append();
+        }),
       ),
     );
   });

@@ -1,6 +1,7 @@
 import type { Chunk, ChunkStore } from "../../store.js";
 import { fitting } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
+import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
 const columns = `"index", start, output, metrics`;
@@ -60,15 +61,19 @@ class SqliteChunks {
   }
 }
 
-/** Chunks: appended by their holder, each handed to one reader, in order. */
-export function sqliteChunkStore(db: Database, readDb: Database, writer: GroupWriter): ChunkStore {
+/** What is written of chunks. */
+export function chunkVerbs(db: Database): Verbs {
   const chunks = new SqliteChunks(db);
-  const reads = new SqliteChunks(readDb);
-  writer.learn({
+  return {
     appendChunks: chunks.append.bind(chunks),
     handOut: chunks.handOut.bind(chunks),
     handBack: chunks.handBack.bind(chunks),
-  });
+  };
+}
+
+/** Chunks: appended by their holder, each handed to one reader, in order. */
+export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkStore {
+  const reads = new SqliteChunks(readDb);
   return {
     append: (...args) =>
       writer.word(

@@ -32,3 +32,30 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
   const { DatabaseSync } = sqliteModule();
   return new DatabaseSync(path, options);
 }
+
+/** Opens the one connection that writes: a commit is on the disk when it returns. */
+export function openForWriting(path: string): Database {
+  const db = openDatabase(path);
+  db.exec("PRAGMA journal_mode = WAL");
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA wal_autocheckpoint = 0");
+  db.exec("PRAGMA busy_timeout = 5000");
+  db.exec("PRAGMA cache_size = -65536");
+  db.exec("PRAGMA temp_store = MEMORY");
+  db.exec("PRAGMA journal_size_limit = 67108864");
+  return db;
+}
+
+/** Prepares each statement once. */
+export function cached(db: Database): (sql: string) => Statement {
+  const statements = new Map<string, Statement>();
+  return (sql) => {
+    let statement = statements.get(sql);
+    if (!statement) {
+      statement = db.prepare(sql);
+      // lists of ids of every length make ever new texts
+      if (statements.size < 500) statements.set(sql, statement);
+    }
+    return statement;
+  };
+}

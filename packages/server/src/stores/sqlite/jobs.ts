@@ -3,6 +3,7 @@ import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJo
 import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import type { Tallies } from "./tallies.js";
+import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
 const settledColumns = "no, id, endpoint_no, has_webhook, queued_at, taken_at, low_priority";
@@ -321,22 +322,27 @@ export class SqliteJobs {
   }
 }
 
-/** The queue's writes as calls to the writer. */
-export function sqliteJobStore(db: Database, tallies: Tallies, writer: GroupWriter): JobStore {
+const verbs = [
+  "submit",
+  "take",
+  "settle",
+  "progress",
+  "change",
+  "setTtl",
+  "confirmStopped",
+  "cancelWaiting",
+  "sweep",
+] as const;
+
+/** What the queue writes. */
+export function jobVerbs(db: Database, tallies: Tallies): Verbs {
   const jobs = new SqliteJobs(db, tallies);
-  const verbs = [
-    "submit",
-    "take",
-    "settle",
-    "progress",
-    "change",
-    "setTtl",
-    "confirmStopped",
-    "cancelWaiting",
-    "sweep",
-  ] as const;
   // biome-ignore lint/suspicious/noExplicitAny: the arguments go on as they came
-  writer.learn(Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)])));
+  return Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)]));
+}
+
+/** The queue's writes as calls to the writer. */
+export function sqliteJobStore(writer: GroupWriter): JobStore {
   return {
     submit: (job) => writer.admit("submit", [job], job.body.length),
     take: (...args) => writer.word("take", args),

@@ -1,44 +1,22 @@
-import {
-  type CompiledQuery,
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from "kysely";
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import type { Stores } from "../../store.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
 import { sqliteChunkStore } from "./chunks.js";
 import { diskReserve, noReserve } from "./disk-reserve.js";
-import { type Database, openDatabase, type Statement, type Value } from "./driver.js";
+import { cached, type Database, openDatabase, openForWriting, type Value } from "./driver.js";
 import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
-import { sqliteTallyReader, Tallies } from "./tallies.js";
-import { GroupWriter } from "./writer.js";
+import { sqliteTallyReader } from "./tallies.js";
+import { threaded } from "./threaded.js";
+import { rewriteWal } from "./wal.js";
+import { GroupWriter, type GroupWriterParts } from "./writer.js";
+import { writes } from "./writes.js";
 
-function cached(db: Database): (sql: string) => Statement {
-  const statements = new Map<string, Statement>();
-  return (sql) => {
-    let statement = statements.get(sql);
-    if (!statement) {
-      statement = db.prepare(sql);
-      // lists of ids of every length make ever new texts
-      if (statements.size < 500) statements.set(sql, statement);
-    }
-    return statement;
-  };
-}
-
-function sqliteRunner(readDb: Database, writeDb: Database, writer: GroupWriter): Runner {
+function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
   const reads = cached(readDb);
-  const writes = cached(writeDb);
-  const values = (query: CompiledQuery) => query.parameters as Value[];
-  writer.learn({
-    statements: (queries: readonly CompiledQuery[]) => queries.map((query) => writes(query.sql).all(...values(query))),
-  });
   return {
     sql: new Kysely<Tables>({
       dialect: {
@@ -48,8 +26,9 @@ function sqliteRunner(readDb: Database, writeDb: Database, writer: GroupWriter):
         createQueryCompiler: () => new SqliteQueryCompiler(),
       },
     }),
-    read: async (query) => reads(query.sql).all(...values(query)),
-    write: (queries) => writer.word("statements", [queries]),
+    read: async ({ sql, parameters }) => reads(sql).all(...(parameters as Value[])),
+    // the text and its values alone: the rest of a query is not for another thread
+    write: (queries) => writer.word("statements", [queries.map(({ sql, parameters }) => ({ sql, parameters }))]),
   };
 }
 
@@ -60,38 +39,44 @@ export interface SqliteOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
-export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
-  const db = openDatabase(path);
-  db.exec("PRAGMA journal_mode = WAL");
-  db.exec("PRAGMA synchronous = FULL");
-  db.exec("PRAGMA busy_timeout = 5000");
-  db.exec("PRAGMA cache_size = -65536");
-  db.exec("PRAGMA temp_store = MEMORY");
-  db.exec("PRAGMA journal_size_limit = 67108864");
+/** Where a database is written: in memory on this thread, which alone can reach it; a file by a thread of its own. */
+function openWriter(path: string): { readDb: Database; send: GroupWriterParts["send"]; close: () => Promise<void> } {
+  rewriteWal(path);
+  const db = openForWriting(path);
   try {
     migrate(db);
   } catch (error) {
     db.close();
     throw error;
   }
-  const readDb = path === ":memory:" ? db : openDatabase(path, { readOnly: true });
-  if (readDb !== db) readDb.exec("PRAGMA cache_size = -65536");
-  const tallies = new Tallies(db);
+  if (path === ":memory:") {
+    const transactions = writes(db, noReserve);
+    return { readDb: db, send: (group) => transactions.run(group), close: async () => {} };
+  }
+  const readDb = openDatabase(path, { readOnly: true });
+  readDb.exec("PRAGMA cache_size = -65536");
+  readDb.prepare("SELECT 1 FROM counter").get(); // it holds the log's index from now on
+  db.close();
+  return { readDb, ...threaded(path) };
+}
+
+/** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
+export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
+  const { readDb, send, close } = openWriter(path);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);
-  const writer = new GroupWriter(db, tallies, { onFatal, reserve });
+  const writer = new GroupWriter({ send, onFatal, reserve });
   const alive = readDb.prepare("SELECT 1");
   return {
-    ...tableStores(sqliteRunner(readDb, db, writer)),
-    jobs: sqliteJobStore(db, tallies, writer),
-    reader: sqliteJobReader(readDb, tallies),
+    ...tableStores(sqliteRunner(readDb, writer)),
+    jobs: sqliteJobStore(writer),
+    reader: sqliteJobReader(readDb),
     tallies: sqliteTallyReader(readDb),
-    chunks: sqliteChunkStore(db, readDb, writer),
+    chunks: sqliteChunkStore(readDb, writer),
     ping: async () => void alive.get(),
     close: async () => {
       await writer.close();
-      if (readDb !== db) readDb.close();
-      db.close();
+      readDb.close();
+      await close();
     },
   };
 }

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sqliteChunkStore } from "./chunks.js";
 import { noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
-import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
-import { sqliteTallyReader, Tallies } from "./tallies.js";
-import { GroupWriter } from "./writer.js";
+import { sqliteTallyReader } from "./tallies.js";
+import { writes } from "./writes.js";
 
 const rows = 100_000;
 
@@ -40,12 +38,9 @@ function collect(): void {
     exec: (sql) => db.exec(sql),
     close: () => db.close(),
   };
-  const tallies = new Tallies(watched);
-  const writer = new GroupWriter(watched, tallies, { onFatal: () => {}, reserve: noReserve });
-  sqliteJobStore(watched, tallies, writer);
-  sqliteJobReader(watched, tallies);
+  writes(watched, noReserve);
+  sqliteJobReader(watched);
   sqliteTallyReader(watched);
-  sqliteChunkStore(watched, watched, writer);
 }
 
 const planOf = (sql: string): string[] =>

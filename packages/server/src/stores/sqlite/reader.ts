@@ -1,13 +1,12 @@
 import type { JobReader } from "../../store.js";
 import { code, heldColumns, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
-import type { Tallies } from "./tallies.js";
 
 const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 const from = `FROM job j ${joined}`;
 
 /** Reads of the queue, on the connection that only reads. */
-export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
+export function sqliteJobReader(db: Database): JobReader {
   const sql = {
     find: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`),
     submission: db.prepare("SELECT body, webhook, s3_config FROM job_input WHERE job_no = ?"),
@@ -28,6 +27,7 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
       AND worker_no NOT IN (SELECT no FROM worker WHERE ended_at IS NULL)`),
     nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
     nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0"),
+    nextPlace: db.prepare("SELECT value FROM counter WHERE name = 'next_place'"),
     position: db.prepare(`SELECT count(*) AS n FROM
       (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
   };
@@ -53,6 +53,6 @@ export function sqliteJobReader(db: Database, tallies: Tallies): JobReader {
     nextDeadline: async () => sql.nextDeadline.get().at ?? undefined,
     nextExpiry: async () => sql.nextExpiry.get().at ?? undefined,
     position: async (endpointNo, place, max) => sql.position.get(endpointNo, place, max).n,
-    lastPlace: async () => tallies.lastPlace,
+    lastPlace: async () => sql.nextPlace.get().value - 1,
   };
 }

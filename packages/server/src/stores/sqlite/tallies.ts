@@ -1,6 +1,6 @@
 import type { Tally, TallyReader } from "../../store.js";
 import type { Database } from "./driver.js";
-import type { Gathered } from "./writer.js";
+import type { Gathered } from "./transactions.js";
 
 /** Changes of an endpoint's counts, added up in memory and written once a group. */
 export class Tallies implements Gathered {
@@ -24,10 +24,6 @@ export class Tallies implements Gathered {
   /** The next number in the order of all jobs. */
   nextPlace(): number {
     return this.#nextPlace++;
-  }
-
-  get lastPlace(): number {
-    return this.#nextPlace - 1;
   }
 
   add(endpointNo: number, delta: Partial<Tally>): void {

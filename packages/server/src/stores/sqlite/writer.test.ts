@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import type { Database } from "./driver.js";
+import { Transactions } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
 
 /** A writer over a database that notes what it is told, and the verbs `note` and `fail`. */
@@ -19,11 +20,7 @@ function open(parts: { room?: boolean; release?: () => boolean; onCommit?: () =>
     close: () => {},
   };
   const gathered = { flush: () => void told.push("flush"), discard: () => void told.push("discard") };
-  const writer = new GroupWriter(db, gathered, {
-    onFatal: (error) => void fatal.push(error),
-    reserve: { hasRoom: () => parts.room ?? true, release: parts.release ?? (() => false) },
-  });
-  writer.learn({
+  const verbs = {
     note: (name: string) => {
       told.push(name);
       return `${name}!`;
@@ -31,6 +28,12 @@ function open(parts: { room?: boolean; release?: () => boolean; onCommit?: () =>
     fail: () => {
       throw new Error("a bad row");
     },
+  };
+  const transactions = new Transactions(db, gathered, verbs, { release: parts.release ?? (() => false) });
+  const writer = new GroupWriter({
+    send: (group) => transactions.run(group),
+    onFatal: (error) => void fatal.push(error),
+    reserve: { hasRoom: () => parts.room ?? true },
   });
   return { writer, told, fatal };
 }

@@ -1,55 +1,39 @@
 import { busy, Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import type { DiskReserve } from "./disk-reserve.js";
-import type { Database } from "./driver.js";
+import type { Outcome, Write } from "./transactions.js";
 
-/** A write as data: its verb, its arguments, and about how many bytes it carries. */
-interface Call {
-  readonly verb: string;
-  readonly args: readonly unknown[];
+interface Call extends Write {
+  /** About how many bytes it carries. */
   readonly bytes: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
-type Verbs = Readonly<Record<string, (...args: any[]) => unknown>>;
-
-/** What runs inside each transaction beside the calls: counts gathered in memory, written once a group. */
-export interface Gathered {
-  /** Writes what was gathered, just before the commit. */
-  flush(): void;
-  /** Forgets what was gathered, after a rollback. */
-  discard(): void;
+export interface GroupWriterParts {
+  /** Runs a group in one transaction; it is on disk when this resolves. Rejects where the disk has failed. */
+  readonly send: (group: readonly Write[]) => Outcome[] | Promise<Outcome[]>;
+  readonly onFatal: (error: Error) => void;
+  readonly reserve: Pick<DiskReserve, "hasRoom">;
 }
 
 /**
- * The only connection that writes. What has gathered since the last turn of the event loop runs in one transaction;
- * a promise resolves when its group is on disk. A group that fails is run again call by call, so that a bad row fails alone.
+ * Gathers writes into groups: what has come since the last turn of the event loop, and while two groups are on their way.
+ * A promise resolves when its group is on disk.
  */
 export class GroupWriter {
-  readonly #db: Database;
-  readonly #gathered: Gathered;
-  readonly #onFatal: (error: Error) => void;
-  readonly #reserve: DiskReserve;
-  #verbs: Verbs = {};
+  readonly #parts: GroupWriterParts;
   /** Workers' words and our own go first. */
   #words: Call[] = [];
   #queue: Call[] = [];
   #queuedBytes = 0;
+  #onTheWay = 0;
   #scheduled = false;
   #closed = false;
+  #idle: (() => void) | undefined;
 
-  constructor(db: Database, gathered: Gathered, parts: { onFatal: (error: Error) => void; reserve: DiskReserve }) {
-    this.#db = db;
-    this.#gathered = gathered;
-    this.#onFatal = parts.onFatal;
-    this.#reserve = parts.reserve;
-  }
-
-  /** Adds the verbs of a store. */
-  learn(verbs: Verbs): void {
-    this.#verbs = { ...this.#verbs, ...verbs };
+  constructor(parts: GroupWriterParts) {
+    this.#parts = parts;
   }
 
   /** A write that a client asked for: refused when the queue of calls is full. */
@@ -60,7 +44,7 @@ export class GroupWriter {
 
   /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
   admit<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
-    return this.#reserve.hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
+    return this.#parts.reserve.hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
   }
 
   /** A worker's word, or our own: refused last. */
@@ -71,7 +55,7 @@ export class GroupWriter {
 
   /** Writes what is queued, then takes no more. */
   async close(): Promise<void> {
-    while (this.#length > 0) this.#turn();
+    if (this.#length > 0 || this.#onTheWay > 0) await new Promise<void>((idle) => (this.#idle = idle));
     this.#closed = true;
   }
 
@@ -93,7 +77,7 @@ export class GroupWriter {
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
+    if (this.#scheduled || this.#onTheWay >= limits.groupsOnTheWayMax) return;
     this.#scheduled = true;
     setImmediate(() => this.#turn());
   }
@@ -101,15 +85,22 @@ export class GroupWriter {
   #turn(): void {
     this.#scheduled = false;
     const group = this.#nextGroup();
-    if (group.length === 0) return;
+    if (group.length === 0) {
+      this.#idle?.();
+      return;
+    }
+    this.#onTheWay++;
     if (this.#length > 0) this.#schedule();
     try {
-      this.#run(group);
+      const sent = this.#parts.send(group.map(({ verb, args }) => ({ verb, args })));
+      if (Array.isArray(sent)) this.#settle(group, sent);
+      else
+        sent.then(
+          (outcomes) => this.#settle(group, outcomes),
+          (error) => this.#fail(group, error),
+        );
     } catch (error) {
-      if (this.#isFatal(error)) this.#fail(group, error as Error);
-      else if (isFull(error) && this.#reserve.release()) this.#again(group);
-      else if (group.length === 1) group[0]!.reject(worded(error));
-      else for (const call of group) this.#alone(call);
+      this.#fail(group, error as Error);
     }
   }
 
@@ -130,59 +121,27 @@ export class GroupWriter {
     return group;
   }
 
-  #run(group: readonly Call[]): void {
-    this.#db.exec("BEGIN IMMEDIATE");
-    let results: unknown[];
-    try {
-      results = group.map((call) => this.#verbs[call.verb]!(...call.args));
-      this.#gathered.flush();
-      this.#db.exec("COMMIT");
-    } catch (error) {
-      this.#gathered.discard();
-      try {
-        this.#db.exec("ROLLBACK");
-      } catch {
-        // SQLite has rolled back by itself
-      }
-      throw error;
-    }
-    group.forEach((call, at) => void call.resolve(results[at]));
-  }
-
-  /** The disk is full, and the reserve was given up: what is on its way is finished with it. */
-  #again(group: Call[]): void {
-    this.#words.unshift(...group);
-    for (const call of group) this.#queuedBytes += call.bytes;
-    this.#schedule();
-  }
-
-  #alone(call: Call): void {
-    try {
-      this.#run([call]);
-    } catch (error) {
-      if (this.#isFatal(error)) this.#fail([call], error as Error);
-      else call.reject(worded(error));
-    }
-  }
-
-  /** A failed fsync is never retried: what the disk holds is unknown, so the process ends and a restart reads it anew. */
-  #isFatal(error: unknown): boolean {
-    return error instanceof Error && /disk I\/O error|disk image is malformed/i.test(error.message);
+  #settle(group: readonly Call[], outcomes: readonly Outcome[]): void {
+    this.#onTheWay--;
+    group.forEach((call, at) => {
+      const outcome = outcomes[at] as Outcome;
+      if (outcome.ok) call.resolve(outcome.value);
+      else call.reject(outcome.isFull ? storageFull() : new Error(outcome.message));
+    });
+    if (this.#length > 0) this.#schedule();
+    else if (this.#onTheWay === 0) this.#idle?.();
   }
 
   #fail(group: readonly Call[], error: Error): void {
+    this.#onTheWay--;
     this.#closed = true;
     for (const call of [...group, ...this.#words, ...this.#queue]) call.reject(busy());
     this.#words = [];
     this.#queue = [];
-    this.#onFatal(error);
+    this.#idle?.();
+    this.#parts.onFatal(error);
   }
 }
 
 const storageFull = () =>
   new Refusal("STORAGE_FULL", "The disk under the data directory is nearly full; free some space and try again.");
-
-const isFull = (error: unknown): boolean =>
-  error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message);
-
-const worded = (error: unknown): unknown => (isFull(error) ? storageFull() : error);

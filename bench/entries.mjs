@@ -1,0 +1,36 @@
+// What a row found, and whether it is good enough.
+import { median } from "./rounds.mjs";
+
+/** How the names of databases are written. */
+export const titles = { sqlite: "SQLite", postgres: "PostgreSQL" };
+
+/**
+ * One line of the table. `ours` and `theirs` are the rounds' figures. `figure` is what the bounds are about: the ratio
+ * of medians unless given as `{ value, unit }`. `least` and `most` are bounds: `{ must, aim }`.
+ */
+export function entry({ database, what, unit, ours, theirs, against, figure, least, most, note }) {
+  const shown = figure ?? (theirs === undefined ? undefined : { value: median(ours) / median(theirs), unit: "×" });
+  return {
+    database,
+    what,
+    unit,
+    ours,
+    theirs,
+    against,
+    figure: shown,
+    bounds: least ?? most,
+    isLeast: least !== undefined,
+    note,
+  };
+}
+
+/** A line for what could not be measured. */
+export const unmeasured = (database, what, why) => ({ database, what, why });
+
+/** "met", "must" (the aim is missed), "missed", or undefined where there is no bound. */
+export function verdict({ figure, bounds, isLeast }) {
+  if (bounds === undefined) return undefined;
+  const holds = (bound) => (isLeast ? figure.value >= bound : figure.value <= bound);
+  if (!holds(bounds.must)) return "missed";
+  return bounds.aim === undefined || holds(bounds.aim) ? "met" : "must";
+}

@@ -1,0 +1,22 @@
+// Which versions of the peers take part, and why not newer ones.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const names = { bullmq: "BullMQ", "graphile-worker": "graphile-worker", "pg-boss": "pg-boss" };
+const newer = {
+  "graphile-worker": "newer ones need Node.js 22.18",
+  "pg-boss": "newer ones need Node.js 22",
+};
+
+export function versionOf(name) {
+  const file = join(import.meta.dirname, "../node_modules", name, "package.json");
+  return JSON.parse(readFileSync(file, "utf8")).version;
+}
+
+/** A line for the peers of these rows. */
+export function peerVersions(rows) {
+  const used = Object.keys(names).filter((name) => rows.some(({ peers = [] }) => peers.includes(name)));
+  if (used.length === 0) return [];
+  const each = used.map((name) => `${names[name]} ${versionOf(name)}${newer[name] ? ` (${newer[name]})` : ""}`);
+  return [`Peers: ${each.join(", ")}`];
+}

@@ -1,0 +1,26 @@
+import { closeSync, existsSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+
+const pieceBytes = 2 ** 20;
+
+/**
+ * Writes a database's log over itself, and syncs it. After a sync that failed the system may show bytes that never reached
+ * the disk, and that no later sync brings there: commits that follow them in the log would be lost with them.
+ * Only for who holds the database alone, before it is opened.
+ */
+export function rewriteWal(database: string): void {
+  const path = `${database}-wal`;
+  if (!existsSync(path)) return;
+  const file = openSync(path, "r+");
+  try {
+    const piece = Buffer.alloc(pieceBytes);
+    for (let at = 0; ; ) {
+      const read = readSync(file, piece, 0, piece.length, at);
+      if (read === 0) break;
+      for (let done = 0; done < read; ) done += writeSync(file, piece, done, read - done, at + done);
+      at += read;
+    }
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,18 @@
+import type { CompiledQuery } from "kysely";
+import { chunkVerbs } from "./chunks.js";
+import type { DiskReserve } from "./disk-reserve.js";
+import { cached, type Database, type Value } from "./driver.js";
+import { jobVerbs } from "./jobs.js";
+import { Tallies } from "./tallies.js";
+import { Transactions, type Verbs } from "./transactions.js";
+
+/** Everything that is ever written, on the one connection that writes. */
+export function writes(db: Database, reserve: Pick<DiskReserve, "release">): Transactions {
+  const tallies = new Tallies(db);
+  const statement = cached(db);
+  const tableVerbs: Verbs = {
+    statements: (queries: readonly Pick<CompiledQuery, "sql" | "parameters">[]) =>
+      queries.map(({ sql, parameters }) => statement(sql).all(...(parameters as Value[]))),
+  };
+  return new Transactions(db, tallies, { ...jobVerbs(db, tallies), ...chunkVerbs(db), ...tableVerbs }, reserve);
+}

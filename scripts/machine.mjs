@@ -1,0 +1,51 @@
+// What tests and benchmarks need of the machine: Debian packages, installed where they are missing.
+import { locked, run, SetUpFailure, withProgress } from "./set-up.mjs";
+
+/**
+ * Installs what is missing. A need is a command that succeeds where it is there, and the Debian packages that bring it;
+ * `who` begins the sentence for a user who may not install them.
+ */
+export async function installMachineNeeds(who, needs) {
+  if ((await missing(needs)).length === 0) return;
+  await locked(async () => {
+    const packages = await missing(needs);
+    if (packages.length === 0) return;
+    const names = packages.join(" ");
+    const prefix = await administrator();
+    if (prefix === undefined) {
+      throw new SetUpFailure(`${who} need these Debian packages, which only root can install: ${names}`);
+    }
+    const aptGet = (...args) => run(...split([...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", ...args]));
+    const { code, output } = await withProgress(`Installing ${names}`, async () => {
+      // One of several package sources may be out of order; whether it was needed shows in the install.
+      const update = await aptGet("update", "-q");
+      const args = ["install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", ...packages];
+      const install = await aptGet(...args);
+      return { code: install.code, output: `${update.output}${install.output}` };
+    });
+    if (code !== 0) throw new SetUpFailure(`apt-get could not install ${names}:`, output);
+    const still = await missing(needs);
+    if (still.length > 0) throw new SetUpFailure(`Installed, but what PATH finds still lacks: ${still.join(" ")}`);
+  });
+}
+
+async function missing(needs) {
+  const packages = [];
+  for (const { probe, debian } of needs) if (!(await succeeds(probe))) packages.push(...debian.split(" "));
+  return packages;
+}
+
+/** What a command of root's begins with; undefined where this user may not give one, or there is no apt-get. */
+async function administrator() {
+  if (!(await succeeds(["apt-get", "--version"]))) return undefined;
+  if (process.getuid?.() === 0) return [];
+  return (await succeeds(["sudo", "-n", "true"])) ? ["sudo", "-n"] : undefined;
+}
+
+async function succeeds(words) {
+  return (await run(...split(words))).code === 0;
+}
+
+function split([command, ...args]) {
+  return [command, args];
+}

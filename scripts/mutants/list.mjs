@@ -1,0 +1,152 @@
+/**
+ * Each breaks one promise by small changes of text. A `find` must stand exactly once in its file (under packages/server/src):
+ * where the code has moved on, the script says so, and the patch is mended here. `tests` names the folder whose tests are
+ * tried first (the stores' unless told otherwise), `database` the one that a campaign runs on (SQLite unless told otherwise).
+ */
+export const mutants = [
+  {
+    name: "answers-before-commit",
+    breaks: "acknowledges a job before it is on disk",
+    patches: [
+      {
+        file: "stores/sqlite/transactions.ts",
+        find: "  readonly #db: Database;",
+        replace: "  readonly #db: Database;\n  late: unknown;",
+      },
+      {
+        file: "stores/sqlite/transactions.ts",
+        find: 'this.#db.exec("BEGIN IMMEDIATE");',
+        replace: 'if (this.late === undefined) this.#db.exec("BEGIN IMMEDIATE");',
+      },
+      {
+        file: "stores/sqlite/transactions.ts",
+        find: 'this.#db.exec("COMMIT");',
+        replace:
+          'this.late ??= setTimeout(() => { this.late = undefined; try { this.#db.exec("COMMIT"); } catch {} }, 100);',
+      },
+    ],
+  },
+  {
+    name: "answers-before-commit-postgres",
+    breaks: "lets PostgreSQL acknowledge a commit before it is on disk",
+    database: "postgres",
+    patches: [
+      { file: "stores/postgres/connection.ts", find: '"synchronous_commit=on"', replace: '"synchronous_commit=off"' },
+    ],
+  },
+  {
+    name: "takes-without-guard",
+    breaks: "takes a job whatever state it is in",
+    patches: [
+      {
+        file: "stores/sqlite/jobs.ts",
+        find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place LIMIT ?4)",
+        replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place LIMIT ?4)",
+      },
+    ],
+  },
+  {
+    name: "takes-without-guard-postgres",
+    breaks: "takes a job whatever state it is in",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/take.ts",
+        find: '"endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint"',
+        replace: '"endpoint_no = $2::bigint AND status < 2 AND expires_at > $3::bigint"',
+      },
+    ],
+  },
+  {
+    name: "takes-without-lock-postgres",
+    breaks: "does not lock the jobs it takes against another server's take",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/take.ts",
+        find: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED)",
+        replace: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back))",
+      },
+    ],
+  },
+  {
+    name: "completes-for-anyone",
+    breaks: "records a result without checking who holds the job",
+    patches: [
+      {
+        file: "stores/sqlite/jobs.ts",
+        find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING",
+        replace: "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = 1 AND expires_at > ?2 RETURNING",
+      },
+    ],
+  },
+  {
+    name: "completes-for-anyone-postgres",
+    breaks: "records a result without checking who holds the job",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/settle.ts",
+        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status = 1\n",
+        replace: "AND j.id = w.id AND j.status = 1\n",
+      },
+    ],
+  },
+  {
+    name: "never-watches",
+    breaks: "never looks for workers that are lost",
+    tests: "packages/server/src/loops",
+    patches: [
+      {
+        file: "loops/watch-workers.ts",
+        find: "for (const worker of live) looks.push(await judge(needs, worker, now));",
+        replace: "void judge;",
+      },
+    ],
+  },
+  {
+    name: "forgets-keys",
+    breaks: "does not write the idempotency key with its job",
+    patches: [
+      {
+        file: "stores/sqlite/jobs.ts",
+        find: "sql.addKey.run(job.endpointNo, key.keyHash, key.bodyHash, key.route, no, job.id, key.expiresAt);",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "forgets-keys-postgres",
+    breaks: "does not write the idempotency key with its job",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/submit.ts",
+        find: "WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash",
+        replace: "WHERE key_hash IS NOT NULL AND false ORDER BY endpoint_no, key_hash",
+      },
+      {
+        file: "stores/postgres/submit.ts",
+        find: "FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)",
+        replace: "FROM call",
+      },
+    ],
+  },
+  {
+    name: "rings-before-commit",
+    breaks: "tells those who wait before the job is there",
+    tests: "packages/server/src/operations",
+    patches: [
+      {
+        file: "operations/submit-job.ts",
+        find: "  const submitted = await needs.jobs.submit(keyed);",
+        replace: "  needs.bell.ring(topics.queue(endpoint.no));\n  const submitted = await needs.jobs.submit(keyed);",
+      },
+      {
+        file: "operations/submit-job.ts",
+        find: '  needs.bell.ring(topics.queue(endpoint.no));\n  needs.bell.ring(topics.demand(endpoint.no));\n  needs.bell.ring("expiries");\n',
+        replace: '  needs.bell.ring(topics.demand(endpoint.no));\n  needs.bell.ring("expiries");\n',
+      },
+    ],
+  },
+];

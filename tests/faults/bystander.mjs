@@ -1,0 +1,85 @@
+// A well-behaved client in a process of its own, so that what hostile clients cost this machine's test does not count:
+// it submits and reads jobs at a steady pace, and says how long each answer took. Between them it asks a bare server that
+// has nothing else to do: what that one takes is the machine's doing.
+import { Agent, createServer, request } from "node:http";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+
+if (!isMainThread) {
+  const bare = createServer((_request, reply) => reply.end("{}"));
+  await new Promise((done) => bare.listen(0, "127.0.0.1", done));
+  parentPort.postMessage(bare.address().port);
+  await new Promise(() => {});
+}
+
+const { url, key, endpoint } = JSON.parse(process.argv[2]);
+const bare = new Worker(new URL(import.meta.url));
+const bareUrl = `http://127.0.0.1:${await new Promise((done) => bare.once("message", done))}`;
+const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // one connection to each server
+const paceMs = 5;
+const jobs = [];
+let times;
+let bareTimes;
+let failures;
+
+function call(method, path, body, to = url) {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${key}`, ...(body ? { "content-length": Buffer.byteLength(body) } : {}) };
+    const sent = request(to + path, { method, agent, headers }, (reply) => {
+      let text = "";
+      reply.setEncoding("utf8").on("data", (part) => (text += part));
+      reply.on("end", () => resolve({ status: reply.statusCode, text }));
+    });
+    sent.on("error", (error) => resolve({ status: 0, text: String(error) }));
+    sent.end(body);
+  });
+}
+
+async function timed(method, path, body) {
+  const askedAt = performance.now();
+  const { status, text } = await call(method, path, body);
+  times?.push(performance.now() - askedAt);
+  if (status === 200) return JSON.parse(text);
+  failures?.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
+  return undefined;
+}
+
+function spread(numbers) {
+  const sorted = numbers.sort((a, b) => a - b);
+  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+const answers = {
+  begin() {
+    times = [];
+    bareTimes = [];
+    failures = [];
+  },
+  end() {
+    return { ...spread(times), bareP99: spread(bareTimes).p99, failures };
+  },
+  // the submitted jobs that are not there any more, or not as they were
+  async lost() {
+    const lost = [];
+    for (const { id, n } of jobs) {
+      const { status, text } = await call("GET", `/v2/${endpoint}/status/${id}`);
+      if (status !== 200 || JSON.parse(text).status !== "IN_QUEUE") lost.push(`${n} ${id}: ${status} ${text}`);
+    }
+    return lost;
+  },
+};
+
+process.on("message", async (word) => process.send({ word, answer: await answers[word]() }));
+process.on("disconnect", () => process.exit(0));
+
+for (let n = 0; ; n++) {
+  const submitted = await timed("POST", `/v2/${endpoint}/run`, JSON.stringify({ input: { n } }));
+  if (submitted) {
+    jobs.push({ id: submitted.id, n });
+    await timed("GET", `/v2/${endpoint}/status/${submitted.id}`);
+  }
+  const askedAt = performance.now();
+  await call("GET", "/", undefined, bareUrl);
+  bareTimes?.push(performance.now() - askedAt);
+  await new Promise((done) => setTimeout(done, paceMs));
+}

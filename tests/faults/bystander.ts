@@ -1,0 +1,95 @@
+import { fork } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { TestServer } from "../harness.js";
+
+/** How long a bystander's requests took, in milliseconds. */
+export interface Times {
+  readonly count: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  /** What a bare server took beside it: the machine's doing. */
+  readonly bareP99: number;
+  readonly failures: readonly string[];
+}
+
+/** A well-behaved client beside the hostile ones. */
+export interface Bystander {
+  /** What its requests took while `act` went on. */
+  during(act: () => Promise<unknown>): Promise<Times>;
+  /** Expects every job that it submitted to be there still. */
+  expectNothingLost(): Promise<void>;
+  end(): void;
+}
+
+const usualMs = 2_000;
+
+/** Starts a client that submits and reads jobs of an endpoint without workers. */
+export async function startBystander(server: TestServer, endpoint: string): Promise<Bystander> {
+  const about = JSON.stringify({ url: server.url, key: server.key, endpoint });
+  const child = fork(join(import.meta.dirname, "bystander.mjs"), [about], { execArgv: [] });
+  const ended = new Promise<never>((_, reject) => {
+    child.once("exit", () => reject(new Error("the bystander has ended")));
+  });
+  ended.catch(() => {});
+  // biome-ignore lint/suspicious/noExplicitAny: each word has its own answer
+  const ask = (word: string): Promise<any> => {
+    const answered = new Promise((resolve) => {
+      const hear = (message: { word: string; answer: unknown }) => {
+        if (message.word !== word) return;
+        child.off("message", hear);
+        resolve(message.answer);
+      };
+      child.on("message", hear);
+    });
+    child.send(word);
+    return Promise.race([answered, ended]);
+  };
+  await sleep(1_000); // a server that has just started is not yet at its usual
+  return {
+    async during(act) {
+      await ask("begin");
+      await act();
+      return ask("end");
+    },
+    expectNothingLost: async () => expect(await ask("lost")).toEqual([]),
+    end: () => child.disconnect(),
+  };
+}
+
+const ms = (time: number) => `${time.toFixed(1)} ms`;
+const worded = ({ p50, p99, max, count, bareP99 }: Times) =>
+  `p50 ${ms(p50)}, p99 ${ms(p99)}, longest ${ms(max)} of ${count} requests (a bare server's p99: ${ms(bareP99)})`;
+
+/** A stall of the server's own shows in every round; one of the machine's does not. */
+const rounds = 3;
+
+/**
+ * Expects healthy requests to be answered as ever while `attack` goes on: p99 under twice its usual just before, or under
+ * 50 ms, or, on a machine that is busy otherwise, under twice what a bare server's requests took at the same time. The best
+ * round counts, against the most that the machine did to any.
+ */
+export async function expectUndisturbed(bystander: Bystander, name: string, attack: () => Promise<unknown>) {
+  const seen: string[] = [];
+  let best = Number.POSITIVE_INFINITY;
+  let most = 50;
+  for (let round = 0; round < rounds && best >= most; round++) {
+    const usual = await bystander.during(() => sleep(usualMs));
+    const times = await bystander.during(attack);
+    seen.push(`${name}: ${worded(times)}\n  its usual: ${worded(usual)}`);
+    console.log(seen.at(-1));
+    expect([...usual.failures, ...times.failures]).toEqual([]);
+    best = Math.min(best, times.p99);
+    most = Math.max(most, 2 * usual.p99, 2 * times.bareP99);
+  }
+  expect(best, seen.join("\n")).toBeLessThan(most);
+}
+
+/** The memory a process holds now, in MiB. */
+export function memoryMib(pid: number): number {
+  const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kib) / 1_024;
+}

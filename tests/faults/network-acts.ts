@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Link } from "./acts.js";
+import type { TcpProxy } from "./proxy.js";
+import type { Surroundings } from "./villain.js";
+
+/** Shorter than any patience that the parties have with each other, so that what is frozen goes on where it was. */
+const freezeMsMax = 4_000;
+const delayMsMax = 400;
+const slowMsMax = 3_000;
+
+/** Does to the connections between two parties one of the things that a network does. */
+export async function breakLink({ random, acts }: Surroundings, link: Link, proxy: TcpProxy): Promise<void> {
+  const share = random.pick([0.1, 0.5, 1]);
+  switch (random.pick(["reset", "reset", "half closed", "frozen", "slowed"] as const)) {
+    case "reset":
+      if (proxy.drop(() => random.chance(share)) > 0) acts.note("connections reset", { link });
+      return;
+    case "half closed":
+      if (proxy.halfClose(() => random.chance(share)) > 0) acts.note("connections half closed", { link });
+      return;
+    case "frozen":
+      return acts.during("connections frozen", { link }, async () => {
+        proxy.freeze();
+        await sleep(random.whole(100, freezeMsMax));
+        proxy.thaw();
+      });
+    case "slowed":
+      return acts.during("connections slowed", { link }, async () => {
+        proxy.delay(random.whole(5, delayMsMax));
+        await sleep(random.whole(200, slowMsMax));
+        proxy.delay(0);
+      });
+  }
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, startServer, type TestServer, until } from "../harness.js";
+import { Scene } from "./scene.js";
+import { WallClock } from "./wall-clock.js";
+
+const hourMs = 60 * 60_000;
+
+let clock: WallClock;
+let server: TestServer;
+let scene: Scene;
+beforeAll(async () => {
+  clock = new WallClock();
+  server = await startServer(clock.env);
+  scene = new Scene();
+});
+afterAll(async () => {
+  await server?.end();
+  scene?.end();
+  clock?.end();
+});
+
+/** How far the server's wall clock is from ours, by the header that every HTTP server sends. */
+async function aheadMs(): Promise<number> {
+  const reply = await fetch(`${server.url}/healthz`);
+  await reply.arrayBuffer();
+  return Date.parse(reply.headers.get("date") ?? "") - Date.now();
+}
+
+describe.each([
+  { words: "forward", offsetMs: hourMs },
+  { words: "back", offsetMs: -hourMs },
+])("a wall clock that jumps an hour $words under a server", ({ words, offsetMs }) => {
+  it("loses no job, runs none twice, and takes back no end", async () => {
+    clock.set(0);
+    const { endpoint } = await scene.own(server, { workersMax: 1 });
+    const submit = async (key: string, ms: number): Promise<string> =>
+      (await call(server, "POST", `/v2/${endpoint}/run`, { input: { key: `${words} ${key}`, ms, fate: "return" } }))
+        .body.id;
+    const statusOf = async (job: string) => (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).body;
+    const ended = async (job: string) => {
+      const status = await statusOf(job);
+      return status.status === "COMPLETED" && status;
+    };
+
+    const first = await submit("ended before", 10);
+    const end = await until(() => ended(first));
+    const jobs = [await submit("running", 2_000), await submit("waiting", 10)];
+    await until(() => scene.runs().some(({ job }) => job === jobs[0]));
+    clock.set(offsetMs);
+    await until(async () => Math.abs((await aheadMs()) - offsetMs) < 60_000);
+    jobs.push(await submit("submitted after", 10));
+
+    for (const job of jobs) {
+      const { retries, delayTime, executionTime } = await until(() => ended(job));
+      expect(retries).toBe(0);
+      for (const ms of [delayTime, executionTime]) expect(ms).toBeLessThan(60_000);
+      expect(Math.min(delayTime, executionTime)).toBeGreaterThanOrEqual(0);
+      expect(scene.runs().filter((run) => run.job === job)).toHaveLength(1);
+    }
+    expect(await statusOf(first)).toEqual(end);
+  });
+});

@@ -1,0 +1,111 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { makeHandler } from "../e2e/handlers.js";
+import { reach, submit } from "../e2e/wire.js";
+import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
+import { type Fuzzing, fuzz, type Verdict } from "./schemathesis.js";
+
+const seed = Number(process.env.MILLRACE_TEST_FUZZ_SEED ?? 1);
+const examples = Number(process.env.MILLRACE_TEST_FUZZ_EXAMPLES ?? 10);
+const timeout = 300_000;
+
+/** Gives its input back, holds for `hold` milliseconds, or raises. */
+const handler = `
+import { setTimeout as sleep } from "node:timers/promises";
+export const options = { concurrency: 16 };
+export default async (input, job) => {
+  if (input.fail) throw new Error(input.fail);
+  if (input.hold) await sleep(input.hold, undefined, { signal: job.signal });
+  return input;
+};
+`;
+
+let receiver: Server;
+let webhook: string;
+const undos: (() => Promise<void> | void)[] = [];
+const ending = { onTestFinished: (undo: () => Promise<void> | void) => void undos.unshift(undo) };
+beforeAll(async () => {
+  receiver = createServer((_request, reply) => reply.end());
+  await new Promise<void>((done) => receiver.listen(0, "127.0.0.1", done));
+  webhook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+});
+afterAll(async () => {
+  for (const undo of undos) await undo();
+  receiver.close();
+});
+
+async function start(env: Record<string, string>): Promise<TestServer> {
+  const server = await startServer({ MILLRACE_LOG_LEVEL: "error", ...env });
+  ending.onTestFinished(() => server.end());
+  return server;
+}
+
+/** An endpoint with jobs in every state; one is TIMED_OUT in the midst of the run. */
+async function makeJobs(server: TestServer) {
+  const endpoint = await makeEndpoint(server, makeHandler(ending, handler), { workersMin: 1, workersMax: 1 });
+  const job = (input: unknown, rest = {}) => submit(server, endpoint, input, rest);
+  const [done, failed, cancelled, timedOut, running] = await Promise.all([
+    job({ a: [1, null, "x"] }),
+    job({ fail: "on purpose" }),
+    job({ hold: 8_000 }),
+    job({ hold: 60_000 }, { policy: { executionTimeout: 5_000 } }),
+    job({ hold: 8_000 }),
+  ]);
+  await reach(server, endpoint, done, "COMPLETED");
+  await reach(server, endpoint, failed, "FAILED");
+  await call(server, "POST", `/v2/${endpoint}/cancel/${cancelled}`);
+  return {
+    fixed: { "path.endpointId": endpoint },
+    known: { "path.jobId": [done, failed, cancelled, timedOut, running] },
+  };
+}
+
+/** A template, an endpoint and a volume that nothing runs on. */
+async function makeResources(server: TestServer) {
+  const made = async (path: string, body: unknown) => (await call(server, "POST", `/v1/${path}`, body)).body.id;
+  const template = await made("templates", { name: "t", imageName: "registry.example/image" });
+  const endpoint = await made("endpoints", { name: "e", templateId: template });
+  const volume = await made("networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" });
+  const known = {
+    "path.endpointId": [endpoint],
+    "path.templateId": [template],
+    "path.networkVolumeId": [volume],
+    "body.templateId": [template],
+  };
+  return { known };
+}
+
+/** Fuzzes, and expects every check to hold; resolves with what was answered. */
+async function expectClean(server: TestServer, asked: Omit<Fuzzing, "seed" | "webhook">): Promise<Verdict["tally"]> {
+  console.log(`fuzzing ${asked.document} with seed ${seed}`);
+  const { code, output, tally } = await fuzz(server, { ...asked, seed, webhook });
+  const lines = Object.entries(tally).map(([name, counts]) => `${name} ${JSON.stringify(counts)}`);
+  console.log(lines.join("\n"));
+  expect(code, output).toBe(0);
+  return tally;
+}
+
+/** A run that met refusals only would prove nothing. */
+function expectEachToWork(tally: Verdict["tally"]) {
+  const works = (counts: Readonly<Record<string, number>> = {}) => "200" in counts || "204" in counts;
+  expect(Object.keys(tally).filter((name) => !works(tally[name]))).toEqual([]);
+}
+
+it("the queue API keeps its document", { timeout }, async () => {
+  const server = await start({ MILLRACE_RATE_LIMITS: "off" });
+  expectEachToWork(await expectClean(server, { document: "/v2/openapi.json", examples, ...(await makeJobs(server)) }));
+});
+
+it("the queue API keeps its document where its rates are exceeded", { timeout }, async () => {
+  const server = await start({ MILLRACE_REQUESTS_PER_WORKER: "0" });
+  const tally = await expectClean(server, { document: "/v2/openapi.json", examples: 5, ...(await makeJobs(server)) });
+  expect(tally["GET /v2/{endpointId}/requests"]).toHaveProperty("429");
+});
+
+it("the management API keeps its document", { timeout }, async () => {
+  const server = await start({ MILLRACE_LOCAL_PROCESSES: "off" });
+  expectEachToWork(
+    await expectClean(server, { document: "/v1/openapi.json", examples, ...(await makeResources(server)) }),
+  );
+});

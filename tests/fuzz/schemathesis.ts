@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { root, type TestServer } from "../harness.js";
+
+/** What one run is to do. */
+export interface Fuzzing {
+  readonly document: "/v1/openapi.json" | "/v2/openapi.json";
+  readonly seed: number;
+  /** Test cases for each operation and phase. */
+  readonly examples: number;
+  /** Values that are used for a parameter most of the time, by its place and name (`path.jobId`). */
+  readonly known: Readonly<Record<string, readonly string[]>>;
+  /** Values that are used for a parameter always. */
+  readonly fixed?: Readonly<Record<string, string>>;
+  /** Where a webhook that the service would accept is sent. */
+  readonly webhook: string;
+}
+
+export interface Verdict {
+  readonly code: number;
+  readonly output: string;
+  /** How often each operation was answered with which status. */
+  readonly tally: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+function program(): string {
+  const path = join(process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv"), "bin/schemathesis");
+  if (existsSync(path)) return path;
+  throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment that holds schemathesis.`);
+}
+
+/** Runs Schemathesis over a document of a running server; resolves with what it said. */
+export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-fuzz-"));
+  const config = join(folder, "schemathesis.toml");
+  writeFileSync(config, configuration(server, asked));
+  const env = {
+    PATH: process.env.PATH ?? "",
+    HOME: folder,
+    FUZZ_WEBHOOK: asked.webhook,
+    FUZZ_TALLY: join(folder, "tally.json"),
+    SCHEMATHESIS_HOOKS: "hooks",
+    PYTHONPATH: import.meta.dirname,
+    PYTHONDONTWRITEBYTECODE: "1",
+  };
+  const args = ["--no-color", "--config-file", config, "run", server.url + asked.document];
+  const options = { env, cwd: folder, timeout: 300_000, maxBuffer: 64 * 2 ** 20 };
+  try {
+    return await new Promise((done) => {
+      execFile(program(), args, options, (error, stdout, stderr) => {
+        const tally = existsSync(env.FUZZ_TALLY) ? JSON.parse(readFileSync(env.FUZZ_TALLY, "utf8")) : {};
+        done({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, tally });
+      });
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function configuration(server: TestServer, { seed, examples, known, fixed = {} }: Fuzzing): string {
+  const names = Object.keys(known);
+  const dictionaries = names.map((name, n) => `[dictionaries.known${n}]\nvalues = ${JSON.stringify(known[name])}\n`);
+  const bindings = names.map((name, n) => `"${name}" = { dictionary = "known${n}", probability = 0.85 }\n`);
+  return `
+seed = ${seed}
+base-url = ${JSON.stringify(server.url)}
+request-timeout = 30
+continue-on-failure = true
+warnings = false
+
+[generation]
+max-examples = ${examples}
+database = "none"
+
+[checks.positive_data_acceptance]
+enabled = false # hooks.py has its own
+
+[auth.openapi.ApiKey]
+bearer = ${JSON.stringify(server.key)}
+
+${dictionaries.join("\n")}
+[parameters]
+${bindings.join("")}${Object.entries(fixed)
+  .map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}\n`)
+  .join("")}`;
+}

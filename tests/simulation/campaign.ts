@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runHistory } from "./history.js";
+import { shrink } from "./shrink.js";
+import type { Script } from "./steps.js";
+
+/** A history in which a promise was broken, as short as it could be made. */
+export interface Failure {
+  readonly seed: number;
+  readonly report: string;
+}
+
+/** How many lines before the break a report shows. */
+const linesShown = 60;
+
+/** Runs histories, one after the other, until one fails or `isOver`. */
+export async function runCampaign(
+  scripts: Iterable<Script>,
+  isOver: (histories: number) => boolean,
+): Promise<{ histories: number; failure: Failure | undefined }> {
+  const directory = mkdtempSync(join(tmpdir(), "millrace-simulation-"));
+  let histories = 0;
+  try {
+    for (const script of scripts) {
+      if (isOver(histories)) break;
+      const { violation } = await runHistory(script, directory);
+      histories++;
+      if (violation)
+        return { histories, failure: { seed: script.seed, report: await report(script, violation.rule, directory) } };
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return { histories, failure: undefined };
+}
+
+/** The whole trace of a history, for comparing. */
+export async function traceOf(script: Script): Promise<readonly string[]> {
+  const directory = mkdtempSync(join(tmpdir(), "millrace-simulation-"));
+  try {
+    return (await runHistory(script, directory)).trace;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function report(script: Script, rule: string, directory: string): Promise<string> {
+  const isBroken = async (shorter: Script) => (await runHistory(shorter, directory)).violation?.rule === rule;
+  const shortest = await shrink(script, isBroken);
+  const { violation, trace } = await runHistory(shortest, directory);
+  const { steps, ...setting } = shortest;
+  return [
+    `Seed ${script.seed} breaks '${rule}': ${violation?.sentence}`,
+    `It takes ${steps.length} of its ${script.steps.length} steps (${JSON.stringify(setting)}):`,
+    ...steps.map((step) => `  ${JSON.stringify(step)}`),
+    `What happened (milliseconds since the beginning), the last ${linesShown} lines:`,
+    ...trace.slice(-linesShown).map((line) => `  ${line}`),
+  ].join("\n");
+}

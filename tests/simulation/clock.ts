@@ -1,0 +1,85 @@
+import type { Clock } from "../../packages/server/src/clock.js";
+
+interface Sleeper {
+  at: number;
+  readonly timeline: Timeline;
+  readonly wake: () => void;
+}
+
+/** The one time of a simulation: it stands still until it is moved from timer to timer. */
+export class SimulatedClock {
+  #now = 1_790_000_000_000;
+  readonly #sleepers = new Set<Sleeper>();
+
+  now = (): number => this.#now;
+
+  /** The time of one process: it can be held (a stopped process), and be over (one that was killed). */
+  timeline(): Timeline {
+    return new Timeline(this, this.#sleepers);
+  }
+
+  /** When the next timer is due; undefined when nothing sleeps. */
+  nextAt(): number | undefined {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { at, timeline } of this.#sleepers) if (!timeline.isHeld && at < next) next = at;
+    return next === Number.POSITIVE_INFINITY ? undefined : Math.max(next, this.#now);
+  }
+
+  /** Time that passes for nobody: whoever was due in it is woken at the next move. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+
+  /** Moves on to `at` and wakes whoever is due. */
+  moveTo(at: number): void {
+    this.#now = Math.max(this.#now, at);
+    for (const sleeper of [...this.#sleepers]) {
+      if (sleeper.at <= this.#now && !sleeper.timeline.isHeld && this.#sleepers.has(sleeper)) sleeper.wake();
+    }
+  }
+}
+
+/** How one process sees the time. */
+export class Timeline implements Clock {
+  readonly #clock: SimulatedClock;
+  readonly #sleepers: Set<Sleeper>;
+  readonly #listeners: ((gapMs: number) => void)[] = [];
+  isHeld = false;
+  isOver = false;
+
+  constructor(clock: SimulatedClock, sleepers: Set<Sleeper>) {
+    this.#clock = clock;
+    this.#sleepers = sleepers;
+  }
+
+  now = (): number => this.#clock.now();
+
+  sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      if (this.isOver) return;
+      if (signal?.aborted) return resolve();
+      const end = () => {
+        this.#sleepers.delete(sleeper);
+        signal?.removeEventListener("abort", wake);
+        if (!this.isOver) resolve();
+      };
+      const sleeper: Sleeper = { at: this.now() + Math.ceil(Math.max(0, ms)), timeline: this, wake: end };
+      this.#sleepers.add(sleeper);
+      // what wakes a stopped process is met when it goes on
+      const wake = () => (this.isHeld ? void (sleeper.at = this.now()) : end());
+      signal?.addEventListener("abort", wake, { once: true });
+    });
+
+  onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
+
+  /** Tells of time in which this process did not run. */
+  tellGap(gapMs: number): void {
+    for (const listener of this.#listeners) listener(gapMs);
+  }
+
+  /** The process is gone: its sleeps never end. */
+  stop = (): void => {
+    this.isOver = true;
+    for (const sleeper of [...this.#sleepers]) if (sleeper.timeline === this) this.#sleepers.delete(sleeper);
+  };
+}

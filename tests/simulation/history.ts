@@ -1,0 +1,204 @@
+import { isFinal } from "../../packages/server/src/domain/job.js";
+import { Refusal } from "../../packages/server/src/errors.js";
+import { deleteEndpoint, ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { expiryOf } from "./known.js";
+import { Broken, type Server } from "./server.js";
+import type { EndpointChange, Script, Step } from "./steps.js";
+import { Violated, type Violation, World } from "./world.js";
+
+export interface Outcome {
+  readonly violation: Violation | undefined;
+  readonly trace: readonly string[];
+}
+
+/** Runs one history to its end, or to the first promise that is broken. */
+export async function runHistory(script: Script, directory: string): Promise<Outcome> {
+  const world = await World.open(script, directory);
+  try {
+    for (const step of script.steps) {
+      world.note(`step: ${JSON.stringify(step)}`);
+      await take(world, step);
+      if (step.together) continue;
+      await world.settle();
+      await world.checkAll(false);
+    }
+    await world.settle();
+    await drain(world);
+  } catch (error) {
+    if (!(error instanceof Violated)) throw error;
+  } finally {
+    await world.close();
+  }
+  return { violation: world.violation, trace: world.trace };
+}
+
+const pickFrom = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(1, list.length)];
+
+/** Begins what the step says; what it leads to comes by itself. */
+async function take(world: World, step: Step): Promise<void> {
+  const { clients, host } = world;
+  const job = () => pickFrom(clients.jobs, "pick" in step ? step.pick : 0);
+  const endpoint = () => pickFrom(world.endpoints, "at" in step ? step.at : 0);
+  const worker = () => pickFrom(host.alive, "pick" in step ? step.pick : 0);
+  const withJob = (act: (id: string, endpointId: string) => Promise<void>) => {
+    const found = job();
+    if (found) void act(found.id, found.endpointId);
+  };
+  const withEndpoint = (act: (found: { id: string; no: number }) => Promise<void>) => {
+    const found = endpoint();
+    if (found) void act(found);
+  };
+  switch (step.do) {
+    case "submit":
+      return withEndpoint(({ id }) => clients.submit(step, id));
+    case "repeat": {
+      const submission = pickFrom(
+        clients.submissions.filter(({ key }) => key),
+        step.pick,
+      );
+      if (submission) void clients.send(submission);
+      return;
+    }
+    case "misuse key": {
+      const submission = pickFrom(
+        clients.submissions.filter(({ jobId }) => jobId),
+        step.pick,
+      );
+      if (submission) void clients.misuseKey(submission);
+      return;
+    }
+    case "cancel":
+      return withJob((id, at) => clients.cancel(id, at));
+    case "retry":
+      return withJob((id, at) => clients.retry(id, at));
+    case "wait":
+      return withJob((id, at) => clients.wait(id, at, step.ms));
+    case "impatient": {
+      const leave = new AbortController();
+      void world.outside.sleep(step.ms).then(() => leave.abort());
+      return withJob((id, at) => clients.wait(id, at, 60_000, leave.signal));
+    }
+    case "ttl":
+      return withJob((id, at) => clients.ttl(id, at, step.ms));
+    case "stream":
+      return withJob((id, at) => clients.stream(id, at, false));
+    case "lose stream":
+      return withJob((id, at) => clients.stream(id, at, true));
+    case "health":
+      return withEndpoint(({ id }) => clients.health(id));
+    case "purge":
+      return withEndpoint(({ id }) => clients.purge(id));
+    case "create endpoint":
+      if (world.endpoints.length < 3) void world.createEndpoint({ workersMax: 1 });
+      return;
+    case "save endpoint":
+      return withEndpoint(({ id }) => save(world, id, step.input));
+    case "delete endpoint":
+      return withEndpoint((found) => remove(world, found));
+    case "crash worker": {
+      const found = worker();
+      if (found) host.end(found.id, { signal: "SIGSEGV" });
+      return;
+    }
+    case "hang worker":
+      return worker()?.hang();
+    case "freeze worker": {
+      const found = worker();
+      found?.freeze();
+      void world.outside.sleep(step.ms).then(() => found?.thaw());
+      return;
+    }
+    case "sicken":
+      return world.sicken(step.ms);
+    case "fail start":
+      return host.failNext("start", "there is no room for it");
+    case "kill server":
+      return world.killServer(step.calls, step.downMs);
+    case "stop server":
+      return world.stopServer(step.downMs);
+    case "freeze server":
+      return world.freezeServer(step.ms);
+    case "suspend":
+      return world.suspend(step.ms);
+    case "pass":
+      return world.pass(step.ms);
+    case "next timer":
+      return world.nextTimer();
+  }
+}
+
+/** A change of an endpoint: refused where it makes no sense. */
+async function manage(world: World, act: (server: Server) => Promise<unknown>): Promise<void> {
+  try {
+    await world.ask(act);
+  } catch (error) {
+    if (error instanceof Broken || error instanceof Refusal) return;
+    world.broken("no failure", error instanceof Error ? `${error.stack}` : String(error));
+  }
+}
+
+const save = (world: World, id: string, input: EndpointChange) =>
+  manage(world, ({ parts, admin }) => updateEndpoint(parts, admin, ownEndpoint(parts, admin, id), input));
+
+const remove = (world: World, { id, no }: { id: string; no: number }) =>
+  manage(world, async ({ parts, admin }) => {
+    world.clients.willAsk("delete", no);
+    await deleteEndpoint(parts, ownEndpoint(parts, admin, id), { setToZero: true });
+    for (const job of unfinished(world))
+      if (job.endpointNo === no && expiryOf(job) > world.now())
+        world.broken("deletion ends everything", `${job.id} is ${job.status}`);
+  });
+
+const unfinished = ({ ledger }: World) =>
+  [...ledger.jobs.values()].filter((job) => !job.gone && !job.vanished && !isFinal(job.status));
+
+/** From now on all goes well: everything must come to its end, and then to rest. */
+async function drain(world: World): Promise<void> {
+  world.note("from now on all goes well");
+  world.isCalm = true;
+  world.server?.liveOn();
+  await until(world, "the server listens again", 600, () => world.isUp);
+  for (const double of world.host.alive) double.thaw();
+  // a lowPriority job waits for a worker that others start: one is there until all have ended
+  for (const { id } of world.endpoints) void save(world, id, { workersMin: 1, workersMax: 3, idleTimeout: 1 });
+  await until(
+    world,
+    "every job ends",
+    14_400,
+    () => unfinished(world).length === 0,
+    () =>
+      unfinished(world)
+        .map(({ id }) => id)
+        .join(),
+  );
+  for (const { id } of world.endpoints) void save(world, id, { workersMin: 0 });
+  await until(world, "nobody waits any more", 600, () => world.clients.waiting.size === 0);
+  await until(
+    world,
+    "idle workers end",
+    900,
+    () => world.host.alive.length === 0,
+    () => world.host.alive.map(({ id }) => id).join(),
+  );
+  await world.pass(60_000);
+  await world.checkAll(true);
+  await world.pass(1_800_000);
+  for (const job of world.ledger.jobs.values()) if (!job.gone) world.broken("retention", `${job.id} is kept for ever`);
+  await world.settle();
+}
+
+async function until(
+  world: World,
+  what: string,
+  seconds: number,
+  isSo: () => boolean,
+  which = () => "",
+): Promise<void> {
+  for (let passed = 0; !isSo(); passed += 5) {
+    if (passed > seconds) {
+      world.broken("everything ends", `${what}: not so after ${seconds} s ${which()}`);
+      throw new Violated();
+    }
+    await world.pass(5_000);
+  }
+}

@@ -1,0 +1,119 @@
+import type { Script } from "./steps.js";
+
+/**
+ * Histories that broke a promise once, as short as they could be made: they run every time.
+ * (A seed alone would mean another history as soon as the drawing of steps changes.)
+ */
+export const kept: readonly { readonly why: string; readonly script: Script }[] = [
+  {
+    why: "clients waited for a job whose ttl was cut short, and was gone",
+    script: {
+      seed: 80073,
+      endpoints: [
+        { workersMax: 3, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 1 },
+        { workersMax: 1, workersMin: 1, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 5 },
+      ],
+      delays: false,
+      steps: [
+        {
+          do: "submit",
+          at: 0,
+          recipe: { ms: 3000, chunks: 0, ends: "output" },
+          key: 4,
+          webhook: "hanging",
+          waitMs: 20000,
+          policy: {},
+        },
+        { do: "stop server", downMs: 60000 },
+        { do: "next timer" },
+        { do: "repeat", pick: 300 },
+        { do: "ttl", pick: 526, ms: 10000, together: true },
+      ],
+    },
+  },
+  {
+    why: "a queue stood still behind a worker that hung in a job it was taken to have stopped",
+    script: {
+      seed: 80105,
+      endpoints: [{ workersMax: 2, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 5 }],
+      delays: true,
+      steps: [
+        {
+          do: "submit",
+          at: 0,
+          recipe: { ms: 3000, chunks: 0, ends: "crash" },
+          waitMs: 20000,
+          policy: { executionTimeout: 20000 },
+          together: true,
+        },
+        { do: "submit", at: 1, recipe: { ms: 45000, chunks: 1, ends: "none" }, policy: { executionTimeout: 60000 } },
+        { do: "submit", at: 0, recipe: { ms: 3000, chunks: 0, ends: "none" }, policy: {} },
+        { do: "pass", ms: 40000 },
+      ],
+    },
+  },
+  {
+    why: "a webhook was sent a fourth time, because its row was read while its last attempt was being recorded",
+    script: {
+      seed: 80013,
+      endpoints: [
+        {
+          workersMax: 1,
+          workersMin: 0,
+          scalerType: "QUEUE_DELAY",
+          scalerValue: 4,
+          idleTimeout: 5,
+          env: { VERSION: "850" },
+        },
+      ],
+      delays: true,
+      steps: [
+        { do: "submit", at: 1, recipe: { ms: 45000, chunks: 0, ends: "output" }, policy: { executionTimeout: 20000 } },
+        { do: "lose stream", pick: 94 },
+        { do: "submit", at: 1, recipe: { ms: 12000, chunks: 4, ends: "output" }, waitMs: 20000, policy: {} },
+        { do: "cancel", pick: 811 },
+        { do: "cancel", pick: 185 },
+        { do: "pass", ms: 9000 },
+        { do: "pass", ms: 9000 },
+        { do: "submit", at: 1, recipe: { ms: 0, chunks: 0, ends: "output" }, key: 2, policy: {} },
+        { do: "ttl", pick: 985, ms: 40000 },
+        { do: "pass", ms: 20000 },
+        {
+          do: "submit",
+          at: 1,
+          recipe: { ms: 5, chunks: 1, ends: "error" },
+          webhook: "failing",
+          waitMs: 20000,
+          policy: { ttl: 90000, executionTimeout: 5000 },
+        },
+        { do: "cancel", pick: 855 },
+        { do: "cancel", pick: 203, together: true },
+        { do: "submit", at: 1, recipe: { ms: 0, chunks: 1, ends: "crash" }, webhook: "hanging", policy: {} },
+        { do: "cancel", pick: 782 },
+        { do: "hang worker", pick: 195 },
+        { do: "retry", pick: 171, together: true },
+        { do: "pass", ms: 400 },
+        { do: "stream", pick: 637 },
+      ],
+    },
+  },
+  {
+    why: "a server stops in order while a worker is in the midst of a job that never ends",
+    script: {
+      seed: 80086,
+      endpoints: [
+        { workersMax: 2, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 1, idleTimeout: 1 },
+        { workersMax: 1, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 30 },
+      ],
+      delays: true,
+      steps: [
+        { do: "submit", at: 1, recipe: { ms: 12000, chunks: 0, ends: "none" }, key: 3, policy: {} },
+        { do: "pass", ms: 5000, together: true },
+        { do: "stop server", downMs: 0 },
+      ],
+    },
+  },
+];
+
+/** Seeds that run every time, wherever they lead now. */
+export const seeds = [17, 26, 42, 391, 1002, 1121, 5096, 5145, 30238];

@@ -1,0 +1,232 @@
+import { setMaxListeners } from "node:events";
+import { join } from "node:path";
+import { localBell } from "../../packages/server/src/bells/local.js";
+import type { ApiKey } from "../../packages/server/src/domain/key.js";
+import type { MillraceEvent } from "../../packages/server/src/events.js";
+import type { Ids } from "../../packages/server/src/ids.js";
+import { limits } from "../../packages/server/src/limits.js";
+import { TakeLine } from "../../packages/server/src/lines/take-line.js";
+import { deliverWebhooksLoop } from "../../packages/server/src/loops/deliver-webhooks.js";
+import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
+import { type Loop, runLoop } from "../../packages/server/src/loops/loop.js";
+import { scaleLoop } from "../../packages/server/src/loops/scale.js";
+import { tendWorkersLoop } from "../../packages/server/src/loops/tend-workers.js";
+import { watchWorkersLoop } from "../../packages/server/src/loops/watch-workers.js";
+import type { Parts } from "../../packages/server/src/operations/needs.js";
+import { clearEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { settleOrphans, stopWorker } from "../../packages/server/src/operations/worker-life.js";
+import type { Provider } from "../../packages/server/src/provider.js";
+import { Registry } from "../../packages/server/src/registry.js";
+import type { Sender } from "../../packages/server/src/sender.js";
+import type { Stores } from "../../packages/server/src/store.js";
+import { localVault } from "../../packages/server/src/vaults/local.js";
+import type { Random } from "../faults/random.js";
+import type { Timeline } from "./clock.js";
+import type { Turns } from "./turns.js";
+import { type Saw, watchedStores } from "./watched-stores.js";
+
+/** What outlives a server. */
+export interface Surroundings {
+  readonly stores: Stores;
+  readonly turns: Turns;
+  readonly ids: Ids;
+  readonly provider: Provider;
+  readonly sender: Sender;
+  readonly directory: string;
+  readonly delays: Random | undefined;
+  readonly timeline: Timeline;
+  readonly keyHash: string;
+  readonly saw: Saw;
+  readonly onEvent: (event: MillraceEvent) => void;
+  readonly onTick: (loop: string) => void;
+  readonly onDeath: () => void;
+}
+
+/** The server did not answer, or died before it did. */
+export class Broken extends Error {}
+
+export const vault = localVault(Buffer.alloc(32, 7));
+
+/** One run of the server: the real registry, lines, bells and loops, put together as `assemble` does. */
+export class Server {
+  readonly #surroundings: Surroundings;
+  readonly #ends = new Set<() => void>();
+  readonly #draining = new AbortController();
+  readonly #deciding = new AbortController();
+  readonly #serving = new AbortController();
+  readonly #deciders: Promise<void>[] = [];
+  #fuse = Number.POSITIVE_INFINITY;
+  #thawed: { readonly when: Promise<void>; readonly thaw: () => void } | undefined;
+  readonly timeline: Timeline;
+  readonly parts: Parts;
+  /** Since when it listens without a break. */
+  listensSince: number;
+  isReady = false;
+  isOver = false;
+
+  constructor(surroundings: Surroundings, hostNo: number) {
+    this.#surroundings = surroundings;
+    this.timeline = surroundings.timeline;
+    this.listensSince = this.timeline.now();
+    setMaxListeners(0, this.#draining.signal, this.#deciding.signal, this.#serving.signal);
+    this.parts = this.#assemble(hostNo);
+  }
+
+  get admin(): ApiKey {
+    return this.parts.registry.key(this.#surroundings.keyHash) as ApiKey;
+  }
+
+  #assemble(hostNo: number): Parts {
+    const { turns, saw, delays, directory, ids, onEvent } = this.#surroundings;
+    const server = this;
+    const life = {
+      get isOver() {
+        return server.isOver;
+      },
+      count: () => {
+        if (--this.#fuse < 0) this.kill();
+      },
+    };
+    const stores = watchedStores(this.#surroundings.stores, { turns, life, saw, delays });
+    const clock = this.timeline;
+    const bell = localBell();
+    const registry = new Registry(stores);
+    const lines = new Map<number, TakeLine>();
+    const line = (endpointNo: number): TakeLine => {
+      const found = lines.get(endpointNo);
+      if (found) return found;
+      const made = new TakeLine({
+        take: (asks) => stores.jobs.take(endpointNo, asks, clock.now()),
+        busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+        onError: (error) => onEvent({ type: "server.warning", message: "jobs could not be taken just now", error }),
+      });
+      lines.set(endpointNo, made);
+      bell.on(`queue:${endpointNo}`, () => made.ring());
+      return made;
+    };
+    clock.onGap(() => {
+      for (const worker of registry.liveWorkers()) worker.seenAt = worker.polledAt = clock.now();
+    });
+    const place = {
+      hostNo,
+      location: undefined,
+      gpuTypes: [],
+      localProcesses: true,
+      volumesDir: join(directory, "volumes"),
+      workingDir: directory,
+      stopGraceMs: 30_000,
+    };
+    const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
+    return { ...stores, clock, ids, bell, registry, vault, emit, line, draining: this.#draining.signal, place };
+  }
+
+  /** Reads what was, then lets everything run that happens by itself. */
+  async start(): Promise<void> {
+    const { parts, timeline } = this;
+    const { provider, sender, directory } = this.#surroundings;
+    await parts.registry.load(timeline.now());
+    const tend = tendWorkersLoop(parts, {
+      provider,
+      workerUrl: () => "http://127.0.0.1:8000",
+      startTimeoutMs: 120_000,
+      homesDir: join(directory, "homes"),
+      env: {},
+    });
+    const run = (loop: Loop, signal: AbortSignal) => runLoop(this.#counted(loop), parts, signal);
+    for (const loop of [scaleLoop(parts), watchWorkersLoop(parts), deliverWebhooksLoop(parts, sender)])
+      this.#deciders.push(run(loop, this.#deciding.signal));
+    for (const loop of [tend, expireJobsLoop(parts), timeOutJobsLoop(parts)]) void run(loop, this.#serving.signal);
+    await settleOrphans(parts, await parts.reader.orphaned(), true);
+    for (const endpoint of parts.registry.endpoints()) {
+      if (endpoint.deletedAt !== undefined) void clearEndpoint(parts, endpoint.no);
+    }
+    this.isReady = true;
+  }
+
+  #counted(loop: Loop): Loop {
+    return {
+      ...loop,
+      tick: (now, signal) => {
+        this.#surroundings.onTick(loop.name);
+        return loop.tick(now, signal);
+      },
+    };
+  }
+
+  /** As SIGTERM: whoever waits is answered, workers have their grace, and the server goes when they have ended. */
+  async stop(): Promise<void> {
+    const { parts, timeline } = this;
+    const { stopGraceMs } = parts.place;
+    this.#draining.abort();
+    this.#deciding.abort();
+    await Promise.all(this.#deciders);
+    for (const worker of parts.registry.liveWorkers()) await stopWorker(parts, worker, "the server stops", stopGraceMs);
+    const deadline = timeline.now() + stopGraceMs + limits.netMs;
+    while (parts.registry.liveWorkers().length > 0 && timeline.now() < deadline) await timeline.sleep(limits.loopGapMs);
+    this.kill();
+  }
+
+  /** Whether it is on its way to stop: then whoever waits is answered early. */
+  get isDraining(): boolean {
+    return this.#draining.signal.aborted;
+  }
+
+  /** A request: it waits while the server is stopped, and breaks when it dies. */
+  async ask<T>(operation: (server: Server) => Promise<T>): Promise<T> {
+    while (this.#thawed && !this.isOver) await this.#orDeath(this.#thawed.when);
+    if (this.isOver || !this.isReady) throw new Broken();
+    return this.#orDeath(operation(this));
+  }
+
+  #orDeath<T>(call: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const end = () => reject(new Broken());
+      if (this.isOver) return end();
+      this.#ends.add(end);
+      call.then(resolve, reject).finally(() => this.#ends.delete(end));
+    });
+  }
+
+  /** It dies in the midst of what it does, when it has begun or ended this many calls of the store. */
+  dieAfter(calls: number): void {
+    this.#fuse = Math.min(this.#fuse, calls);
+  }
+
+  /** As `kill -9`: nothing that it was doing goes on. */
+  kill(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.timeline.stop();
+    this.#thawed?.thaw();
+    for (const end of [...this.#ends]) end();
+    this.#surroundings.onDeath();
+  }
+
+  /** It lives on after all. */
+  liveOn(): void {
+    this.#fuse = Number.POSITIVE_INFINITY;
+  }
+
+  get isHeld(): boolean {
+    return this.#thawed !== undefined;
+  }
+
+  /** As SIGSTOP. */
+  freeze(): void {
+    let thaw = () => {};
+    const when = new Promise<void>((resolve) => {
+      thaw = resolve;
+    });
+    this.#thawed = { when, thaw };
+    this.timeline.isHeld = true;
+  }
+
+  /** As SIGCONT: the clock tells of the gap before anyone is heard, as the real one does. */
+  thaw(gapMs: number, isTold: boolean): void {
+    this.timeline.isHeld = false;
+    this.listensSince = this.timeline.now();
+    if (isTold) this.timeline.tellGap(gapMs);
+    this.#thawed?.thaw();
+    this.#thawed = undefined;
+  }
+}

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import { runCampaign, traceOf } from "./campaign.js";
+import { kept, seeds } from "./seeds.js";
+import { drawScript, type Script } from "./steps.js";
+
+/** `npm run simulate` sets the minutes; a usual test run is short, with a seed that it prints. */
+const minutes = Number(process.env.MILLRACE_TEST_MINUTES ?? 0);
+const first = Number(process.env.MILLRACE_TEST_SEED ?? Date.now() % 1_000_000_000);
+
+/** A usual run ends after so many histories, or so long, whichever comes first. */
+const usual = { histories: 400, ms: 10_000 };
+
+function* from(seed: number): Generator<Script> {
+  for (;;) yield drawScript(seed++);
+}
+
+it.each([3, 8, 17])("the history of a seed is the same every time (%i)", async (seed) => {
+  const [once, again] = [await traceOf(drawScript(seed)), await traceOf(drawScript(seed))];
+  expect(once.length).toBeGreaterThan(20);
+  expect(again).toEqual(once);
+});
+
+it.each(kept)("never again: $why", async ({ script }) => {
+  const { failure } = await runCampaign([script], () => false);
+  expect(failure?.report).toBeUndefined();
+});
+
+it("keeps every promise in the histories of some chosen seeds", async () => {
+  const { failure, histories } = await runCampaign(seeds.map(drawScript), () => false);
+  expect(failure?.report).toBeUndefined();
+  expect(histories).toBe(seeds.length);
+});
+
+it("keeps every promise in random histories of clients, workers, losses and restarts", {
+  timeout: minutes * 60_000 + 300_000,
+}, async () => {
+  console.log(`The first seed is ${first}: MILLRACE_TEST_SEED=${first} repeats these histories.`);
+  const startedAt = performance.now();
+  const told = { at: startedAt };
+  const { histories, failure } = await runCampaign(from(first), (done) => {
+    const passed = performance.now() - startedAt;
+    if (minutes === 0) return done >= usual.histories || passed > usual.ms;
+    if (performance.now() - told.at > 10_000) {
+      told.at = performance.now();
+      console.log(`${done} histories in ${Math.round(passed / 1_000)} s, ${perMinute(done, passed)} a minute`);
+    }
+    return passed > minutes * 60_000;
+  });
+  console.log(`${histories} histories, ${perMinute(histories, performance.now() - startedAt)} a minute`);
+  if (failure) console.log(failure.report);
+  expect(failure?.report).toBeUndefined();
+  expect(histories).toBeGreaterThan(0);
+});
+
+const perMinute = (histories: number, ms: number) => Math.round((histories * 60_000) / ms);

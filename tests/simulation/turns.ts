@@ -1,0 +1,35 @@
+/** All that follows without time passing: store calls on their way, and those that are held up for some turns. */
+export class Turns {
+  #inFlight = 0;
+  readonly #held: { left: number; readonly go: () => void }[] = [];
+  /** More turns than this at one moment is something that never comes to rest. */
+  static readonly max = 5_000;
+
+  /** Counts a call until it has ended. */
+  async during<T>(call: Promise<T>): Promise<T> {
+    this.#inFlight++;
+    try {
+      return await call;
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  /** Resolves some turns later. */
+  later(turns: number): Promise<void> {
+    return turns === 0 ? Promise.resolve() : new Promise((go) => void this.#held.push({ left: turns, go }));
+  }
+
+  /** Lets everything run that can; false where it does not come to rest. */
+  async settle(): Promise<boolean> {
+    for (let turn = 0; turn < Turns.max; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#inFlight === 0 && this.#held.length === 0) return true;
+      for (const held of this.#held.splice(0)) {
+        if (--held.left > 0) this.#held.push(held);
+        else held.go();
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Stores } from "../../packages/server/src/store.js";
+import type { Random } from "../faults/random.js";
+import type { Turns } from "./turns.js";
+
+/** A store's call as it was answered, in the order of the commits. */
+// biome-ignore lint/suspicious/noExplicitAny: each verb has arguments and a result of its own; the ledger names them
+export type Saw = (verb: string, args: any[], result: any) => void;
+
+/** The life of the server that calls: what it asks after its death is never done, what it asked before is never answered. */
+export interface Life {
+  readonly isOver: boolean;
+  /** Called before and after each call: the server may die just then. */
+  count(): void;
+}
+
+const reads = /^(reader|tallies)\.|\.(all|list|due|nextDue|users|keys|read)$/;
+const never = new Promise<never>(() => {});
+
+export interface Watch {
+  readonly turns: Turns;
+  readonly life: Life;
+  readonly saw: Saw;
+  /** Where given, calls are held up by up to two turns each; writes keep their order. */
+  readonly delays: Random | undefined;
+}
+
+/** The same stores for one server: each commit is told, each call may be the server's last. */
+export function watchedStores(stores: Stores, watch: Watch): Stores {
+  let lastWrite: Promise<void> = Promise.resolve();
+  const held = () => watch.turns.later(watch.delays?.whole(0, 2) ?? 0);
+
+  async function delayed(verb: string, call: () => Promise<unknown>): Promise<unknown> {
+    if (!watch.delays) return call();
+    if (reads.test(verb)) await held();
+    else {
+      lastWrite = lastWrite.then(held);
+      await lastWrite;
+    }
+    try {
+      return await call();
+    } finally {
+      await held();
+    }
+  }
+
+  const isLast = () => {
+    if (!watch.life.isOver) watch.life.count();
+    return watch.life.isOver;
+  };
+
+  const call = async (verb: string, args: unknown[], method: (...args: unknown[]) => Promise<unknown>) => {
+    if (isLast()) return never;
+    const asked = delayed(verb, async () => {
+      const result = await method(...args);
+      watch.saw(verb, args, result);
+      return result;
+    });
+    // a dead server gets neither result nor error
+    return watch.turns.during(asked).then(
+      (result) => (isLast() ? never : result),
+      (error) => (isLast() ? never : Promise.reject(error)),
+    );
+  };
+
+  const around = (name: string, part: object): object =>
+    new Proxy(part, {
+      get: (target, verb: string) => {
+        const method = Reflect.get(target, verb);
+        return (...args: unknown[]) => call(`${name}.${verb}`, args, method.bind(target));
+      },
+    });
+  const parts = Object.entries(stores).map(([name, part]) => [
+    name,
+    typeof part === "function" ? part : around(name, part),
+  ]);
+  return Object.fromEntries(parts) as Stores;
+}

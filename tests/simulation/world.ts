@@ -1,0 +1,295 @@
+import type { MillraceEvent } from "../../packages/server/src/events.js";
+import { createEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { createTemplate } from "../../packages/server/src/operations/save-template.js";
+import type { Stores } from "../../packages/server/src/store.js";
+import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
+import { seededIds } from "../../packages/server/src/testing/scene-fixture.js";
+import { seeded } from "../faults/random.js";
+import { Clients } from "./clients.js";
+import { SimulatedClock, type Timeline } from "./clock.js";
+import { Host } from "./host.js";
+import { checkDeliveries, checkHolders, checkProcesses, checkStore, checkWaiting, type Scene } from "./invariants.js";
+import { Ledger } from "./ledger.js";
+import { Receiver } from "./receiver.js";
+import { Broken, Server, type Surroundings, vault } from "./server.js";
+import type { EndpointChange, Script } from "./steps.js";
+import { Turns } from "./turns.js";
+
+/** A promise that was not kept. */
+export interface Violation {
+  readonly rule: string;
+  readonly sentence: string;
+}
+
+/** Stops a history where a promise was broken. */
+export class Violated extends Error {}
+
+/** How often sleepers may wake at one moment. */
+const wakesMax = 1_000;
+
+/** How often a loop may look within ten seconds in which little happens. */
+const ticksMax = 60;
+
+/** Everything there is in one history: time, the database, the machine with its processes, clients, receivers, and the server of the moment. */
+export class World implements Scene {
+  readonly #script: Script;
+  readonly #clock = new SimulatedClock();
+  readonly #turns = new Turns();
+  readonly #surroundings: Omit<Surroundings, "timeline">;
+  readonly #hostNo: number;
+  #checkedAt = -1;
+  #deaths = 0;
+  #told = 0;
+  #downMs = 0;
+  #sickUntil = 0;
+  #tickWindow = 0;
+  #changesBefore = 0;
+  readonly #ticks = new Map<string, number>();
+  /** Time outside the processes. */
+  readonly outside: Timeline = this.#clock.timeline();
+  readonly trace: string[] = [];
+  readonly ledger: Ledger;
+  readonly host: Host;
+  readonly clients: Clients;
+  readonly stores: Stores;
+  readonly endpoints: { readonly no: number; readonly id: string }[] = [];
+  #templateId = "";
+  violation: Violation | undefined;
+  isCalm = false;
+  server: Server | undefined;
+
+  private constructor(script: Script, stores: Stores, hostNo: number, keyHash: string, directory: string) {
+    this.#script = script;
+    this.stores = stores;
+    this.#hostNo = hostNo;
+    this.ledger = new Ledger(
+      {
+        faultOf: (id, since) => this.host.doubles.get(id)?.isToBlame(since) ?? true,
+        leftPoll: (id) => this.host.doubles.get(id)?.hasLeft ?? true,
+        said: (id, jobId, output) => this.host.doubles.get(id)?.said(jobId, output) ?? false,
+        askedTo: (what, name) => this.clients.askedTo(what, name),
+      },
+      this.note,
+      this.broken,
+    );
+    this.host = new Host((end) => ({
+      timeline: this.#clock.timeline(),
+      wire: this.outside,
+      random: seeded(script.seed * 1_000 + this.host.launches.length),
+      isCalm: () => this.isCalm,
+      diesAtStart: !this.isCalm && this.now() < this.#sickUntil,
+      ask: this.ask,
+      note: this.note,
+      end,
+    }));
+    this.clients = new Clients(this);
+    const parts = { deaths: () => this.#deaths, broken: this.broken, note: this.note };
+    this.#surroundings = {
+      stores,
+      turns: this.#turns,
+      ids: seededIds(),
+      provider: this.host,
+      sender: new Receiver(this.outside, seeded(script.seed + 1), parts),
+      directory,
+      delays: script.delays ? seeded(script.seed + 2) : undefined,
+      keyHash,
+      saw: this.ledger.saw,
+      onEvent: this.#heard,
+      onTick: (loop) => void this.#ticks.set(loop, (this.#ticks.get(loop) ?? 0) + 1),
+      onDeath: this.#died,
+    };
+  }
+
+  /** A world with a server, a template and the script's endpoints. */
+  static async open(script: Script, directory: string): Promise<World> {
+    const onFatal = (error: Error) => {
+      throw error;
+    };
+    const stores = openSqlite({ path: ":memory:", onFatal });
+    const hash = vault.hash("mr_admin-key-of-this-world");
+    const webhookSecret = vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
+    const owner = await stores.keys.createUser({ id: "user_of-this-world", isAdmin: true, webhookSecret });
+    await stores.keys.add({
+      hash,
+      ownerNo: owner.no,
+      scope: { kind: "everything" },
+      prefix: "mr_adm",
+      isBootstrap: true,
+    });
+    const hostNo = await stores.hosts.ensure("host", 0);
+    const world = new World(script, stores, hostNo, hash, directory);
+    await world.#open();
+    return world;
+  }
+
+  async #open(): Promise<void> {
+    this.#startServer();
+    await this.settle();
+    void this.ask(async ({ parts, admin }) => {
+      const template = { name: "worker", imageName: this.#surroundings.directory };
+      this.#templateId = (await createTemplate(parts, admin, template)).id;
+    });
+    await this.settle();
+    for (const input of this.#script.endpoints) {
+      void this.createEndpoint(input);
+      await this.settle();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.server?.kill();
+    await this.stores.close();
+  }
+
+  createEndpoint = (input: EndpointChange): Promise<void> =>
+    this.ask(async ({ parts, admin }) => {
+      const more = { name: "queue", templateId: this.#templateId, executionTimeoutMs: 60_000 };
+      const { no, id } = await createEndpoint(parts, admin, { ...input, ...more });
+      this.endpoints.push({ no, id });
+    }).catch((error) => void (error instanceof Broken || this.broken("no failure", String(error))));
+
+  // what is told
+
+  now = (): number => this.#clock.now();
+  note = (line: string): void => void this.trace.push(`${this.now() - 1_790_000_000_000} ${line}`);
+  broken = (rule: string, sentence: string): void => {
+    this.violation ??= { rule, sentence };
+    this.note(`BROKEN: ${rule}: ${sentence}`);
+  };
+  #heard = (event: MillraceEvent): void => {
+    if (event.type === "job.givenBack") this.note(`${event.jobId} was given back: ${event.why}`);
+    if (event.type !== "server.warning" || !event.error) return;
+    const error = event.error instanceof Error ? event.error.stack : event.error;
+    this.broken("no failure", `${event.message}: ${error}`);
+  };
+
+  // the server
+
+  #startServer(): void {
+    this.server = new Server({ ...this.#surroundings, timeline: this.#clock.timeline() }, this.#hostNo);
+    this.note("the server starts");
+    void this.server.start();
+  }
+  #died = (): void => {
+    this.#deaths++;
+    this.note("the server is dead");
+    this.host.disconnect();
+    void this.outside.sleep(this.isCalm ? 0 : this.#downMs).then(() => this.#startServer());
+  };
+  killServer(calls: number, downMs: number): void {
+    this.#downMs = downMs;
+    if (calls === 0) this.server?.kill();
+    else this.server?.dieAfter(calls);
+  }
+  /** As SIGTERM. */
+  stopServer(downMs: number): void {
+    const { server } = this;
+    if (!server?.isReady || server.isOver || server.isDraining) return;
+    this.#downMs = downMs;
+    void server.stop();
+  }
+  get isUp(): boolean {
+    const { server } = this;
+    return server?.isReady === true && !server.isHeld && !server.isOver && !server.isDraining;
+  }
+  get isDraining(): boolean {
+    return this.server?.isDraining === true;
+  }
+  /** As SIGSTOP for a while. */
+  freezeServer(ms: number): void {
+    const { server } = this;
+    if (!server || server.isOver || server.isHeld) return;
+    server.freeze();
+    void this.outside.sleep(ms).then(() => server.isOver || server.thaw(ms, ms > 6_000));
+  }
+  /** The whole machine stands still. */
+  suspend(ms: number): void {
+    this.#clock.jump(ms);
+    if (this.server && !this.server.isOver && !this.server.isHeld) {
+      this.server.listensSince = this.now();
+      this.server.timeline.tellGap(ms);
+    }
+    this.#clock.moveTo(this.now());
+  }
+  ask = async <T>(operation: (server: Server) => Promise<T>): Promise<T> => {
+    if (!this.server) throw new Broken();
+    return this.server.ask(operation);
+  };
+  /** Workers that start from now on die at once, for a while. */
+  sicken(ms: number): void {
+    this.#sickUntil = this.now() + ms;
+  }
+
+  // time
+
+  /** Lets everything follow that needs no time, then looks whether all is as promised. */
+  async settle(): Promise<void> {
+    for (let wakes = 0; ; wakes++) {
+      const isAtRest = wakes < wakesMax && (await this.#turns.settle());
+      if (!isAtRest) this.broken("loops are quiet", "something runs on and on without time passing");
+      const next = this.#clock.nextAt();
+      if (!isAtRest || next === undefined || next > this.now()) break;
+      this.#clock.moveTo(next);
+    }
+    await this.#check();
+  }
+
+  async pass(ms: number): Promise<void> {
+    const until = this.now() + ms;
+    await this.settle();
+    for (let at = this.#clock.nextAt(); at !== undefined && at <= until; at = this.#clock.nextAt()) {
+      this.#clock.moveTo(at);
+      await this.settle();
+    }
+    this.#clock.moveTo(until);
+    await this.settle();
+  }
+
+  /** Wakes whoever is next, and does not wait for what follows. */
+  nextTimer(): void {
+    const at = this.#clock.nextAt();
+    if (at !== undefined) this.#clock.moveTo(at);
+  }
+
+  async #check(): Promise<void> {
+    const { changes } = this.ledger;
+    if (changes !== this.#checkedAt)
+      await checkStore(
+        this,
+        this.endpoints.map(({ no }) => no),
+      );
+    this.#checkedAt = changes;
+    checkHolders(this);
+    checkProcesses(this);
+    checkWaiting(this);
+    this.#checkTicks();
+    if (this.violation) throw new Violated();
+  }
+
+  /** A loop may look as often as something changes, but not much more often. */
+  #checkTicks(): void {
+    const window = Math.floor(this.now() / 10_000);
+    if (window === this.#tickWindow) return;
+    const changes = this.ledger.changes - this.#changesBefore;
+    for (const [loop, ticks] of this.#ticks)
+      if (ticks > ticksMax + 4 * changes)
+        this.broken("loops are quiet", `${loop}: ${ticks} ticks for ${changes} changes`);
+    this.#tickWindow = window;
+    this.#changesBefore = this.ledger.changes;
+    this.#ticks.clear();
+  }
+
+  /** All that happened is looked at, not only what is at rest. */
+  async checkAll(isOver: boolean): Promise<void> {
+    let told = 0;
+    for (const { submitted, ends } of this.ledger.jobs.values()) if (submitted.webhook !== undefined) told += ends;
+    if (told === this.#told && !isOver) return;
+    this.#told = told;
+    await checkDeliveries(
+      this,
+      this.endpoints.map(({ no }) => no),
+      isOver,
+    );
+    if (this.violation) throw new Violated();
+  }
+}
