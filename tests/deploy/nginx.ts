@@ -14,7 +14,7 @@ export interface FrontProxy {
 const program = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"].find(existsSync) ?? "nginx";
 
 /** Starts nginx with deploy/nginx.conf: only addresses and folders are those of this machine. */
-export async function startProxy(serverPorts: readonly [number, number]): Promise<FrontProxy> {
+export async function startProxy(serverPorts: readonly number[]): Promise<FrontProxy> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-proxy-"));
   chmodSync(folder, 0o755); // its workers are another user's where it is started by root
   const port = await freePort();

@@ -11,7 +11,7 @@ import { type FrontProxy, startProxy } from "./nginx.js";
 const sealKey = "5".repeat(64);
 
 let postgres: TestPostgres;
-let servers: [TestServer, TestServer];
+const servers: TestServer[] = [];
 let proxy: FrontProxy;
 /** Clients know the proxy alone. */
 let target: { url: string; key: string };
@@ -22,13 +22,13 @@ beforeAll(async () => {
     MILLRACE_SEAL_KEY: sealKey,
     MILLRACE_RATE_LIMITS: "off",
   };
-  servers = [await startServer(settings), await startServer(settings)];
-  proxy = await startProxy([servers[0].port, servers[1].port]);
-  target = { url: proxy.url, key: servers[0].key };
+  for (const _ of [1, 2]) servers.push(await startServer(settings));
+  proxy = await startProxy(servers.map(({ port }) => port));
+  target = { url: proxy.url, key: servers[0]!.key };
 });
 afterAll(async () => {
   await proxy?.end();
-  for (const server of servers ?? []) await server.end();
+  for (const server of servers) await server.end();
   await postgres?.end();
 });
 
@@ -97,7 +97,7 @@ describe("two servers behind the proxy of deploy/", () => {
 
   it("do not show their metrics through it", async () => {
     expect((await fetch(`${target.url}/metrics`)).status).toBe(404);
-    expect((await fetch(`${servers[0].url}/metrics`)).status).toBe(200);
+    expect((await fetch(`${servers[0]!.url}/metrics`)).status).toBe(200);
   });
 
   it("lose nothing when one is killed and comes back; a client that repeats with its key gets each job once", async (test) => {
@@ -110,12 +110,12 @@ describe("two servers behind the proxy of deploy/", () => {
     });
     await until(() => acknowledged.length > 20);
     const held = call(target, "GET", `/v2/${endpoint}/status-sync/${acknowledged[0]}?wait=3000`);
-    await servers[1].kill();
+    await servers[1]!.kill();
     const before = acknowledged.length;
     await until(() => acknowledged.length > before + 20);
     // a GET that the dead server held was put to the other
     expect((await held).body).toMatchObject({ status: "IN_QUEUE" });
-    await servers[1].restart();
+    await servers[1]!.restart();
     const again = acknowledged.length;
     await until(() => acknowledged.length > again + 20);
     stop = true;
@@ -126,15 +126,15 @@ describe("two servers behind the proxy of deploy/", () => {
   });
 
   it("are said to be away in JSON where neither answers", async () => {
-    await servers[0].kill();
-    await servers[1].kill();
+    await servers[0]!.kill();
+    await servers[1]!.kill();
     const reply = await call(target, "GET", "/v1/endpoints");
     expect(reply.status).toBe(503);
     expect(reply.body).toMatchObject({ code: "UNAVAILABLE", error: expect.stringMatching(/No server answered/) });
     expect(reply.headers.get("retry-after")).toBe("1");
-    await servers[0].restart();
+    await servers[0]!.restart();
     await until(async () => (await call(target, "GET", "/v1/endpoints")).status === 200);
-    await servers[1].restart();
+    await servers[1]!.restart();
   });
 });
 
