@@ -24,6 +24,8 @@ const machineNeeds = [
     probe: ["sh", "-c", "echo 'int main(void){return 0;}' | gcc -shared -fPIC -x c - -o /dev/null"],
     debian: "gcc libc6-dev",
   },
+  // it lies beside what only root finds
+  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
 ];
 
 /** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */

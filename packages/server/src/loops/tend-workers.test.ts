@@ -1,6 +1,9 @@
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { hearUnhealthy } from "../operations/hear-ping.js";
+import { createVolume } from "../operations/save-volume.js";
 import { stopWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -54,6 +57,16 @@ describe("A worker that is wanted", () => {
     expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
     expect(worker.row).toMatchObject({ startedAt: expect.any(Number), handle: { pid: 100, startTime: "1" } });
     expect(JSON.stringify(scene.events)).not.toContain(scene.provider.secretOf(worker.row.id));
+  });
+
+  it("finds its network volume's folder, though the volume was made at another host", async () => {
+    const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+    const folder = join(scene.parts.place.volumesDir, volume.id);
+    rmSync(folder, { recursive: true });
+    endpoint = await scene.endpoint({ networkVolumeId: volume.id });
+    await started();
+    expect(scene.provider.launches.at(-1)!.env.RUNPOD_VOLUME_PATH).toBe(folder);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   it("is not started on this host where it belongs to another", async () => {

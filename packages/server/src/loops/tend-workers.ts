@@ -203,6 +203,9 @@ function launchOf(needs: Tending, options: TendOptions, { row }: LiveWorker, sec
   const home = join(options.homesDir, endpoint.id);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const volumeId = endpoint.settings.networkVolumeIds[0];
+  const volume = volumeId === undefined ? undefined : { id: volumeId, path: join(needs.place.volumesDir, volumeId) };
+  // it may have been made at another host
+  if (volume) mkdirSync(volume.path, { recursive: true, mode: 0o700 });
   const inherited = inheritedNames.flatMap((name) =>
     options.env[name] === undefined ? [] : [[name, options.env[name]] as const],
   );
@@ -220,7 +223,7 @@ function launchOf(needs: Tending, options: TendOptions, { row }: LiveWorker, sec
       cpuCount: availableParallelism(),
       memoryGb: Math.round(totalmem() / 2 ** 30),
       gpus: [],
-      volume: volumeId === undefined ? undefined : { id: volumeId, path: join(needs.place.volumesDir, volumeId) },
+      volume,
       home,
       inherited: Object.fromEntries(inherited),
       own: { ...env, ...endpoint.settings.env },

@@ -1,0 +1,94 @@
+import { isUtf8 } from "node:buffer";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openDatabase } from "../../packages/server/dist/stores/sqlite/driver.js";
+import { lockDirectory } from "../../packages/server/dist/stores/sqlite/lock.js";
+import { schemaVersion } from "../../packages/server/dist/stores/sqlite/schema.js";
+import { Refused } from "./refused.mjs";
+
+/** What PostgreSQL keeps in another way: the counter as a sequence, SQLite's own numbers as identities. */
+const elsewhere = ["counter", "sqlite_sequence"];
+
+/** A data directory's SQLite, only read, and held so that no server starts on it meanwhile. */
+export function openSource(directory) {
+  const file = join(directory, "millrace.db");
+  if (!existsSync(file)) throw new Refused(`There is no SQLite database in ${directory}.`);
+  const lock = lockDirectory(join(directory, "lock"));
+  if (lock === undefined) throw new Refused(`A server uses the data directory ${directory}: stop it first.`);
+  const db = openDatabase(file, { readOnly: true });
+  const close = () => {
+    db.close();
+    lock.release();
+  };
+  try {
+    checkVersion(db);
+    db.exec("BEGIN");
+    const statements = [];
+    return {
+      // the npm package's iterators do not keep their statement from being collected under them
+      statements,
+      tables: tablesOf(db),
+      rows: (table) => rowsOf(db, table, statements),
+      nextPlace: () => db.prepare("SELECT value FROM counter WHERE name = 'next_place'").get().value,
+      /** The greatest number that each table has ever given: those of deleted rows are never used again. */
+      lastNumbers: () => db.prepare("SELECT name, seq FROM sqlite_sequence").all(),
+      count: (table) => db.prepare(`SELECT count(*) AS n FROM "${table}"`).get().n,
+      jobs: () => db.prepare(jobsByState).all(),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Both databases are asked this. */
+export const jobsByState = `SELECT endpoint_no, status, count(*) AS n FROM job
+  GROUP BY endpoint_no, status ORDER BY endpoint_no, status`;
+
+function checkVersion(db) {
+  const { user_version: version } = db.prepare("PRAGMA user_version").get();
+  if (version === schemaVersion) return;
+  throw new Refused(
+    version < schemaVersion
+      ? `The SQLite database is of version ${version}, older than this program's ${schemaVersion}: start and stop its server once with this program.`
+      : `The SQLite database is of version ${version}, newer than this program's ${schemaVersion}: use the newer program.`,
+  );
+}
+
+function tablesOf(db) {
+  const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
+  return names
+    .map(({ name }) => name)
+    .filter((name) => !elsewhere.includes(name))
+    .map((name) => {
+      const columns = db.prepare(`SELECT name, type, pk FROM pragma_table_info('${name}')`).all();
+      return { name, columns: columns.map((column) => ({ ...column, isText: column.type === "TEXT" })) };
+    });
+}
+
+/** The rows of a table as lists of values. Texts are bytes: nothing on the way reads them. */
+function* rowsOf(db, { name, columns }, statements) {
+  const selected = columns.map((column) =>
+    column.isText ? `CAST("${column.name}" AS BLOB) AS "${column.name}"` : `"${column.name}"`,
+  );
+  const statement = db.prepare(`SELECT ${selected.join(", ")} FROM "${name}"`);
+  statements.push(statement);
+  for (const row of statement.iterate()) {
+    // servers on PostgreSQL leave a NUL out of their notes too
+    if (name === "job_event" && row.note?.includes(0)) row.note = row.note.filter((byte) => byte !== 0);
+    for (const column of columns) if (column.isText) checkText(name, columns, row, row[column.name], column.name);
+    yield columns.map((column) => row[column.name]);
+  }
+}
+
+function checkText(table, columns, row, bytes, column) {
+  if (bytes === null) return;
+  const trouble = bytes.includes(0) ? "a NUL" : isUtf8(bytes) ? undefined : "bytes that are not UTF-8";
+  if (trouble === undefined) return;
+  const keys = columns.filter(({ pk }) => pk > 0);
+  const key = keys.map(({ name, isText }) => `${name} ${isText ? Buffer.from(row[name]) : row[name]}`).join(", ");
+  throw new Refused(
+    `${column} in the row ${key} of the table ${table} holds ${trouble}, which PostgreSQL cannot store: nothing was moved.`,
+  );
+}
