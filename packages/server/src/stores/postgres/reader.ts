@@ -1,8 +1,8 @@
 import type { JobReader } from "../../store.js";
+import { gathered } from "../tables/gathered.js";
 import { code, type HeldRow, heldColumns, type JobRow, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
-import { gathered } from "./gathered.js";
 
 const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 const page = `SELECT ${jobColumns} FROM job j ${joined} WHERE j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3`;

@@ -6,7 +6,7 @@ interface Waiting<Asked, Found> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Makes one query of what is asked for in one turn of the event loop, and of what comes while two are on their way. */
+/** Makes one reading of what is asked for in one turn of the event loop, and of what comes while two are on their way. */
 export function gathered<Asked, Found>(fetch: (asked: readonly Asked[]) => Promise<Found[]>) {
   const waiting: Waiting<Asked, Found>[] = [];
   let onTheWay = 0;
