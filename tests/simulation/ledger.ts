@@ -50,8 +50,8 @@ export class Ledger {
     "jobs.settle": ([, jobId, workerNo, verdict, now], result) => this.#settled(jobId, workerNo, verdict, now, result),
     "jobs.progress": ([, jobId, workerNo], held: boolean) => this.#word("progress", jobId, workerNo, held),
     "jobs.change": ([job, change, now], result) => this.#changed(job, change, now, result),
-    "jobs.setTtl": ([jobNo, ttlEndAt], found: boolean) => {
-      const job = this.#byNo.get(jobNo);
+    "jobs.setTtl": ([{ no }, ttlEndAt], found: boolean) => {
+      const job = this.#byNo.get(no);
       if (!job || !found) return;
       job.ttlEndAt = ttlEndAt;
       this.#note(`${job.id} has another ttl`);

@@ -66,6 +66,7 @@ export function watchedStores(stores: Stores, watch: Watch): Stores {
     new Proxy(part, {
       get: (target, verb: string) => {
         const method = Reflect.get(target, verb);
+        if (typeof method !== "function") return method;
         return (...args: unknown[]) => call(`${name}.${verb}`, args, method.bind(target));
       },
     });

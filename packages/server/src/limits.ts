@@ -52,6 +52,7 @@ export const limits = {
   outputBytesHard: 100 * mib,
   takeHoldMs: 20 * second,
   takeBatchMax: 1_000,
+  turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
   doneBatchMax: 1_000,
 
   // streams
@@ -64,6 +65,7 @@ export const limits = {
   // workers
   pingMs: 4 * second,
   workerSilenceMs: 30 * second,
+  watchMs: second,
   idlePingsMs: 2 * minute,
   absentAfterMs: 5 * second,
   stopPatienceMs: 5 * second,

@@ -87,6 +87,8 @@ export interface Settled {
 
 /** The hot half of the queue: every verb is one commit, and resolves only when it is on disk. */
 export interface JobStore {
+  /** Whether a take finds every job whose submission was called before it, committed or not: both are in one commit then. */
+  readonly isInOrder: boolean;
   submit(job: NewJob): Promise<Submitted>;
   /** Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. `dry`: nothing was left. */
   take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;

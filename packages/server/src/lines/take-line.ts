@@ -28,7 +28,7 @@ export interface TakeLineParts {
  */
 export class TakeLine {
   readonly #parts: TakeLineParts;
-  readonly #polls = new Set<Poll>();
+  readonly #polls = new Map<number, Poll>(); // by worker
   #turning = false;
   #again = false;
   #dry = false;
@@ -50,17 +50,18 @@ export class TakeLine {
 
   /** Stands until jobs come, or until `leave` is called; a worker has one place in the line, its newest poll's. */
   stand(workerNo: number, count: number): { jobs: Promise<TakenJob[]>; leave: () => void } {
-    for (const former of this.#polls) if (former.workerNo === workerNo) this.#leave(former);
+    const former = this.#polls.get(workerNo);
+    if (former) this.#leave(former);
     let resolve: (jobs: TakenJob[]) => void = () => {};
     const jobs = new Promise<TakenJob[]>((settle) => {
       resolve = settle;
     });
     const settle = (found: TakenJob[]) => {
-      this.#polls.delete(poll);
+      if (this.#polls.get(workerNo) === poll) this.#polls.delete(workerNo);
       resolve(found);
     };
     const poll: Poll = { workerNo, count, settle, open: true, inTurn: false };
-    this.#polls.add(poll);
+    this.#polls.set(workerNo, poll);
     if (!this.#dry) this.ring();
     return { jobs, leave: () => this.#leave(poll) };
   }
@@ -75,9 +76,10 @@ export class TakeLine {
     try {
       do {
         this.#again = false;
-        const polls = [...this.#polls]
+        const polls = [...this.#polls.values()]
           .filter((poll) => poll.open)
-          .sort((a, b) => this.#parts.busyAt(b.workerNo) - this.#parts.busyAt(a.workerNo));
+          .sort((a, b) => this.#parts.busyAt(b.workerNo) - this.#parts.busyAt(a.workerNo))
+          .slice(0, limits.turnAsksMax);
         if (polls.length === 0) break;
         await this.#serve(polls);
       } while (this.#again);

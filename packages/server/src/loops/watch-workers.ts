@@ -18,7 +18,8 @@ export function watchWorkersLoop(needs: Watching): Loop {
       const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];
       for (const worker of live) looks.push(await judge(needs, worker, now));
       const known = looks.filter((at) => at !== undefined);
-      return known.length > 0 ? Math.min(...known) : undefined;
+      // of thousands of workers one is always due: all are looked at once a second
+      return known.length > 0 ? Math.max(now + limits.watchMs, Math.min(...known)) : undefined;
     },
   };
 }

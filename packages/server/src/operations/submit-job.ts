@@ -37,10 +37,13 @@ export async function submitJob(
         ? undefined
         : { keyHash: needs.vault.hash(idempotencyKey), bodyHash, route, expiresAt: now + limits.idempotencyMs },
   };
-  const submitted = await needs.jobs.submit(keyed);
+  const storing = needs.jobs.submit(keyed);
+  // a worker that stands in line gets the job in the commit that stores it
+  if (needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
+  const submitted = await storing;
   if (submitted.kind === "closed") throw endpointNotFound(endpoint.id);
   if (submitted.kind === "known") return recognised(submitted.record, bodyHash, route);
-  needs.bell.ring(topics.queue(endpoint.no));
+  if (!needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
   needs.bell.ring(topics.demand(endpoint.no));
   needs.bell.ring("expiries");
   needs.emit({ type: "job.submitted", endpointId: endpoint.id, jobId: job.id, requestId: submit.requestId });

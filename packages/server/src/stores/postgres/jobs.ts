@@ -11,6 +11,7 @@ export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
   const take = takeVerb();
   return {
     submit: (job) => calls.call(submitVerb, [job], job.body.length),
+    isInOrder: false,
     take: (...args) => words.call(take, args),
     settle: (...args) => words.call(settleVerb, args, args[3].output?.length ?? 0),
     progress: (...args) => words.call(progressVerb, args, args[3].length),

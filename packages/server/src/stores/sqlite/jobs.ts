@@ -345,7 +345,8 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
 export function sqliteJobStore(writer: GroupWriter): JobStore {
   return {
     submit: (job) => writer.admit("submit", [job], job.body.length),
-    take: (...args) => writer.word("take", args),
+    isInOrder: true,
+    take: (...args) => writer.follow("take", args),
     settle: (...args) => writer.word("settle", args, args[3].output?.length ?? 0),
     progress: (...args) => writer.word("progress", args, args[3].length),
     change: (...args) => writer.word("change", args),

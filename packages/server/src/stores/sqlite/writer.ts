@@ -53,6 +53,12 @@ export class GroupWriter {
     return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, bytes);
   }
 
+  /** A word that does not overtake what clients have asked before it: a take finds the jobs submitted until now. */
+  follow<T>(verb: string, args: readonly unknown[]): Promise<T> {
+    const isFull = this.#isFull(2 * limits.queuedCallsMax, 2 * limits.queuedBytesMax);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, 0);
+  }
+
   /** Writes what is queued, then takes no more. */
   async close(): Promise<void> {
     if (this.#length > 0 || this.#onTheWay > 0) await new Promise<void>((idle) => (this.#idle = idle));
