@@ -242,7 +242,7 @@ async function openShared(url: string, { hostId, clock, emit, rings }: Opening):
   const giveUpAt = clock.now() + limits.databaseStartMs;
   for (let tries = 1; ; tries++) {
     try {
-      const stores = await openPostgres({ url, hostId, now: clock.now(), onBack: () => rings.onBack() });
+      const stores = await openPostgres({ url, hostId, onBack: () => rings.onBack() });
       const ahead = stores.shared ? await aheadOf(stores.shared) : 0;
       if (Math.abs(ahead) > limits.clockSkewMsMax) {
         await stores.close();

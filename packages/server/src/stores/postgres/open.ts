@@ -54,21 +54,21 @@ export interface PostgresOptions {
   readonly url: string;
   /** The host's id: its tally rows are its own. */
   readonly hostId: string;
-  readonly now: number;
   /** Called when the database answers again after it did not. */
   readonly onBack: () => void;
 }
 
 /** Opens (and migrates) the PostgreSQL stores. Throws with one sentence where the database is of a newer version. */
-export async function openPostgres({ url, hostId, now, onBack }: PostgresOptions): Promise<Stores> {
+export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
   const writes = new Connections(url, 2 * limits.wordLanes + 1);
   try {
     const hostNo = await writes.lend(async (connection) => {
       await migrate(connection);
+      // not seen yet: a server that is refused after all must not be given workers
       const [host] = await connection.query<{ no: number }>(
-        `INSERT INTO host (id, seen_at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING no`,
-        [hostId, now],
+        "INSERT INTO host (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING no",
+        [hostId],
       );
       return (host as { no: number }).no;
     });
