@@ -23,6 +23,7 @@ const machineNeeds = [
     probe: ["sh", "-c", "echo 'int main(void){return 0;}' | gcc -shared -fPIC -x c - -o /dev/null"],
     debian: "gcc libc6-dev",
   },
+  { probe: ["faketime", "--version"], debian: "faketime" },
 ];
 
 /** The stock Python SDK, against which compatibility is tested. */
