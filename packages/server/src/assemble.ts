@@ -197,6 +197,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     draining.abort();
     deciding.abort();
     await Promise.all(deciders);
+    leases?.resign();
+    bell.ring("hosts");
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await provider.leave(0).catch(() => {});
     serving.abort();
@@ -331,6 +333,9 @@ async function stopWorkers(parts: Parts, graceMs: number): Promise<void> {
   for (const worker of ours()) await stopWorker(parts, worker, "the server stops", graceMs);
   const deadline = parts.clock.now() + graceMs + limits.netMs;
   while (ours().length > 0 && parts.clock.now() < deadline) {
+    // another server may have given us one just now
+    for (const worker of ours())
+      if (worker.row.wanted !== "stopped") await stopWorker(parts, worker, "the server stops", graceMs);
     await parts.clock.sleep(limits.loopGapMs);
   }
 }

@@ -10,12 +10,13 @@ const changeLock = 7_246_551_906;
 
 export const sharedSql = {
   beat: `
-  WITH alive AS (UPDATE host SET seen_at = greatest(seen_at, $2), location = $3::text WHERE no = $1::bigint),
+  WITH alive AS (UPDATE host SET seen_at = $11::bigint, location = $3::text WHERE no = $1::bigint),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
       polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
     FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
       AS s (no, seen_at, busy_at, polled_at, slots) WHERE w.no = s.no),
+  given AS (DELETE FROM lease WHERE holder = $1 AND name <> ALL ($4::text[])),
   held AS (
     INSERT INTO lease AS l (name, holder, until_at) SELECT name, $1, $5 FROM unnest($4::text[]) AS name ORDER BY name
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
@@ -44,7 +45,7 @@ const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? 
 const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ hostNo, location, now, leases, untilAt, signs }] = args as [Beat];
+    const [{ hostNo, location, now, seenAt, leases, untilAt, signs }] = args as [Beat];
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
       now,
@@ -56,6 +57,7 @@ const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] 
       numbers(signs.map((sign) => sign.busyAt)),
       numbers(signs.map((sign) => sign.polledAt)),
       numbers(signs.map((sign) => sign.slots)),
+      seenAt,
     ]);
     const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
     return [{ leases: new Set(row?.leases), hosts: hosts.map(toHost) }];
