@@ -110,6 +110,7 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
+    const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
     const isOurs = (kept: object) => {
       const writes = this.#writes.get(kept);
       return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
@@ -124,6 +125,7 @@ export class Registry {
     for (const endpoint of endpoints) {
       if (!isOurs(this.#endpoints) || !this.#endpoints.has(endpoint.no)) this.#put(endpoint);
     }
+    if (!isOurs(this.#endpoints)) this.#missDeleted(before.endpoints, endpoints, now);
     if (!isOurs(this.#templates)) replace(this.#templates, templates);
     if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
     for (const row of rows) {
@@ -132,7 +134,31 @@ export class Registry {
       else if (!isOurs(live)) live.row = row;
       this.#hear(row);
     }
+    this.#missEnded(
+      before.workers.filter((live) => !isOurs(live)),
+      rows,
+      now,
+    );
     for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
+  }
+
+  /** A deleted endpoint that has nothing left to do is not read any more. */
+  #missDeleted(before: readonly Endpoint[], read: readonly Endpoint[], now: number): void {
+    const there = new Set(read.map(({ no }) => no));
+    for (const { no } of before) {
+      const endpoint = this.#endpoints.get(no);
+      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#put({ ...endpoint, deletedAt: now });
+    }
+  }
+
+  /** Nor is a worker that ended while we did not look, longer ago than is read. */
+  #missEnded(before: readonly LiveWorker[], read: readonly Worker[], now: number): void {
+    const there = new Set(read.map(({ no }) => no));
+    for (const live of before) {
+      if (there.has(live.row.no) || live.row.endedAt !== undefined) continue;
+      live.row = { ...live.row, wanted: "stopped", endedAt: now };
+      live.dismissed.abort();
+    }
   }
 
   /** Takes over what other servers have heard of a worker. */
