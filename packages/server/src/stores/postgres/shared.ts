@@ -2,6 +2,7 @@ import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
+import { isLost, worded } from "./failures.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
@@ -87,6 +88,27 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
   },
 };
 
+/** Takes the lock that all servers share, again for a while where the connection breaks; what has begun is not begun again. */
+async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + limits.databasePatienceMs;
+  const begun: { changing?: Promise<T> } = {};
+  for (;;) {
+    try {
+      await reads.lend(async (connection) => {
+        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
+        begun.changing = change();
+        await begun.changing.catch(() => {}); // its caller hears of it
+        await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
+      });
+    } catch (error) {
+      // with its connection the lock is gone, too
+      if (!begun.changing && (!isLost(error) || performance.now() > giveUpAt)) throw worded(error);
+    }
+    if (begun.changing) return begun.changing;
+    await new Promise((again) => setTimeout(again, limits.reconnectMs));
+  }
+}
+
 /** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
 export function postgresSharedStore(reads: Connections, words: Lanes): SharedStore {
   let forgetAt = 0;
@@ -107,15 +129,7 @@ export function postgresSharedStore(reads: Connections, words: Lanes): SharedSto
       }
       return words.call(grantVerb, [name, limit, count, now]);
     },
-    exclusively: (change) =>
-      reads.lend(async (connection) => {
-        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
-        try {
-          return await change();
-        } finally {
-          await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
-        }
-      }),
+    exclusively: (change) => exclusively(reads, change),
     time: async () =>
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
