@@ -7,7 +7,7 @@ import { type Run, Scene } from "../faults/scene.js";
 import { call, until } from "../harness.js";
 import { ask, type Cluster, type Member, startCluster } from "./cluster.js";
 import { Load } from "./load.js";
-import { startSilentProxy } from "./silent-proxy.js";
+import { startStallingProxy } from "./stalling-proxy.js";
 
 let cluster: Cluster;
 let scene: Scene;
@@ -52,12 +52,17 @@ it("a database that restarts, crashes and drops connections under load costs tim
   for (const crash of ["SIGINT", "SIGQUIT", "SIGKILL"] as const) {
     await postgres.stop(crash);
     await postgres.start();
-    await goesOn(load);
+    await goesOn(load, 40);
   }
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 10; round++) {
     await endConnections();
-    await goesOn(load, 3);
+    await goesOn(load, 5);
   }
+  // longer than a client's call waits
+  await postgres.stop();
+  await until(() => load.refusals >= 4, 60_000);
+  await postgres.start();
+  await goesOn(load, 40);
   await load.stop();
   expect(load.complaints).toEqual([]);
   expect(members.map(({ pid }) => pid)).toEqual(pids);
@@ -92,7 +97,7 @@ it("a database that restarts, crashes and drops connections under load costs tim
 it("a listening connection that dies in silence is opened again; meanwhile nothing is lost", {
   timeout: 120_000,
 }, async (test) => {
-  const proxy = await startSilentProxy(cluster.postgres.port);
+  const proxy = await startStallingProxy(cluster.postgres.port);
   test.onTestFinished(() => proxy.end());
   const url = cluster.url.replace(/:\d+\//, `:${proxy.port}/`);
   const deaf = await cluster.join({ MILLRACE_DATABASE_URL: url });

@@ -45,7 +45,7 @@ export class Load {
     for (let n = 0; !this.#over; n++) {
       const submission: Submission = { key: `${name}-${n}`, ids: new Set() };
       this.submissions.push(submission);
-      const body = JSON.stringify({ input: { key: submission.key, ms: 20, fate: "return" } });
+      const body = JSON.stringify({ input: { key: submission.key, ms: n % 10 === 0 ? 1_000 : 20, fate: "return" } });
       // every key has an answer in the end; some are asked again for nothing, at the other server
       for (let again = n % 5 === 0 ? 1 : 0; again >= 0; ) {
         const reply = await this.#call("POST", (server) => `${server}/v2/${this.#endpoint}/run`, body, {

@@ -281,7 +281,7 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
     vault.open(admin.webhookSecret);
   } catch {
     throw new StartError(
-      "MILLRACE_SEAL_KEY is not the key that sealed this data directory's secrets: set the one it was started with.",
+      "MILLRACE_SEAL_KEY is not the key that sealed the secrets stored here: set the one of the first start.",
     );
   }
   let newKey: string | undefined;

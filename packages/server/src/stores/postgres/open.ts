@@ -19,6 +19,7 @@ import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
 import { postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
+import { createWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
 /** Statements of the cool tables, in one commit. */
@@ -76,8 +77,10 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
+    const tables = tableStores(postgresRunner(reads, words));
     return {
-      ...tableStores(postgresRunner(reads, words)),
+      ...tables,
+      workers: { ...tables.workers, create: createWorker(words, hostNo) },
       jobs: postgresJobStore(calls, words),
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),
