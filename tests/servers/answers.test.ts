@@ -12,7 +12,6 @@ let there: Member;
 beforeAll(async () => {
   cluster = await startCluster(2, { MILLRACE_RATE_LIMITS: "on" });
   [here, there] = cluster.members as [Member, Member];
-  await until(async () => (await cluster.ownerOf("scale")) !== undefined);
 });
 afterAll(() => cluster?.end());
 
@@ -116,15 +115,21 @@ describe("what one server has made", () => {
     expect(listed).not.toContain(known.body.id);
   });
 
-  it("the other sees changed and deleted soon", async (test) => {
+  it("the other sees changed and deleted soon, with nobody asking for it", async (test) => {
     const endpoint = await makeQueue(test, here);
-    const read = async () => (await call(there, "GET", `/v1/endpoints/${endpoint}`)) as Body;
-    expect((await read()).body.workersMax).toBe(0);
-    await call(here, "PATCH", `/v1/endpoints/${endpoint}`, { idleTimeout: 77 });
-    await until(async () => (await read()).body.idleTimeout === 77, 10_000);
-    await call(here, "DELETE", `/v1/endpoints/${endpoint}`);
-    await until(async () => (await read()).status === 404, 10_000);
-    expect((await call(there, "POST", `/v2/${endpoint}/run`, { input: {} })).status).toBe(404);
+    const timeoutOf = async () => {
+      const job = await submit(there, endpoint);
+      const query = "SELECT execution_timeout_ms AS ms FROM job WHERE id = $1";
+      return (await cluster.query<{ ms: number }>(query, [job]))[0]?.ms;
+    };
+    expect(await timeoutOf()).toBe(600_000);
+    await call(here, "PATCH", `/v1/endpoints/${endpoint}`, { executionTimeoutMs: 77_000 });
+    await until(async () => (await timeoutOf()) === 77_000, 10_000);
+    const idle = await makeQueue(test, here);
+    for (const each of [endpoint, idle]) {
+      expect((await call(here, "DELETE", `/v1/endpoints/${each}`)).status).toBe(204);
+      await until(async () => (await call(there, "POST", `/v2/${each}/run`, { input: {} })).status === 404, 10_000);
+    }
   });
 
   it("two at once change without losing either's word", async (test) => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
-import { freePort, root, startServer, type TestServer } from "../harness.js";
+import { freePort, root, startServer, type TestServer, until } from "../harness.js";
 
 /** What servers on one database have in common. */
 export const shared = {
@@ -30,6 +30,8 @@ export interface Cluster {
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Starts one server more. */
   join(env?: Record<string, string>): Promise<Member>;
+  /** Resolves when the scaler has heard of every host that is there by now. */
+  settled(): Promise<void>;
   /** The server that owns a loop now; undefined while none does. */
   ownerOf(loop: string): Promise<Member | undefined>;
   end(): Promise<void>;
@@ -77,6 +79,15 @@ export async function startCluster(size: number, env: Record<string, string> = {
       members.push(member);
       return member;
     },
+    async settled() {
+      const now = Date.now();
+      // a lease lasts 5 s from the beat that renews it; the beat after the next has begun when the next is over
+      const isPast = async () => {
+        const leases = await query<{ until_at: number }>("SELECT until_at FROM lease WHERE name = 'scale'");
+        return leases.some(({ until_at: until }) => until > now + 6_000);
+      };
+      await until(isPast, 30_000);
+    },
     async ownerOf(loop) {
       const [lease] = await query<{ holder: number }>("SELECT holder FROM lease WHERE name = $1 AND until_at > $2", [
         loop,
@@ -90,6 +101,7 @@ export async function startCluster(size: number, env: Record<string, string> = {
     },
   };
   await Promise.all(Array.from({ length: size }, () => cluster.join()));
+  if (size > 0) await cluster.settled();
   return cluster;
 }
 

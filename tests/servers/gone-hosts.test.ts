@@ -120,6 +120,7 @@ it("hosts that are gone with all their processes are lost within 35 s, their job
 
 it("a worker that was given up long ago, while its host was away, is ended by its host", async (test) => {
   const [staying] = cluster.members as [Member, Member, Member];
+  await cluster.settled();
   const { id: endpoint, puppet } = await makePuppets(test, staying);
   const worker = await puppet(0, 40_000);
   expect((await call(staying, "GET", `/v1/endpoints/${endpoint}`)).status).toBe(200);

@@ -59,6 +59,7 @@ async function beginWork(test: Ending, survivor: Member) {
     await reach(survivor, held, late, "TIMED_OUT", 40_000);
     const ids = await until(() => receiver.callsOf(announced).length >= 2 && receiver.callsOf(announced), 40_000);
     expect(new Set(ids).size).toBe(1);
+    expect(ids).toHaveLength(2);
     const isSwept = async () => (await cluster.query("SELECT FROM job WHERE id = $1", [short])).length === 0;
     await until(isSwept, 40_000);
     return fresh;
@@ -133,6 +134,7 @@ describe("when the owner of the loops", { timeout: 120_000 }, () => {
     expect((await owner()).pid).not.toBe(killed.pid);
     expect(await overlaps()).toEqual([]);
     await killed.restart();
+    await cluster.settled();
   });
 
   it("is stopped in order, its jobs go on elsewhere and its loops too, at once", async (test) => {

@@ -13,6 +13,8 @@ export interface StallingProxy {
   listeners(): number;
   /** From now on nothing more passes on the connections that listen now, either way. */
   silence(): void;
+  /** The same for every connection there is now. */
+  silenceAll(): void;
   /** Holds the next statement with such a text on its way to the database, and resolves when it is held. */
   holdNext(text: RegExp): Promise<Held>;
   end(): void;
@@ -27,6 +29,7 @@ interface Trap {
 /** Passes everything on to a database on this machine, until told otherwise. */
 export async function startStallingProxy(databasePort: number): Promise<StallingProxy> {
   const sockets = new Set<Socket>();
+  const clients = new Set<Socket>();
   const listening = new Set<Socket>();
   const silent = new Set<Socket>();
   const kept = new Map<Socket, Buffer[]>();
@@ -47,6 +50,7 @@ export async function startStallingProxy(databasePort: number): Promise<Stalling
   };
   const proxy = createServer((near) => {
     const far = connect(databasePort, "127.0.0.1");
+    clients.add(near);
     near.on("data", (bytes: Buffer) => {
       const text = bytes.toString("latin1");
       if (text.includes("LISTEN ")) {
@@ -78,6 +82,9 @@ export async function startStallingProxy(databasePort: number): Promise<Stalling
     listeners: () => listeners,
     silence() {
       for (const near of listening) silent.add(near);
+    },
+    silenceAll() {
+      for (const near of clients) silent.add(near);
     },
     holdNext: (text) =>
       new Promise((spring) => {
