@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Ending, endWith } from "../e2e/handlers.js";
-import { makePuppets } from "../e2e/puppet.js";
-import { statusOf, submit } from "../e2e/wire.js";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { endWith } from "../e2e/handlers.js";
+import { statusOf } from "../e2e/wire.js";
 import { isAlive } from "../faults/processes.js";
 import { type Run, Scene } from "../faults/scene.js";
 import { call, until } from "../harness.js";
 import { ask, type Cluster, type Member, startCluster } from "./cluster.js";
 import { Load } from "./load.js";
-import { startStallingProxy } from "./stalling-proxy.js";
 
 let cluster: Cluster;
 let scene: Scene;
@@ -92,69 +90,4 @@ it("a database that restarts, crashes and drops connections under load costs tim
   }
   expect([...runs.keys()].sort()).toEqual([...jobs].sort()); // nothing ran that nobody was told of
   console.log(`${jobs.length} jobs, ${load.refusals} refusals for now, ${again} runs more than jobs`);
-});
-
-/** One server more, whose way to the database can be cut. */
-async function joinBehindProxy(test: Ending) {
-  const proxy = await startStallingProxy(cluster.postgres.port);
-  test.onTestFinished(() => proxy.end());
-  const server = await cluster.join({ MILLRACE_DATABASE_URL: cluster.url.replace(/:\d+\//, `:${proxy.port}/`) });
-  test.onTestFinished(() => server.stop().then(() => {}));
-  return { proxy, server };
-}
-
-/** A puppet that speaks to this server. */
-async function makePuppetOf(test: Ending, server: Member) {
-  await cluster.settled();
-  const { id: endpoint, puppets } = await makePuppets(test, server, { workersMin: 4, workersMax: 4 });
-  const isIts = (address: string) => new URL(address).port === String(server.port);
-  return { endpoint, worker: await until(() => puppets().find((each) => isIts(each.takeUrl(false))), 60_000) };
-}
-
-describe.concurrent("connections that die in silence", { timeout: 120_000 }, () => {
-  it("one that listens is opened again; meanwhile nothing is lost", async (test) => {
-    const { proxy, server: deaf } = await joinBehindProxy(test);
-    const { endpoint, worker } = await makePuppetOf(test, cluster.members[0] as Member);
-    const answerOne = async (): Promise<number> => {
-      const asked = call(deaf, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input: {} });
-      const job = await until(async () => (await worker.take()).body?.id as string | undefined, 40_000);
-      await worker.done(job, { output: "heard" });
-      const doneAt = performance.now();
-      expect((await asked).body).toMatchObject({ id: job, status: "COMPLETED", output: "heard" });
-      return performance.now() - doneAt;
-    };
-    const first = await answerOne();
-    expect(proxy.listeners()).toBe(1);
-    proxy.silence();
-    const silentAt = performance.now();
-    const meanwhile = await answerOne();
-    await until(() => proxy.listeners() > 1, 40_000);
-    const openedAfter = performance.now() - silentAt;
-    const shown = [first, meanwhile, await answerOne()].map((ms) => `${ms.toFixed(0)} ms`).join(", ");
-    console.log(`answers before, meanwhile, after: ${shown}; listening again after ${openedAfter.toFixed(0)} ms`);
-  });
-
-  it("all of one server's are opened again before its workers count as lost", async (test) => {
-    const { proxy, server } = await joinBehindProxy(test);
-    const { endpoint, worker } = await makePuppetOf(test, server);
-    const job = await submit(server, endpoint);
-    expect((await worker.take()).body.id).toBe(job);
-    proxy.silenceAll();
-    const silentAt = performance.now();
-    const runs = async () => {
-      const { status, headers } = await call(server, "POST", `/v2/${endpoint}/run`, { input: {} });
-      if (status === 200) return true;
-      expect(status).toBe(503);
-      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
-      return false;
-    };
-    await until(runs, 60_000);
-    console.log(
-      `a server without any way to its database came back after ${Math.round(performance.now() - silentAt)} ms`,
-    );
-    await until(async () => (await worker.done(job, { output: "kept" })).status === 200, 40_000);
-    const state = await statusOf(server, endpoint, job);
-    expect(state).toMatchObject({ status: "COMPLETED", output: "kept", retries: 0, workerId: worker.id });
-    expect(worker.alive()).toBe(true);
-  });
 });
