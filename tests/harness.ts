@@ -87,7 +87,10 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
       const ready = await fetch(`${url}/readyz`).catch(() => undefined);
       await ready?.arrayBuffer();
       if (ready?.status === 200) return;
-      if (Date.now() > deadline) throw new Error(`the server is not ready after 20 s:\n${output}`);
+      if (Date.now() > deadline) {
+        child.kill("SIGKILL");
+        throw new Error(`the server is not ready after 20 s:\n${output}`);
+      }
       await new Promise((done) => setTimeout(done, 25));
     }
   }
