@@ -162,6 +162,29 @@ describe("what one server has made", () => {
   });
 });
 
+it("keys and endpoints that nobody knows do not keep the database busy", async () => {
+  const transactions = async () => {
+    const query = "SELECT sum(xact_commit)::int AS n FROM pg_stat_database WHERE datname = 'cluster'";
+    return (await cluster.query<{ n: number }>(query))[0]?.n as number;
+  };
+  const [before, startedAt] = [await transactions(), performance.now()];
+  const isOver = () => performance.now() > startedAt + 3_000;
+  let asked = 0;
+  const askOn = async (n: number) => {
+    while (!isOver()) {
+      const key = n % 2 === 0 ? `mr_unknown_${n}` : here.key;
+      const { status } = await call({ url: here.url, key }, "GET", `/v2/unknown0000000/status/${unknownJob}`);
+      expect(status).toBe(n % 2 === 0 ? 401 : 404);
+      asked++;
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, n) => askOn(n)));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const perSecond = ((await transactions()) - before) / seconds;
+  console.log(`${Math.round(asked / seconds)} unknown a second: ${Math.round(perSecond)} transactions a second`);
+  expect(perSecond).toBeLessThan(200);
+});
+
 describe("a rate limit", () => {
   it("is one for both servers, however a client spreads its calls", async (test) => {
     const endpoint = await makeQueue(test, here);

@@ -55,6 +55,8 @@ export class Registry {
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
+  #miss: Promise<void> | undefined;
+  #missedAt = 0;
 
   constructor(stores: Stores, options: RegistryOptions = {}) {
     this.#stores = stores;
@@ -87,8 +89,20 @@ export class Registry {
   async known<T>(find: () => T | undefined): Promise<T | undefined> {
     const found = find();
     if (found !== undefined || !this.isShared) return found;
-    await this.refresh();
+    await this.#missed();
     return find();
+  }
+
+  /** One reading for all that is missed meanwhile: callers whom nobody knows must not keep the database busy. */
+  #missed(): Promise<void> {
+    this.#miss ??= new Promise((begin) =>
+      setTimeout(begin, this.#missedAt + limits.missGapMs - performance.now()),
+    ).then(() => {
+      this.#miss = undefined; // who comes from now on needs a reading that begins later
+      this.#missedAt = performance.now();
+      return this.refresh();
+    });
+    return this.#miss;
   }
 
   /** Reads again what other servers may have changed; resolves when a reading that began after this call is over. */
