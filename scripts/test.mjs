@@ -26,6 +26,7 @@ const machineNeeds = [
   },
   // it lies beside what only root finds
   { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
+  { probe: ["faketime", "--version"], debian: "faketime" },
 ];
 
 /** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */

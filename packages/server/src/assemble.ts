@@ -197,6 +197,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     draining.abort();
     deciding.abort();
     await Promise.all(deciders);
+    leases?.resign();
+    bell.ring("hosts");
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await provider.leave(0).catch(() => {});
     serving.abort();
@@ -242,7 +244,7 @@ async function openShared(url: string, { hostId, clock, emit, rings }: Opening):
   const giveUpAt = clock.now() + limits.databaseStartMs;
   for (let tries = 1; ; tries++) {
     try {
-      const stores = await openPostgres({ url, hostId, now: clock.now(), onBack: () => rings.onBack() });
+      const stores = await openPostgres({ url, hostId, onBack: () => rings.onBack() });
       const ahead = stores.shared ? await aheadOf(stores.shared) : 0;
       if (Math.abs(ahead) > limits.clockSkewMsMax) {
         await stores.close();
@@ -279,7 +281,7 @@ async function ensureAdmin(config: Config, directory: DataDirectory, stores: Sto
     vault.open(admin.webhookSecret);
   } catch {
     throw new StartError(
-      "MILLRACE_SEAL_KEY is not the key that sealed this data directory's secrets: set the one it was started with.",
+      "MILLRACE_SEAL_KEY is not the key that sealed the secrets stored here: set the one of the first start.",
     );
   }
   let newKey: string | undefined;
@@ -331,6 +333,9 @@ async function stopWorkers(parts: Parts, graceMs: number): Promise<void> {
   for (const worker of ours()) await stopWorker(parts, worker, "the server stops", graceMs);
   const deadline = parts.clock.now() + graceMs + limits.netMs;
   while (ours().length > 0 && parts.clock.now() < deadline) {
+    // another server may have given us one just now
+    for (const worker of ours())
+      if (worker.row.wanted !== "stopped") await stopWorker(parts, worker, "the server stops", graceMs);
     await parts.clock.sleep(limits.loopGapMs);
   }
 }

@@ -55,6 +55,8 @@ export class Registry {
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
+  #miss: Promise<void> | undefined;
+  #missedAt = 0;
 
   constructor(stores: Stores, options: RegistryOptions = {}) {
     this.#stores = stores;
@@ -87,8 +89,20 @@ export class Registry {
   async known<T>(find: () => T | undefined): Promise<T | undefined> {
     const found = find();
     if (found !== undefined || !this.isShared) return found;
-    await this.refresh();
+    await this.#missed();
     return find();
+  }
+
+  /** One reading for all that is missed meanwhile: callers whom nobody knows must not keep the database busy. */
+  #missed(): Promise<void> {
+    this.#miss ??= new Promise((begin) =>
+      setTimeout(begin, this.#missedAt + limits.missGapMs - performance.now()),
+    ).then(() => {
+      this.#miss = undefined; // who comes from now on needs a reading that begins later
+      this.#missedAt = performance.now();
+      return this.refresh();
+    });
+    return this.#miss;
   }
 
   /** Reads again what other servers may have changed; resolves when a reading that began after this call is over. */
@@ -110,6 +124,7 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
+    const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
     const isOurs = (kept: object) => {
       const writes = this.#writes.get(kept);
       return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
@@ -124,6 +139,7 @@ export class Registry {
     for (const endpoint of endpoints) {
       if (!isOurs(this.#endpoints) || !this.#endpoints.has(endpoint.no)) this.#put(endpoint);
     }
+    if (!isOurs(this.#endpoints)) this.#missDeleted(before.endpoints, endpoints, now);
     if (!isOurs(this.#templates)) replace(this.#templates, templates);
     if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
     for (const row of rows) {
@@ -132,7 +148,31 @@ export class Registry {
       else if (!isOurs(live)) live.row = row;
       this.#hear(row);
     }
+    this.#missEnded(
+      before.workers.filter((live) => !isOurs(live)),
+      rows,
+      now,
+    );
     for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
+  }
+
+  /** A deleted endpoint that has nothing left to do is not read any more. */
+  #missDeleted(before: readonly Endpoint[], read: readonly Endpoint[], now: number): void {
+    const there = new Set(read.map(({ no }) => no));
+    for (const { no } of before) {
+      const endpoint = this.#endpoints.get(no);
+      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#put({ ...endpoint, deletedAt: now });
+    }
+  }
+
+  /** Nor is a worker that ended while we did not look, longer ago than is read. */
+  #missEnded(before: readonly LiveWorker[], read: readonly Worker[], now: number): void {
+    const there = new Set(read.map(({ no }) => no));
+    for (const live of before) {
+      if (there.has(live.row.no) || live.row.endedAt !== undefined) continue;
+      live.row = { ...live.row, wanted: "stopped", endedAt: now };
+      live.dismissed.abort();
+    }
   }
 
   /** Takes over what other servers have heard of a worker. */

@@ -339,7 +339,9 @@ export interface Beat {
   readonly hostNo: number;
   readonly location: string | undefined;
   readonly now: number;
-  /** The leases it wants to have, or to keep, until then. */
+  /** When its host counts as seen. */
+  readonly seenAt: number;
+  /** The leases it wants to have, or to keep, until then; what it has beside them it gives back. */
   readonly leases: readonly string[];
   readonly untilAt: number;
   readonly signs: readonly Sign[];

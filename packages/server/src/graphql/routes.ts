@@ -61,6 +61,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
         const { api_key: key } = request.query as { api_key?: string | string[] };
         if (Array.isArray(key)) throw invalid("'api_key' is given more than once.");
         request.caller = await authenticate(parts, key ?? request.headers.authorization);
+        if (parts.registry.isShared) await parts.registry.refresh();
         const encoding = request.headers["content-encoding"];
         if (encoding && encoding !== "identity") {
           throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");

@@ -9,6 +9,7 @@ export class Leases {
   readonly #listeners = new Set<() => void>();
   #held: ReadonlySet<string> = new Set();
   #untilAt = 0;
+  #resigned = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,9 +19,20 @@ export class Leases {
     return this.#held.has(name) && this.#clock.now() < this.#untilAt;
   }
 
+  /** Whether this server stops: it owns nothing any more, and wants no more workers. */
+  get isResigned(): boolean {
+    return this.#resigned;
+  }
+
+  /** Gives everything up: what this server owned is another's from its next beat on. */
+  resign(): void {
+    this.#resigned = true;
+    this.hold(new Set(), 0);
+  }
+
   /** These are ours until then. */
   hold(names: ReadonlySet<string>, untilAt: number): void {
-    this.#held = names;
+    this.#held = this.#resigned ? new Set() : names;
     this.#untilAt = untilAt;
     this.#tell();
   }

@@ -28,17 +28,21 @@ export function shareStateLoop(
     const untilAt = now + limits.leaseMs;
     const signs = registry.signs(saidAt, now);
     const { hostNo, location } = place;
-    const said = await shared.beat({ hostNo, location, now, leases: ownedLoops, untilAt, signs });
+    const asked = leases.isResigned ? [] : ownedLoops;
+    // a server that stops looks too silent to be given workers, and too lively to be lost with those it has
+    const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
+    const said = await shared.beat({ hostNo, location, now, seenAt, leases: asked, untilAt, signs });
     // while the database was away we did not hear what workers said to other servers
     if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), hostNo);
     saidAt = now;
     registry.hosts = said.hosts;
+    // a new owner has to know what the one before it has written
+    await registry.refresh();
     leases.hold(said.leases, untilAt - limits.beatMs);
   }
 
   async function look(now: number): Promise<void> {
     await beat(now);
-    await registry.refresh();
     if (now < timeAt) return;
     timeAt = now + timeEveryMs;
     followTime(await aheadOf(shared));

@@ -144,9 +144,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     for (const worker of needs.registry.endedWorkers()) {
       const { row } = worker;
       if (row.hostNo !== needs.place.hostNo || buried.has(row.id) || busy.has(row.id)) continue;
-      buried.add(row.id);
       const seen = await provider.look(row.id);
       if (seen.state === "running") await provider.kill(row.id, row.handle);
+      buried.add(row.id);
       if (seen.state !== "unknown") await forget(worker);
     }
   }

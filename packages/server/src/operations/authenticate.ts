@@ -31,6 +31,8 @@ export async function admitToManagement(
 ): Promise<ApiKey> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, header);
+  // what another server has answered is seen here by whoever asks next
+  if (needs.registry.isShared) await needs.registry.refresh();
   if (changes && !mayChange(caller.scope)) throw unauthorized("This key may not change resources.");
   return caller;
 }

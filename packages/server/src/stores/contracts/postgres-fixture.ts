@@ -27,7 +27,7 @@ const emptied = `
 /** Opens one database again and again, emptied each time. */
 export async function openEmptied(url: string): Promise<Opened> {
   await asAdmin(url, emptied);
-  const open = () => openPostgres({ url, hostId: "host", now: 0, onBack: () => {} });
+  const open = () => openPostgres({ url, hostId: "host", onBack: () => {} });
   let stores = await open();
   return {
     stores,

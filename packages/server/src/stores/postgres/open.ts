@@ -19,6 +19,7 @@ import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
 import { postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
+import { createWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
 /** Statements of the cool tables, in one commit. */
@@ -54,21 +55,21 @@ export interface PostgresOptions {
   readonly url: string;
   /** The host's id: its tally rows are its own. */
   readonly hostId: string;
-  readonly now: number;
   /** Called when the database answers again after it did not. */
   readonly onBack: () => void;
 }
 
 /** Opens (and migrates) the PostgreSQL stores. Throws with one sentence where the database is of a newer version. */
-export async function openPostgres({ url, hostId, now, onBack }: PostgresOptions): Promise<Stores> {
+export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
   const writes = new Connections(url, 2 * limits.wordLanes + 1);
   try {
     const hostNo = await writes.lend(async (connection) => {
       await migrate(connection);
+      // not seen yet: a server that is refused after all must not be given workers
       const [host] = await connection.query<{ no: number }>(
-        `INSERT INTO host (id, seen_at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING no`,
-        [hostId, now],
+        "INSERT INTO host (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING no",
+        [hostId],
       );
       return (host as { no: number }).no;
     });
@@ -76,8 +77,10 @@ export async function openPostgres({ url, hostId, now, onBack }: PostgresOptions
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
+    const tables = tableStores(postgresRunner(reads, words));
     return {
-      ...tableStores(postgresRunner(reads, words)),
+      ...tables,
+      workers: { ...tables.workers, create: createWorker(words, hostNo) },
       jobs: postgresJobStore(calls, words),
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),

@@ -2,6 +2,7 @@ import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
+import { isLost, worded } from "./failures.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
@@ -10,12 +11,13 @@ const changeLock = 7_246_551_906;
 
 export const sharedSql = {
   beat: `
-  WITH alive AS (UPDATE host SET seen_at = greatest(seen_at, $2), location = $3::text WHERE no = $1::bigint),
+  WITH alive AS (UPDATE host SET seen_at = $11::bigint, location = $3::text WHERE no = $1::bigint),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
       polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
     FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
       AS s (no, seen_at, busy_at, polled_at, slots) WHERE w.no = s.no),
+  given AS (DELETE FROM lease WHERE holder = $1 AND name <> ALL ($4::text[])),
   held AS (
     INSERT INTO lease AS l (name, holder, until_at) SELECT name, $1, $5 FROM unnest($4::text[]) AS name ORDER BY name
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
@@ -44,7 +46,7 @@ const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? 
 const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ hostNo, location, now, leases, untilAt, signs }] = args as [Beat];
+    const [{ hostNo, location, now, seenAt, leases, untilAt, signs }] = args as [Beat];
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
       now,
@@ -56,6 +58,7 @@ const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] 
       numbers(signs.map((sign) => sign.busyAt)),
       numbers(signs.map((sign) => sign.polledAt)),
       numbers(signs.map((sign) => sign.slots)),
+      seenAt,
     ]);
     const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
     return [{ leases: new Set(row?.leases), hosts: hosts.map(toHost) }];
@@ -85,6 +88,27 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
   },
 };
 
+/** Takes the lock that all servers share, again for a while where the connection breaks; what has begun is not begun again. */
+async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
+  const giveUpAt = performance.now() + limits.databasePatienceMs;
+  const begun: { changing?: Promise<T> } = {};
+  for (;;) {
+    try {
+      await reads.lend(async (connection) => {
+        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
+        begun.changing = change();
+        await begun.changing.catch(() => {}); // its caller hears of it
+        await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
+      });
+    } catch (error) {
+      // with its connection the lock is gone, too
+      if (!begun.changing && (!isLost(error) || performance.now() > giveUpAt)) throw worded(error);
+    }
+    if (begun.changing) return begun.changing;
+    await new Promise((again) => setTimeout(again, limits.reconnectMs));
+  }
+}
+
 /** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
 export function postgresSharedStore(reads: Connections, words: Lanes): SharedStore {
   let forgetAt = 0;
@@ -105,15 +129,7 @@ export function postgresSharedStore(reads: Connections, words: Lanes): SharedSto
       }
       return words.call(grantVerb, [name, limit, count, now]);
     },
-    exclusively: (change) =>
-      reads.lend(async (connection) => {
-        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
-        try {
-          return await change();
-        } finally {
-          await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
-        }
-      }),
+    exclusively: (change) => exclusively(reads, change),
     time: async () =>
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])

@@ -6,7 +6,7 @@ import type { Tables } from "./schema.js";
 
 const parsed = (text: string | null) => (text === null ? undefined : JSON.parse(text));
 
-const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
+export const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
   no: row.no,
   id: row.id,
   endpointNo: row.endpoint_no,

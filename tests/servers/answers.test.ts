@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeHandler, makeQueue } from "../e2e/handlers.js";
+import { makePuppets, type Puppet } from "../e2e/puppet.js";
+import { type Body, reach, submit, unknownJob } from "../e2e/wire.js";
+import { call, until } from "../harness.js";
+import { type Cluster, type Member, startCluster } from "./cluster.js";
+
+let cluster: Cluster;
+let here: Member;
+let there: Member;
+beforeAll(async () => {
+  cluster = await startCluster(2, { MILLRACE_RATE_LIMITS: "on" });
+  [here, there] = cluster.members as [Member, Member];
+});
+afterAll(() => cluster?.end());
+
+/** An endpoint with one puppet on each server, and the one that speaks to the second. */
+async function makeDistant(test: Parameters<typeof makePuppets>[0]): Promise<{ endpoint: string; worker: Puppet }> {
+  const { id, puppets } = await makePuppets(test, here, { workersMin: 2, workersMax: 2 });
+  const isThere = (puppet: Puppet) => new URL(puppet.takeUrl(false)).port === String(there.port);
+  return { endpoint: id, worker: await until(() => puppets().find(isThere), 40_000) };
+}
+
+/** The value below which so much of them lies. */
+const quantile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? Number.NaN;
+
+describe("while its worker speaks to the other server", () => {
+  it("a job is handed over and answered at once", async (test) => {
+    const { endpoint, worker } = await makeDistant(test);
+    const late: number[] = [];
+    const taken: number[] = [];
+    for (let round = 0; round < 100; round++) {
+      const polled = worker.take();
+      const sentAt = performance.now();
+      const asked = call(here, "POST", `/v2/${endpoint}/runsync`, { input: { round } }).then((reply) => ({
+        ...reply,
+        at: performance.now(),
+      }));
+      const job = await polled;
+      taken.push(performance.now() - sentAt);
+      expect(job.body).toEqual({ id: expect.any(String), input: { round } });
+      await worker.done(job.body.id, { output: { round } });
+      const doneAt = performance.now();
+      const answer = await asked;
+      late.push(answer.at - doneAt);
+      expect(answer.body).toMatchObject({ id: job.body.id, status: "COMPLETED", output: { round } });
+    }
+    const shown = (values: readonly number[]) =>
+      `p50 ${quantile(values, 0.5).toFixed(1)} ms, p99 ${quantile(values, 0.99).toFixed(1)} ms`;
+    console.log(`from /runsync here to the take there: ${shown(taken)}`);
+    console.log(`from job-done there to /runsync's answer here: ${shown(late)}`);
+    expect(quantile(late, 0.5)).toBeLessThan(200);
+  });
+
+  it("/status-sync and /stream are answered as words come, and a cancelled job is stopped", async (test) => {
+    const { endpoint, worker } = await makeDistant(test);
+    const job = await submit(here, endpoint);
+    expect((await worker.take()).body.id).toBe(job);
+    const read = async (): Promise<Body> => (await call(here, "GET", `/v2/${endpoint}/stream/${job}?wait=20000`)).body;
+    for (const n of [1, 2]) {
+      const reading = read();
+      await worker.chunk(job, { output: { n } });
+      expect(await reading).toEqual([{ output: { n }, metrics: { stream_index: n - 1 } }]);
+    }
+    const waiting = call(here, "GET", `/v2/${endpoint}/status-sync/${job}?wait=20000`);
+    await worker.done(job, { output: "over" });
+    expect((await waiting).body).toMatchObject({ id: job, status: "COMPLETED", output: "over" });
+    expect(await read()).toEqual([]);
+
+    const second = await submit(here, endpoint);
+    expect((await worker.take()).body.id).toBe(second);
+    const stops = worker.stops();
+    await call(here, "POST", `/v2/${endpoint}/cancel/${second}`);
+    expect((await stops).body).toEqual({ jobsToStop: [second] });
+    await worker.ping();
+    expect((await worker.done(second, { output: "late" })).status).toBe(200);
+    expect((await call(there, "GET", `/v2/${endpoint}/status/${second}`)).body.status).toBe("CANCELLED");
+  });
+
+  it("its ping, job by job, keeps it alive for both", async (test) => {
+    const { endpoint, worker } = await makeDistant(test);
+    const job = await submit(there, endpoint);
+    expect((await worker.take()).body.id).toBe(job);
+    await worker.ping([job]);
+    // the first server reads of it what the second has heard
+    const seen = await until(async () => {
+      const rows = await cluster.query<{ seen_at: number; has_pinged: number }>(
+        "SELECT seen_at, has_pinged FROM worker WHERE id = $1",
+        [worker.id],
+      );
+      return rows[0] && rows[0].seen_at > 0 && rows[0];
+    });
+    expect(Number(seen.has_pinged)).toBe(1);
+    await worker.done(job, { output: 1 });
+    await reach(here, endpoint, job, "COMPLETED");
+  });
+});
+
+describe("what one server has made", () => {
+  it("the other knows at once", async (test) => {
+    for (let round = 0; round < 5; round++) {
+      const endpoint = await makeQueue(test, here);
+      const reply = await call(there, "POST", `/v2/${endpoint}/run`, { input: {} });
+      expect(reply.status, JSON.stringify(reply.body)).toBe(200);
+      expect((await call(here, "GET", `/v2/${endpoint}/status/${reply.body.id}`)).body.status).toBe("IN_QUEUE");
+      expect((await call(there, "GET", `/v1/endpoints/${endpoint}`)).body.id).toBe(endpoint);
+    }
+    const made = await call(here, "POST", "/v1/templates", { name: `k-${Date.now()}`, imageName: makeHandler(test) });
+    const known = await call(there, "POST", "/v1/endpoints", { templateId: made.body.id, workersMax: 0 });
+    expect(known.status).toBe(200);
+    expect((await call(here, "DELETE", `/v1/endpoints/${known.body.id}`)).status).toBe(204);
+    const listed = (await call(there, "GET", "/v1/endpoints")).body.map(({ id }: Body) => id);
+    expect(listed).not.toContain(known.body.id);
+  });
+
+  it("the other sees changed and deleted soon, with nobody asking for it", async (test) => {
+    const endpoint = await makeQueue(test, here);
+    const timeoutOf = async () => {
+      const job = await submit(there, endpoint);
+      const query = "SELECT execution_timeout_ms AS ms FROM job WHERE id = $1";
+      return (await cluster.query<{ ms: number }>(query, [job]))[0]?.ms;
+    };
+    expect(await timeoutOf()).toBe(600_000);
+    await call(here, "PATCH", `/v1/endpoints/${endpoint}`, { executionTimeoutMs: 77_000 });
+    await until(async () => (await timeoutOf()) === 77_000, 10_000);
+    const idle = await makeQueue(test, here);
+    for (const each of [endpoint, idle]) {
+      expect((await call(here, "DELETE", `/v1/endpoints/${each}`)).status).toBe(204);
+      await until(async () => (await call(there, "POST", `/v2/${each}/run`, { input: {} })).status === 404, 10_000);
+    }
+  });
+
+  it("two at once change without losing either's word", async (test) => {
+    const endpoint = await makeQueue(test, here);
+    const patch = (server: Member, body: object) => call(server, "PATCH", `/v1/endpoints/${endpoint}`, body);
+    for (let round = 1; round <= 5; round++) {
+      const replies = await Promise.all([patch(here, { idleTimeout: round }), patch(there, { scalerValue: round })]);
+      expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+      for (const server of [here, there]) {
+        await until(async () => {
+          const { body } = await call(server, "GET", `/v1/endpoints/${endpoint}`);
+          return body.idleTimeout === round && body.scalerValue === round;
+        }, 10_000);
+      }
+    }
+  });
+
+  it("as a key is known at once, and unknown soon after it was taken back", async () => {
+    const key = `mr_test_${Math.random().toString(36).slice(2)}`;
+    const read = (server: Member) => call({ url: server.url, key }, "GET", "/v1/endpoints");
+    expect((await read(there)).status).toBe(401);
+    await cluster.query(
+      `INSERT INTO api_key (hash, prefix, scope, owner_no, is_bootstrap)
+       SELECT $1, 'mr_tes', scope, owner_no, 0 FROM api_key LIMIT 1`,
+      [createHash("sha256").update(key).digest("hex")],
+    );
+    for (const server of [here, there]) expect((await read(server)).status).toBe(200);
+    await cluster.query("DELETE FROM api_key WHERE is_bootstrap = 0");
+    for (const server of [here, there]) await until(async () => (await read(server)).status === 401, 10_000);
+  });
+});
+
+it("keys and endpoints that nobody knows do not keep the database busy", async () => {
+  const transactions = async () => {
+    const query = "SELECT sum(xact_commit)::int AS n FROM pg_stat_database WHERE datname = 'cluster'";
+    return (await cluster.query<{ n: number }>(query))[0]?.n as number;
+  };
+  const [before, startedAt] = [await transactions(), performance.now()];
+  const isOver = () => performance.now() > startedAt + 3_000;
+  let asked = 0;
+  const askOn = async (n: number) => {
+    while (!isOver()) {
+      const key = n % 2 === 0 ? `mr_unknown_${n}` : here.key;
+      const { status } = await call({ url: here.url, key }, "GET", `/v2/unknown0000000/status/${unknownJob}`);
+      expect(status).toBe(n % 2 === 0 ? 401 : 404);
+      asked++;
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, n) => askOn(n)));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const perSecond = ((await transactions()) - before) / seconds;
+  console.log(`${Math.round(asked / seconds)} unknown a second: ${Math.round(perSecond)} transactions a second`);
+  expect(perSecond).toBeLessThan(200);
+});
+
+describe("a rate limit", () => {
+  it("is one for both servers, however a client spreads its calls", async (test) => {
+    const endpoint = await makeQueue(test, here);
+    const accepted: number[] = [];
+    let refused = 0;
+    const startedAt = Date.now();
+    const cancel = async (server: Member) => {
+      const { status, headers } = await call(server, "POST", `/v2/${endpoint}/cancel/${unknownJob}`);
+      if (status === 404) return void accepted.push(Date.now());
+      expect(status).toBe(429);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+      refused++;
+    };
+    // a few at a time on each: more would meet the limit of concurrent calls
+    const keepOn = async (server: Member) => {
+      while (refused < 60 && Date.now() < startedAt + 9_000) await Promise.all([1, 2, 3, 4].map(() => cancel(server)));
+    };
+    await Promise.all([keepOn(here), keepOn(there)]);
+    const within = accepted.filter((at) => at < startedAt + 9_500).length;
+    console.log(`accepted ${within} of ${accepted.length + refused} cancels, the limit is 100`);
+    expect(refused).toBeGreaterThanOrEqual(60);
+    expect(within).toBeGreaterThanOrEqual(95);
+    expect(within).toBeLessThanOrEqual(105);
+  });
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
+import { call, freePort, startServer, type TestServer, until } from "../harness.js";
+import { ask, attemptServer, makeDatabase, sentencesOf, shared } from "./cluster.js";
+
+let postgres: TestPostgres;
+let databases = 0;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(() => postgres?.end());
+
+const emptyDatabase = () => makeDatabase(postgres, `empty_${++databases}`);
+
+/** What a refused server says: one sentence, and exit code 1. */
+async function expectRefused(env: Record<string, string>, words: RegExp, command?: readonly string[]): Promise<void> {
+  const attempt = await attemptServer(env, command);
+  try {
+    const code = await attempt.ended;
+    expect({ code, sentences: sentencesOf(attempt.log()) }).toEqual({
+      code: 1,
+      sentences: [expect.stringMatching(words)],
+    });
+  } finally {
+    await attempt.end();
+  }
+}
+
+describe.concurrent("servers that start", () => {
+  it("at once on an empty database are all ready: one has migrated, the others waited", async (test) => {
+    for (let round = 0; round < 2; round++) {
+      const url = await emptyDatabase();
+      const env = { ...shared, MILLRACE_DATABASE_URL: url, MILLRACE_API_KEY: "" };
+      const servers = await Promise.all([1, 2].map(() => startServer(env)));
+      test.onTestFinished(() => Promise.all(servers.map((server) => server.end())).then(() => {}));
+      expect(await ask(url, "SELECT version::int FROM schema")).toEqual([{ version: expect.any(Number) }]);
+      const made = servers.filter((server) => /\bmr_[\w-]{20,}/.test(server.log()));
+      expect(made).toHaveLength(1);
+      const [key] = /\bmr_[\w-]{20,}/.exec((made[0] as TestServer).log()) as RegExpExecArray;
+      expect(await ask(url, "SELECT is_bootstrap::int AS is FROM api_key")).toEqual([{ is: 1 }]);
+      for (const { url } of servers) expect((await call({ url, key }, "GET", "/v1/endpoints")).status).toBe(200);
+    }
+  });
+
+  it("on a database of a newer version are refused in a sentence", async (test) => {
+    const url = await emptyDatabase();
+    const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
+    test.onTestFinished(() => first.end());
+    await first.stop();
+    await ask(url, "UPDATE schema SET version = 4711");
+    await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
+  });
+
+  it("with another seal key than the first are refused in a sentence", async (test) => {
+    const url = await emptyDatabase();
+    const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
+    test.onTestFinished(() => first.end());
+    const env = { MILLRACE_DATABASE_URL: url, MILLRACE_SEAL_KEY: "0".repeat(64) };
+    const words = /^MILLRACE_SEAL_KEY is not the key .+\.$/;
+    await Promise.all([expectRefused(env, words), expectRefused({ ...env, MILLRACE_SEAL_KEY: "" }, words)]);
+    const others = await ask(url, "SELECT no FROM host WHERE no > 1 AND seen_at > 0");
+    expect(others).toEqual([]); // nobody is to give them workers
+    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
+  it("before their database wait for it", async (test) => {
+    const late = await startPostgres();
+    test.onTestFinished(() => late.end());
+    await late.stop();
+    const [server] = await Promise.all([startServer({ ...shared, MILLRACE_DATABASE_URL: late.url() }), late.start()]);
+    test.onTestFinished(() => server.end());
+    expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
+  it("give up on a database that never comes, in a sentence", async () => {
+    const url = `postgres://millrace@127.0.0.1:${await freePort()}/postgres`;
+    await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database cannot be reached \(ECONNREFUSED\): .+\.$/);
+  });
+
+  it("on a database server that has no such database are refused in a sentence", async () => {
+    await expectRefused({ MILLRACE_DATABASE_URL: postgres.url("nobodys") }, /database "nobodys" does not exist/);
+  });
+
+  it("with a clock that is off by seconds are refused in a sentence", async () => {
+    const url = await emptyDatabase();
+    const env = { MILLRACE_DATABASE_URL: url, DONT_FAKE_MONOTONIC: "1" };
+    const ahead = /^This machine's clock is \d\.\d s ahead of the database's: .+\.$/;
+    await expectRefused(env, ahead, ["faketime", "-f", "+5s"]);
+    const behind = /^This machine's clock is \d\.\d s behind the database's: .+\.$/;
+    await expectRefused(env, behind, ["faketime", "-f", "-5s"]);
+    const hosts = await ask(url, "SELECT no FROM host WHERE seen_at > 0");
+    expect(hosts).toEqual([]); // nobody is to give them workers
+  });
+});
+
+it("a server that was killed while it started leaves nothing that holds up the next", async (test) => {
+  const url = await emptyDatabase();
+  const attempt = await attemptServer({ MILLRACE_DATABASE_URL: url });
+  test.onTestFinished(() => attempt.end());
+  await until(async () => (await ask(url, "SELECT 1 FROM pg_tables WHERE tablename = 'schema'")).length > 0);
+  attempt.child.kill("SIGKILL");
+  const next = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
+  test.onTestFinished(() => next.end());
+  expect((await call(next, "GET", "/v1/endpoints")).status).toBe(200);
+});
