@@ -57,6 +57,10 @@ export const settleSql = {
   })}
   SELECT * FROM settled`,
 
+  /** Whether this very word was recorded before its connection broke. */
+  settled: `SELECT ${settledColumns} FROM job j
+    WHERE j.endpoint_no = $1 AND j.id = $2 AND j.worker_no = $3 AND j.status = $4 AND j.finished_at = $5`,
+
   /** Words of those that no longer hold the job: each confirms a stop. */
   heardStopped: `UPDATE job j SET stop_wanted = 0
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w (endpoint_no, id, worker_no)
@@ -74,7 +78,7 @@ type Word = [endpointNo: number, jobId: string, workerNo: number, verdict: Verdi
 /** Records workers' last words. */
 export const settleVerb: Verb<Word, Settled | undefined> = {
   key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
-  async run({ connection, lane }, words) {
+  async run({ connection, lane, again }, words) {
     const of = <T>(field: (word: Word) => T) => words.map(field);
     const rows = await connection.query<SettledRow & { n: number }>(settleSql.settle, [
       lane,
@@ -88,6 +92,12 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
     ]);
     const settled = new Map(rows.map((row) => [row.n - 1, toSettled(row)]));
     const others = words.filter((_, n) => !settled.has(n));
+    if (again && others.length > 0) {
+      const [endpointNo, jobId, workerNo, verdict, now] = others[0] as Word;
+      const values = [endpointNo, jobId, workerNo, code[verdict.status], now];
+      const [row] = await connection.query<SettledRow>(settleSql.settled, values);
+      if (row) return [toSettled(row)];
+    }
     if (others.length > 0) {
       await connection.query(settleSql.heardStopped, [
         numbers(others.map(([endpointNo]) => endpointNo)),
