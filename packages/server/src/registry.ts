@@ -124,6 +124,7 @@ export class Registry {
     for (const endpoint of endpoints) {
       if (!isOurs(this.#endpoints) || !this.#endpoints.has(endpoint.no)) this.#put(endpoint);
     }
+    if (!isOurs(this.#endpoints)) this.#missEndpoints(endpoints, now);
     if (!isOurs(this.#templates)) replace(this.#templates, templates);
     if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
     for (const row of rows) {
@@ -132,7 +133,23 @@ export class Registry {
       else if (!isOurs(live)) live.row = row;
       this.#hear(row);
     }
+    const read = new Set(rows.map(({ no }) => no));
+    for (const live of this.liveWorkers()) if (!read.has(live.row.no) && !isOurs(live)) this.#missed(live, now);
     for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
+  }
+
+  /** Endpoints that another server has deleted, and of which nothing is left, are read no more. */
+  #missEndpoints(read: readonly Endpoint[], now: number): void {
+    const nos = new Set(read.map(({ no }) => no));
+    for (const endpoint of this.endpoints()) {
+      if (endpoint.deletedAt === undefined && !nos.has(endpoint.no)) this.#put({ ...endpoint, deletedAt: now });
+    }
+  }
+
+  /** A worker that ended while this server could not look. */
+  #missed(live: LiveWorker, now: number): void {
+    live.row = { ...live.row, wanted: "stopped", endedAt: now };
+    live.dismissed.abort();
   }
 
   /** Takes over what other servers have heard of a worker. */
@@ -319,7 +336,10 @@ export class Registry {
   async createWorker(made: Parameters<Stores["workers"]["create"]>[0]): Promise<LiveWorker> {
     const row = await this.#stores.workers.create(made);
     this.#options.onChange?.();
-    return this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
+    const live = this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
+    // a reading that is on its way has not seen it
+    if (this.isShared) this.#writes.set(live, { onTheWay: 0, lastTurn: ++this.#turns });
+    return live;
   }
   /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
   async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {
