@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /** A TCP proxy before a database, which can break connections while the database goes on with what was sent. */
-export interface Proxy {
+export interface TestProxy {
   readonly port: number;
   /** Breaks the next connection on which bytes like these are sent, when the answer to them comes. */
   cutAnswerTo(isThose: (bytes: Buffer) => boolean): void;
@@ -12,7 +12,7 @@ export interface Proxy {
   end(): Promise<void>;
 }
 
-export async function startProxy(serverPort: number): Promise<Proxy> {
+export async function startProxy(serverPort: number): Promise<TestProxy> {
   let isThose: ((bytes: Buffer) => boolean) | undefined;
   let cuts = 0;
   const sockets = new Set<Socket>();

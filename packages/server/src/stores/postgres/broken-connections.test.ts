@@ -4,11 +4,11 @@ import { startPostgres, type TestPostgres } from "../../../../../scripts/postgre
 import { Refusal } from "../../errors.js";
 import type { Stores } from "../../store.js";
 import { asAdmin, makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
-import { type Proxy, startProxy } from "../contracts/proxy-fixture.js";
+import { startProxy, type TestProxy } from "../contracts/proxy-fixture.js";
 import { completed, day, idsOf, Scene } from "../contracts/scene.js";
 
 let server: TestPostgres;
-let proxy: Proxy;
+let proxy: TestProxy;
 let url: string;
 let scene: Scene;
 /** A server whose way to the database is the proxy's. */
