@@ -130,8 +130,7 @@ async function end(
 ): Promise<Settled | undefined> {
   const stored = error === undefined ? null : JSON.stringify(error);
   const facts = [lane, job.endpointNo, job.no, code[to], code[job.status], job.starts, job.workerNo];
-  const note = error?.replaceAll("\0", "") ?? null;
-  const [row] = await connection.query<SettledRow>(changeSql.end, [...facts, now, stored, event, note]);
+  const [row] = await connection.query<SettledRow>(changeSql.end, [...facts, now, stored, event, error ?? null]);
   return row && toSettled(row);
 }
 

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { busy } from "../../errors.js";
 import { limits } from "../../limits.js";
+import { storable } from "./arrays.js";
 import { isLost, worded } from "./failures.js";
 
 /** One connection, as statements see it. */
@@ -46,15 +47,16 @@ export const connectionConfig = (url: string): pg.ClientConfig => ({
 const names = new Map<string, string>();
 
 /** A statement that is prepared once on each connection. */
-function prepared(text: string, values: readonly unknown[]): pg.QueryConfig {
+function prepared(text: string, given: readonly unknown[]): pg.QueryConfig {
+  const values = given.map((value) => (typeof value === "string" ? storable(value) : value));
   let name = names.get(text);
   if (name === undefined) {
     // lists of ids of every length make ever new texts
-    if (names.size >= 500) return { text, values: [...values] };
+    if (names.size >= 500) return { text, values };
     name = `s${names.size}`;
     names.set(text, name);
   }
-  return { name, text, values: [...values] };
+  return { name, text, values };
 }
 
 const connectionOf = (client: pg.ClientBase): Connection => ({
