@@ -7,6 +7,8 @@ export interface TestProxy {
   cutAnswerTo(isThose: (bytes: Buffer) => boolean): void;
   /** Breaks every connection. */
   cutAll(): void;
+  /** Nothing comes through the connections of now any more, and nobody is told: as when a cable is pulled. */
+  freezeAll(): void;
   /** How many connections were broken. */
   cuts(): number;
   end(): Promise<void>;
@@ -17,6 +19,7 @@ export async function startProxy(serverPort: number): Promise<TestProxy> {
   let cuts = 0;
   const sockets = new Set<Socket>();
   const nears = new Set<Socket>();
+  const frozen = new WeakSet<Socket>();
   const cut = (near: Socket) => {
     cuts++;
     near.resetAndDestroy(); // the database goes on with the statement, and finds out later
@@ -28,12 +31,14 @@ export async function startProxy(serverPort: number): Promise<TestProxy> {
     nears.add(near);
     near.on("close", () => nears.delete(near));
     near.on("data", (bytes) => {
+      if (frozen.has(near)) return;
       far.write(bytes);
       if (!isThose?.(bytes)) return;
       isDoomed = true;
       isThose = undefined;
     });
     far.on("data", (bytes) => {
+      if (frozen.has(near)) return;
       if (isDoomed) cut(near);
       else near.write(bytes);
     });
@@ -57,6 +62,9 @@ export async function startProxy(serverPort: number): Promise<TestProxy> {
     },
     cutAll: () => {
       for (const near of [...nears]) cut(near);
+    },
+    freezeAll: () => {
+      for (const near of nears) frozen.add(near);
     },
     cuts: () => cuts,
     end: () =>
