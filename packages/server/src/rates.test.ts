@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Rates, rateRows } from "./rates.js";
+import { limits } from "./limits.js";
+import { Grants, Rates, rateRows } from "./rates.js";
 
 const startAt = 1_790_000_000_000;
 const owner = "1/endpoint000001";
@@ -131,5 +132,79 @@ describe("A limit", () => {
       openai: { requests: 2_000, concurrent: 400 },
       requests: { requests: 10, concurrent: 2 },
     });
+  });
+});
+
+/** The common window, as the database keeps it. */
+function commonWindow() {
+  const taken: { at: number; count: number }[] = [];
+  return async (_name: string, limit: number, count: number, now: number): Promise<number> => {
+    await new Promise((later) => setImmediate(later));
+    const used = taken.filter(({ at }) => at > now - 10_000).reduce((sum, each) => sum + each.count, 0);
+    const granted = Math.max(0, Math.min(count, limit - used));
+    if (granted > 0) taken.push({ at: now, count: granted });
+    return granted;
+  };
+}
+
+describe("Servers that share a limit", () => {
+  const limit = 1_000;
+  const open = (servers: number) => {
+    const grant = commonWindow();
+    return Array.from({ length: servers }, () => new Grants(grant, () => false));
+  };
+  const admitted = async (requests: readonly Promise<boolean>[]) =>
+    (await Promise.all(requests)).filter((isAdmitted) => isAdmitted).length;
+
+  it("let a burst in at once, as far as the limit goes", async () => {
+    const [one] = open(1);
+    expect(await admitted(Array.from({ length: 300 }, () => one!.admit(owner, limit, startAt)))).toBe(300);
+    expect(await admitted(Array.from({ length: 2_000 }, () => one!.admit(owner, limit, startAt)))).toBe(700);
+  });
+
+  it.each([2, 3, 5])("let in no more than the limit, and all but 2 %% for each of them: %i servers", async (count) => {
+    const servers = open(count);
+    let all = 0;
+    for (let n = 0; n < 40; n++) {
+      const requests = Array.from({ length: 50 }, (_, k) =>
+        servers[(n * k) % count]!.admit(owner, limit, startAt + n * 10),
+      );
+      all += await admitted(requests);
+    }
+    expect(all).toBeLessThanOrEqual(limit);
+    expect(all).toBeGreaterThanOrEqual(limit - count * limit * limits.grantShare);
+  });
+
+  it("let one in after the other while the window moves", async () => {
+    const servers = open(2);
+    const times: number[] = [];
+    for (let n = 0; n < 6_000; n++) {
+      const now = startAt + n * 5;
+      if (await servers[n % 2]!.admit(owner, limit, now)) times.push(now);
+    }
+    // what was granted may be used a second later
+    const slack = 2 * limit * limits.grantShare;
+    for (const at of times.filter((_, n) => n % 50 === 0)) {
+      expect(times.filter((other) => other >= at && other < at + 9_900).length).toBeLessThanOrEqual(limit + slack);
+    }
+    expect(times.length).toBeGreaterThan(2_900);
+  });
+
+  it("ask nobody while one is alone, and refuse when nobody can be asked", async () => {
+    const asked: string[] = [];
+    let isAlone = true;
+    const grants = new Grants(
+      async (name) => {
+        asked.push(name);
+        throw new Error("the database is away");
+      },
+      () => isAlone,
+    );
+    expect(await grants.admit(owner, 1, startAt)).toBe(true);
+    expect(asked).toEqual([]);
+    isAlone = false;
+    await expect(grants.admit(owner, 1, startAt)).rejects.toThrow("away");
+    await expect(grants.admit(owner, 1, startAt)).rejects.toThrow("away");
+    expect(asked).toEqual([owner, owner]);
   });
 });

@@ -109,11 +109,21 @@ export class Rates {
   }
 }
 
+/** What one server may let in of one name without asking again. */
+interface Kept {
+  left: number;
+  untilAt: number;
+  /** Requests that stand and wait for a grant. */
+  waiting: number;
+  /** Resolves with how many were granted. */
+  asked: Promise<number> | undefined;
+}
+
 /** What all servers together may let in: each takes a few requests at a time from the common window. */
 export class Grants {
   readonly #grant: (name: string, limit: number, count: number, now: number) => Promise<number>;
   readonly #isAlone: () => boolean;
-  readonly #kept = new Map<string, { left: number; untilAt: number; asked: Promise<void> | undefined }>();
+  readonly #kept = new Map<string, Kept>();
 
   constructor(
     grant: (name: string, limit: number, count: number, now: number) => Promise<number>,
@@ -126,37 +136,34 @@ export class Grants {
   /** Whether one more request may be let in; `limit` is that of 10 s. What was taken and is not used is lost after 1 s: at most 2 %. */
   async admit(name: string, limit: number, now: number): Promise<boolean> {
     if (this.#isAlone()) return true;
-    const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, asked: undefined };
+    const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, waiting: 0, asked: undefined };
     this.#kept.set(name, kept);
     if (this.#kept.size > 10_000) this.#forget(now);
-    for (let tries = 0; tries < 2; tries++) {
-      if (kept.left > 0 && now < kept.untilAt) {
-        kept.left--;
-        return true;
+    kept.waiting++;
+    try {
+      while (kept.left <= 0 || now >= kept.untilAt) {
+        kept.asked ??= this.#ask(kept, name, limit, now);
+        if ((await kept.asked) <= 0) return false;
       }
-      kept.asked ??= this.#ask(kept, name, limit, now);
-      await kept.asked;
+      kept.left--;
+      return true;
+    } finally {
+      kept.waiting--;
     }
-    if (kept.left <= 0) return false;
-    kept.left--;
-    return true;
   }
 
-  async #ask(
-    kept: { left: number; untilAt: number; asked: Promise<void> | undefined },
-    name: string,
-    limit: number,
-    now: number,
-  ) {
+  async #ask(kept: Kept, name: string, limit: number, now: number): Promise<number> {
     try {
-      kept.left = await this.#grant(name, limit, Math.max(1, Math.round(limit * limits.grantShare)), now);
+      const share = Math.max(1, Math.round(limit * limits.grantShare));
+      kept.left = await this.#grant(name, limit, Math.max(share, kept.waiting), now);
       kept.untilAt = now + limits.grantMs;
+      return kept.left;
     } finally {
       kept.asked = undefined;
     }
   }
 
   #forget(now: number): void {
-    for (const [name, { untilAt, asked }] of this.#kept) if (!asked && untilAt < now) this.#kept.delete(name);
+    for (const [name, { untilAt, waiting }] of this.#kept) if (waiting === 0 && untilAt < now) this.#kept.delete(name);
   }
 }

@@ -361,7 +361,10 @@ export class Registry {
   async createWorker(made: Parameters<Stores["workers"]["create"]>[0]): Promise<LiveWorker> {
     const row = await this.#stores.workers.create(made);
     this.#options.onChange?.();
-    return this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
+    const live = this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
+    // a reading that is on its way has not seen it
+    if (this.isShared) this.#writes.set(live, { onTheWay: 0, lastTurn: ++this.#turns });
+    return live;
   }
   /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
   async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {

@@ -116,11 +116,18 @@ class Sender {
       }
     }
     this.#sending = false;
+    if (this.#closed) await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => {});
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#client?.end().catch(() => {});
+    await this.#end();
   }
 }
 
@@ -164,7 +171,13 @@ class Ear {
     client.on("end", () => {
       if (this.#client === client) void this.#again();
     });
-    await client.query(`LISTEN ${channel}`);
+    try {
+      await client.query(`LISTEN ${channel}`);
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+    if (this.#closed) return client.end();
     this.#client = client;
     this.#later();
     this.onOpen();

@@ -9,7 +9,8 @@ export async function makeDatabase(server: TestPostgres, name: string): Promise<
   return server.url(name);
 }
 
-async function asAdmin(url: string, text: string): Promise<void> {
+/** Runs statements on a connection of their own. */
+export async function asAdmin(url: string, text: string): Promise<void> {
   const admin = new pg.Client(url);
   await admin.connect();
   await admin.query(text);
@@ -24,10 +25,13 @@ const emptied = `
     IF EXISTS (SELECT FROM pg_class WHERE relname = 'place') THEN PERFORM setval('place', 1, false); END IF;
   END $$`;
 
+/** Opens a database as one of several servers does. */
+export const openAs = (hostId: string, url: string) => openPostgres({ url, hostId, onBack: () => {} });
+
 /** Opens one database again and again, emptied each time. */
 export async function openEmptied(url: string): Promise<Opened> {
   await asAdmin(url, emptied);
-  const open = () => openPostgres({ url, hostId: "host", onBack: () => {} });
+  const open = () => openAs("host", url);
   let stores = await open();
   return {
     stores,

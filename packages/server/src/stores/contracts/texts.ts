@@ -37,6 +37,30 @@ export function texts(setting: () => Setting): void {
       expect((await scene.job(id)).error).toBe("a\u0000b");
     });
 
+    it.each(["a\u0000b", "a\ud800b", "a'b\\\"%_$1;--", "é漢😀"])("do no harm wherever they come: %j", async (text) => {
+      const { jobs, chunks, deliveries, volumes, endpoints, workers, decisions } = scene.stores;
+      const { endpointNo, now } = scene;
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      expect(await scene.find(text)).toBeUndefined();
+      expect(await jobs.settle(endpointNo, text, first, completed(), now)).toBeUndefined();
+      expect(await jobs.progress(endpointNo, text, first, "1")).toBe(false);
+      expect(await chunks.append(endpointNo, text, first, [{ output: "1" }])).toBe(false);
+      expect(await deliveries.list([endpointNo], text, 10)).toEqual([]);
+      const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a" };
+      await volumes.create(volume);
+      await endpoints.noteStart(endpointNo, { failedStarts: 1, failedAt: now, verdict: text });
+      await workers.save(first, { exit: { code: 1, signal: undefined, note: text } });
+      await decisions.record(endpointNo, { at: now, inputs: text, outcome: text, reason: text }, undefined);
+      await scene.change(id, { by: "fail", error: text });
+      expect((await scene.job(id)).error).toBe(text);
+      const hooked = await scene.jobIn("COMPLETED", first, { webhook: `https://example.com/${text}` });
+      const [delivery] = await scene.deliveries();
+      expect(delivery?.jobId).toBe(hooked);
+      const attempt = { at: now, status: undefined, error: text, durationMs: 1 };
+      await deliveries.record(delivery!.no, attempt, { state: "failed" });
+      expect((await scene.deliveries())[0]?.attempts).toHaveLength(1);
+    });
+
     it("tell an empty text from none", async () => {
       const none = await scene.jobIn("COMPLETED", first);
       const empty = await scene.jobIn("IN_PROGRESS", first);

@@ -30,10 +30,14 @@ function encode(
   return array;
 }
 
+/** A text as PostgreSQL takes it: a NUL (in an id of a URL, or what a process printed) would fail the whole statement. */
+export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text);
+
 /** `text[]`, where nothing is NULL. */
 export function texts(values: readonly (string | undefined | null)[]): Buffer {
-  const sizes = values.map((value) => (value === undefined || value === null ? null : Buffer.byteLength(value)));
-  return encode(textOid, sizes, (into, at, n) => into.write(values[n] as string, at));
+  const stored = values.map((value) => (value === undefined || value === null ? null : storable(value)));
+  const sizes = stored.map((text) => (text === null ? null : Buffer.byteLength(text)));
+  return encode(textOid, sizes, (into, at, n) => into.write(stored[n] as string, at));
 }
 
 /** `bigint[]`, where nothing is NULL; booleans are 0 and 1. */

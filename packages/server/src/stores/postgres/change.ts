@@ -1,4 +1,4 @@
-import { type Change, type Job, type JobStatus, mayHappen } from "../../domain/job.js";
+import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../domain/job.js";
 import type { Settled } from "../../store.js";
 import { code } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
@@ -22,6 +22,10 @@ const noted = (source: string, at: string, event: string, worker: string, note: 
 export const changeSql = {
   /** Statements that follow see what a word that was on its way has written. */
   lock: "SELECT 1 FROM job WHERE endpoint_no = $1 AND no = $2 FOR UPDATE",
+
+  /** Whether this very change was made before its connection broke. */
+  made: `SELECT ${settledColumns} FROM job_event e JOIN job j ON j.endpoint_no = $1 AND j.no = e.job_no
+    WHERE e.job_no = $2 AND e.at = $3 AND e.event = $4 AND e.worker_no IS NOT DISTINCT FROM $5::bigint`,
 
   giveBack: `
   WITH back AS (
@@ -126,8 +130,7 @@ async function end(
 ): Promise<Settled | undefined> {
   const stored = error === undefined ? null : JSON.stringify(error);
   const facts = [lane, job.endpointNo, job.no, code[to], code[job.status], job.starts, job.workerNo];
-  const note = error?.replaceAll("\0", "") ?? null;
-  const [row] = await connection.query<SettledRow>(changeSql.end, [...facts, now, stored, event, note]);
+  const [row] = await connection.query<SettledRow>(changeSql.end, [...facts, now, stored, event, error ?? null]);
   return row && toSettled(row);
 }
 
@@ -149,9 +152,14 @@ function apply(changing: Changing, change: Change): Promise<Settled | undefined>
 /** Applies a change where the job still is as it was read. */
 export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled | undefined> = {
   callsMax: 1,
-  async run({ connection, lane }, [args]) {
+  async run({ connection, lane, again }, [args]) {
     const [job, change, now] = args as [Facts, Change, number];
     if (!mayHappen(change.by, job.status)) return [undefined];
+    if (again) {
+      const values = [job.endpointNo, job.no, now, change.by, job.workerNo];
+      const [row] = await connection.query<SettledRow>(changeSql.made, values);
+      if (row) return [transitions[change.by].to === "IN_QUEUE" ? waits(row) : toSettled(row)];
+    }
     const changed = await transaction(connection, async () => {
       await connection.query(changeSql.lock, [job.endpointNo, job.no]);
       return apply({ connection, lane, job, now }, change);

@@ -1,7 +1,8 @@
 import pg from "pg";
 import { busy } from "../../errors.js";
 import { limits } from "../../limits.js";
-import { isLost } from "./failures.js";
+import { storable } from "./arrays.js";
+import { isLost, worded } from "./failures.js";
 
 /** One connection, as statements see it. */
 export interface Connection {
@@ -46,24 +47,30 @@ export const connectionConfig = (url: string): pg.ClientConfig => ({
 const names = new Map<string, string>();
 
 /** A statement that is prepared once on each connection. */
-function prepared(text: string, values: readonly unknown[]): pg.QueryConfig {
+function prepared(text: string, given: readonly unknown[]): pg.QueryConfig {
+  const values = given.map((value) => (typeof value === "string" ? storable(value) : value));
   let name = names.get(text);
   if (name === undefined) {
     // lists of ids of every length make ever new texts
-    if (names.size >= 500) return { text, values: [...values] };
+    if (names.size >= 500) return { text, values };
     name = `s${names.size}`;
     names.set(text, name);
   }
-  return { name, text, values: [...values] };
+  return { name, text, values };
 }
 
 const connectionOf = (client: pg.ClientBase): Connection => ({
   query: async (text, values) => (await (values ? client.query(prepared(text, values)) : client.query(text))).rows,
 });
 
+const endBroken = `SELECT pg_terminate_backend(pid, ${limits.netMs}) AS ended FROM pg_stat_activity
+  WHERE pid = ANY ($1::int[]) AND pid <> pg_backend_pid() AND usename = current_user AND application_name = 'millrace'`;
+
 /** Connections to one database, opened when they are needed, and again when they broke. */
 export class Connections {
   readonly #pool: pg.Pool;
+  /** The database's processes at the other end of what broke: they may still be at their statement. */
+  readonly #broken = new Set<number>();
 
   constructor(url: string, max: number) {
     this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: limits.connectionIdleMs });
@@ -83,7 +90,25 @@ export class Connections {
       broken = error instanceof Error ? error : new Error(String(error));
       throw error;
     } finally {
-      client.release(broken !== undefined && (isLost(broken) || inTransaction(client)) ? broken : undefined);
+      const isOver = broken !== undefined && (isLost(broken) || inTransaction(client));
+      if (isOver) this.#broken.add(processOf(client));
+      client.release(isOver ? broken : undefined);
+    }
+  }
+
+  /**
+   * Whether the database answers, and no statement of a connection that broke is still on its way there: only then does
+   * it show whether such a statement was committed.
+   */
+  async isBack(): Promise<boolean> {
+    const broken = [...this.#broken];
+    try {
+      const rows = await this.lend((connection) => connection.query<{ ended: boolean }>(endBroken, [broken]));
+      if (!rows.every(({ ended }) => ended)) return false;
+      for (const process of broken) this.#broken.delete(process);
+      return true;
+    } catch {
+      return false;
     }
   }
 
@@ -92,9 +117,11 @@ export class Connections {
     const giveUpAt = performance.now() + limits.databasePatienceMs;
     for (;;) {
       try {
-        return await this.lend((connection) => connection.query<Row>(text, values));
+        const rows = await this.lend((connection) => connection.query<Row>(text, values));
+        this.#broken.clear(); // how a read ended nobody needs to know
+        return rows;
       } catch (error) {
-        if (!isLost(error)) throw error;
+        if (!isLost(error)) throw worded(error);
         if (performance.now() > giveUpAt) throw busy();
         await new Promise((again) => setTimeout(again, limits.reconnectMs));
       }
@@ -105,6 +132,8 @@ export class Connections {
     return this.#pool.end();
   }
 }
+
+const processOf = (client: pg.PoolClient): number => (client as unknown as { processID?: number }).processID ?? 0;
 
 const inTransaction = (client: pg.PoolClient): boolean =>
   ((client as unknown as { _txStatus?: string })._txStatus ?? "I") !== "I";

@@ -5,7 +5,7 @@ const codeOf = (error: unknown): string => (error as { code?: string } | undefin
 /** The connection broke, or the server goes down or comes up: whether the statement was committed is unknown. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error);
-  if (/^(08|57P0)/.test(code) || code === "53300" || /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI)/.test(code)) return true;
+  if (/^(08|57P0|25P03)/.test(code) || code === "53300" || /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI)/.test(code)) return true;
   const message = error instanceof Error ? error.message : "";
   return /connection terminated|connection ended|not queryable|read timeout|timeout exceeded|timeout expired|server closed/i.test(
     message,

@@ -43,12 +43,15 @@ export const submitSql = {
 
   known: `SELECT c.n, i.job_id, i.body_hash, i.route,
       coalesce(CASE WHEN j.finished_at >= j.expires_at THEN NULL ELSE j.status END, i.last_status) AS status
-    FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS c (endpoint_no, key_hash, created_at, n)
-    JOIN idempotency i ON i.endpoint_no = c.endpoint_no AND i.key_hash = c.key_hash AND i.expires_at > c.created_at
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS c (endpoint_no, key_hash, n)
+    JOIN idempotency i ON i.endpoint_no = c.endpoint_no AND i.key_hash = c.key_hash AND i.expires_at > $3
     LEFT JOIN job j ON j.endpoint_no = i.endpoint_no AND j.no = i.job_no AND j.id = i.job_id`,
 
   stored: "SELECT 1 FROM job WHERE endpoint_no = $1 AND id = $2",
 };
+
+/** A key that ends while a group is on its way stands for its first job still: the same in each statement. */
+const oldest = (jobs: readonly NewJob[]): number => Math.min(...jobs.map((job) => job.createdAt));
 
 async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): Promise<Submitted[]> {
   const of = <T>(field: (job: NewJob) => T) => jobs.map(field);
@@ -66,7 +69,7 @@ async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): 
     texts(of((job) => job.idempotency?.bodyHash)),
     texts(of((job) => job.idempotency?.route)),
     numbers(of((job) => job.idempotency?.expiresAt)),
-    Math.min(...of((job) => job.createdAt)),
+    oldest(jobs),
     texts(of((job) => job.body)),
     texts(of((job) => job.webhook)),
     texts(of((job) => job.s3Config)),
@@ -80,11 +83,7 @@ async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): 
 async function knownKeys(connection: Connection, jobs: readonly NewJob[]): Promise<Map<number, Submitted>> {
   const rows = await connection.query<{ n: number; job_id: string; body_hash: string; route: string; status: number }>(
     submitSql.known,
-    [
-      numbers(jobs.map((job) => job.endpointNo)),
-      texts(jobs.map((job) => job.idempotency?.keyHash)),
-      numbers(jobs.map((job) => job.createdAt)),
-    ],
+    [numbers(jobs.map((job) => job.endpointNo)), texts(jobs.map((job) => job.idempotency?.keyHash)), oldest(jobs)],
   );
   return new Map(
     rows.map(({ n, job_id: jobId, body_hash: bodyHash, route, status }) => [

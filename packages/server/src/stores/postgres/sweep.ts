@@ -17,9 +17,10 @@ interface ExpiredRow {
 const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
 
 export const sweepSql = {
+  /** The count is asked job by job: an EXISTS is answered from all pending deliveries, read first. */
   expired: `SELECT no, endpoint_no, status, keyed, finished_at >= expires_at AS vanished FROM job
     WHERE expires_at <= $1 AND stop_wanted = 0
-    AND NOT (has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending'))
+    AND NOT (has_webhook = 1 AND (SELECT count(*) FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') > 0)
     ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
   keepStatus: `UPDATE idempotency i SET last_status = p.status
     FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,

@@ -2,7 +2,7 @@ import { limits } from "../../limits.js";
 import type { Ask, Taken, TakenJob } from "../../store.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
-import { tallied } from "./tallies.js";
+import { isHeld, tallied } from "./tallies.js";
 import type { Group, Verb } from "./writer.js";
 
 interface TakenRow {
@@ -34,9 +34,9 @@ export const takeSql = {
   WITH slot AS MATERIALIZED (
     SELECT a.worker_no, row_number() OVER (ORDER BY a.n) AS slot
     FROM unnest($5::bigint[], $6::bigint[]) WITH ORDINALITY AS a (worker_no, count, n)
-    JOIN worker w ON w.no = a.worker_no JOIN endpoint e ON e.no = w.endpoint_no
-    CROSS JOIN generate_series(1, a.count)
-    WHERE w.wanted = 'running' AND w.ended_at IS NULL AND e.deleted_at IS NULL),
+    JOIN worker w ON w.no = a.worker_no CROSS JOIN generate_series(1, a.count)
+    WHERE w.wanted = 'running' AND w.ended_at IS NULL
+      AND (SELECT e.deleted_at IS NULL FROM endpoint e WHERE e.no = w.endpoint_no)),
   back AS MATERIALIZED (
     SELECT no, place FROM job WHERE ${waiting} AND starts > 0 AND place < $4::bigint
     ORDER BY place LIMIT (SELECT count(*) FROM slot) FOR UPDATE SKIP LOCKED),
@@ -63,7 +63,7 @@ export const takeSql = {
 
   /** What a take whose connection broke has given to these workers already. */
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
-    WHERE t.worker_no = ANY ($1::bigint[]) AND t.status = 1 AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
+    WHERE t.worker_no = ANY ($1::bigint[]) AND ${isHeld("t")} AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
 };
 
 const toTakenJob = (row: TakenRow): TakenJob => ({

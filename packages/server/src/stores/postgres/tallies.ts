@@ -24,6 +24,13 @@ export function tallied(source: string, changes: Partial<Record<keyof Tally, str
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
 
+/**
+ * Jobs in the hands of a worker, by the index of those and by no other: through `status = 1` alone, a table that was never
+ * analyzed is read by the whole index of deadlines.
+ */
+export const isHeld = (job: string): string =>
+  `(${job}.status = 1 OR ${job}.stop_wanted = 1) AND ${job}.status + 0 = 1`;
+
 const none: Tally = { waiting: 0, waitingNormal: 0, running: 0, completed: 0, failed: 0, retried: 0 };
 const added = Object.entries(counts)
   .map(([name, column]) => `sum(${column})::bigint AS "${name}"`)
@@ -32,7 +39,7 @@ const added = Object.entries(counts)
 export const tallySql = {
   tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
   oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`,
-  holdings: `SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND j.status = 1) AS held
+  holdings: `SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
     FROM worker w WHERE w.endpoint_no = $1 AND w.ended_at IS NULL`,
   recount: `SELECT count(*) FILTER (WHERE status = 0) AS waiting,
     count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS "waitingNormal",

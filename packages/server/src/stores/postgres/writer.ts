@@ -8,7 +8,7 @@ export interface Group {
   readonly connection: Connection;
   /** The tally row that this group may write: no other group writes it at the same time. */
   readonly lane: number;
-  /** The call was sent before, and the connection broke: it may be committed already. Such a call is alone. */
+  /** The call was sent before, and broke off: it may be committed already. Such a call is alone. */
   readonly again: boolean;
 }
 
@@ -33,6 +33,9 @@ interface Call {
 
 // biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
 type AnyVerb = Verb<any, unknown>;
+
+/** Its verb may be several statements: the first of them may be committed already. */
+const sentAgain = (call: Call): Call => Object.assign(call, { again: true });
 
 /** Calls of one verb that wait. */
 interface Queue {
@@ -127,9 +130,11 @@ export class Lanes {
     const keys = new Set<string>();
     const callsMax = calls[0]?.again ? 1 : (verb.callsMax ?? limits.groupCallsMax);
     let bytes = 0;
-    for (const call of calls) {
-      const isFull = group.length >= callsMax || (group.length > 0 && bytes + call.bytes > limits.groupBytesMax);
-      if (isFull || (call.again && group.length > 0) || (call.key !== undefined && keys.has(call.key))) {
+    let at = 0;
+    for (; at < calls.length && group.length < callsMax; at++) {
+      const call = calls[at] as Call;
+      if (group.length > 0 && (call.again || bytes + call.bytes > limits.groupBytesMax)) break;
+      if (call.key !== undefined && keys.has(call.key)) {
         left.push(call);
         continue;
       }
@@ -139,7 +144,8 @@ export class Lanes {
     }
     this.#length -= group.length;
     this.#bytes -= bytes;
-    if (left.length > 0) this.#queues.set(verb, { verb, calls: left });
+    const rest = left.concat(calls.slice(at));
+    if (rest.length > 0) this.#queues.set(verb, { verb, calls: rest });
     return group;
   }
 
@@ -155,8 +161,9 @@ export class Lanes {
       group.forEach((call, at) => void call.resolve(results[at]));
     } catch (error) {
       if (isLost(error)) this.#lost(verb, group, error);
-      else if (group.length > 1) for (const call of group) await this.#run(verb, [call], lane);
-      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt) await this.#run(verb, group, lane);
+      else if (group.length > 1) for (const call of group) await this.#run(verb, [sentAgain(call)], lane);
+      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt)
+        await this.#run(verb, [sentAgain(group[0]!)], lane);
       else group[0]!.reject(worded(error));
     }
   }
@@ -165,7 +172,7 @@ export class Lanes {
   #lost(verb: AnyVerb, group: readonly Call[], error: unknown): void {
     for (const call of [...group].reverse()) {
       if (performance.now() > call.giveUpAt) call.reject(worded(error));
-      else this.#put({ verb, calls: [] }, Object.assign(call, { again: true }), true);
+      else this.#put({ verb, calls: [] }, sentAgain(call), true);
     }
     if (!this.#away) void this.#wait();
   }
@@ -176,13 +183,7 @@ export class Lanes {
     for (;;) {
       await new Promise((again) => setTimeout(again, limits.reconnectMs));
       this.#refuseLate();
-      const answers = this.#connections
-        .lend((connection) => connection.query("SELECT 1"))
-        .then(
-          () => true,
-          () => false,
-        );
-      if (await answers) break;
+      if (await this.#connections.isBack()) break;
       if (this.#closed && this.#length === 0) break;
     }
     this.#away = false;

@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely";
+import { sql as raw, type Selectable } from "kysely";
 import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
@@ -24,7 +24,8 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
 
 export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
-  const pending = sql.selectFrom("delivery").where("state", "=", "pending");
+  // as a parameter it would be any state to the plan, and the index of the pending ones of no use
+  const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
   return {
     due: async (now, limit, after) => {
       let query = pending.selectAll().where("next_at", "<=", now).orderBy("next_at").orderBy("no").limit(limit);

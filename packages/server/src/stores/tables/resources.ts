@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely";
+import { sql as raw, type Selectable } from "kysely";
 import type { Endpoint } from "../../domain/endpoint.js";
 import type { Template } from "../../domain/template.js";
 import type { Volume } from "../../domain/volume.js";
@@ -50,11 +50,6 @@ export function endpointStore(runner: Runner): EndpointStore {
       await runner.write([sql.updateTable("endpoint").set({ deleted_at: now }).where("no", "=", no).compile()]);
     },
     all: async () => {
-      const unfinished = sql
-        .selectFrom("tally")
-        .select("endpoint_no")
-        .groupBy("endpoint_no")
-        .having((eb) => eb.or([eb(eb.fn.sum("waiting"), ">", 0), eb(eb.fn.sum("running"), ">", 0)]));
       const query = sql
         .selectFrom("endpoint")
         .selectAll()
@@ -62,8 +57,15 @@ export function endpointStore(runner: Runner): EndpointStore {
           eb.or([
             eb("deleted_at", "is", null),
             eb("no", "in", eb.selectFrom("worker").select("endpoint_no").where("ended_at", "is", null)),
-            eb("no", "in", unfinished),
-            eb("no", "in", eb.selectFrom("delivery").select("endpoint_no").where("state", "=", "pending")),
+            eb(
+              eb
+                .selectFrom("tally")
+                .select((s) => s(s.fn.sum<number>("waiting"), "+", s.fn.sum<number>("running")).as("left"))
+                .whereRef("tally.endpoint_no", "=", "endpoint.no"),
+              ">",
+              0,
+            ),
+            eb("no", "in", eb.selectFrom("delivery").select("endpoint_no").where("state", "=", raw.lit("pending"))),
           ]),
         );
       return (await runner.read(query.compile())).map(toEndpoint);

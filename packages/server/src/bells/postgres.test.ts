@@ -1,0 +1,215 @@
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../scripts/postgres.mjs";
+import type { Bell, Topic } from "../bell.js";
+import { startProxy, type TestProxy } from "../stores/contracts/proxy-fixture.js";
+import { type PostgresBellOptions, postgresBell } from "./postgres.js";
+
+let server: TestPostgres;
+let proxy: TestProxy;
+/** Listens to what goes over the wire. */
+let wire: pg.Client;
+let payloads: string[];
+let bells: Bell[];
+/** Alone but for the moment of a ring: else the net under it all would ring now and then, too. */
+let alone: boolean;
+function among(others: () => void): void {
+  alone = false;
+  others();
+  alone = true;
+}
+
+beforeAll(async () => {
+  server = await startPostgres({ settings: { fsync: "off" } });
+  proxy = await startProxy(server.port);
+});
+afterAll(async () => {
+  await proxy.end();
+  await server.end();
+});
+beforeEach(async () => {
+  bells = [];
+  alone = true;
+  payloads = [];
+  wire = new pg.Client(server.url());
+  await wire.connect();
+  await wire.query("LISTEN millrace");
+  wire.on("notification", ({ payload }) => payloads.push(payload ?? ""));
+});
+afterEach(async () => {
+  await Promise.all(bells.map((bell) => bell.close()));
+  await wire.end();
+  const asked = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'millrace bell'";
+  const admin = new pg.Client(server.url());
+  await admin.connect();
+  // what was closed leaves no connection behind
+  await vi.waitFor(async () => expect((await admin.query(asked)).rows[0].n).toBe(0), { timeout: 20_000, interval: 50 });
+  await admin.end();
+});
+
+async function open(more: Partial<PostgresBellOptions> = {}): Promise<Bell> {
+  const bell = await postgresBell({
+    url: server.url(),
+    isAlone: () => alone,
+    isServedHere: () => false,
+    refresh: async () => {},
+    ...more,
+  });
+  bells.push(bell);
+  return bell;
+}
+
+/** Counts the rings of a topic. */
+function count(bell: Bell, topic: Topic) {
+  const heard = { times: 0 };
+  bell.on(topic, () => heard.times++);
+  return heard;
+}
+const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+
+/** Resolves when everything sent before has come through. */
+async function settled(): Promise<void> {
+  const sign = `end-${Math.random()}`;
+  await new Promise((gathered) => setTimeout(gathered, 100)); // longer than a bell gathers
+  const sender = new pg.Client(server.url());
+  await sender.connect();
+  await sender.query("SELECT pg_notify('millrace', $1)", [`nobody ${sign}`]);
+  await sender.end();
+  await until(() => expect(payloads.some((payload) => payload.includes(sign))).toBe(true));
+}
+const sent = () => payloads.filter((payload) => !payload.startsWith("nobody") && !payload.endsWith(" *"));
+
+describe("A bell over several servers", () => {
+  it("rings at once here, and soon at the others, and not here again", async () => {
+    const [one, other] = [await open(), await open()];
+    await settled();
+    const [here, there] = [count(one, "job:a"), count(other, "job:a")];
+    among(() => one.ring("job:a"));
+    expect(here.times).toBe(1);
+    await until(() => expect(there.times).toBe(1));
+    await settled();
+    expect([here.times, there.times]).toEqual([1, 1]);
+  });
+
+  it("rings elsewhere alone where this one knows", async () => {
+    const [one, other] = [await open(), await open()];
+    await settled();
+    const [here, there] = [count(one, "queue:1"), count(other, "queue:1")];
+    among(() => one.ringElsewhere("queue:1"));
+    await until(() => expect(there.times).toBe(1));
+    expect(here.times).toBe(0);
+  });
+
+  it("sends nothing while it is alone, nor what is served here", async () => {
+    const one = await open({ isServedHere: (topic) => topic === "queue:1" });
+    one.ring("queue:2");
+    one.ringElsewhere("queue:2");
+    await settled();
+    expect(sent()).toEqual([]);
+    among(() => {
+      one.ring("queue:1");
+      one.ring("queue:2");
+    });
+    await settled();
+    expect(sent().map((payload) => payload.split(" ").slice(1))).toEqual([["queue:2"]]);
+  });
+
+  it("gathers what is rung, each once, in payloads that the database takes", async () => {
+    const [one, other] = [await open(), await open()];
+    await settled();
+    const topics = Array.from({ length: 1_000 }, (_, n): Topic => `job:${String(n).padStart(36, "0")}`);
+    const heard = topics.map((topic) => count(other, topic));
+    among(() => {
+      for (const topic of [...topics, ...topics]) one.ring(topic);
+    });
+    await until(() => expect(heard.every(({ times }) => times === 1)).toBe(true));
+    await settled();
+    expect(sent().length).toBeGreaterThan(1);
+    expect(sent().length).toBeLessThan(20);
+    for (const payload of payloads) expect(Buffer.byteLength(payload)).toBeLessThan(8_000);
+    expect(heard.every(({ times }) => times === 1)).toBe(true);
+  });
+
+  it("reads again what another has changed before it tells of it", async () => {
+    const seen: string[] = [];
+    const other = await open({
+      refresh: async () => {
+        await new Promise((later) => setTimeout(later, 50));
+        seen.push("read");
+      },
+    });
+    const one = await open();
+    await settled();
+    other.on("workers", () => seen.push("workers"));
+    other.on("job:a", () => seen.push("job"));
+    among(() => {
+      for (const topic of ["registry", "workers", "job:a"] as const) one.ring(topic);
+    });
+    await until(() => expect(seen).toHaveLength(3));
+    expect(seen).toEqual(["job", "read", "workers"]);
+  });
+
+  it("tells the others that it is there", async () => {
+    const one = await open();
+    const heard = count(one, "hosts");
+    await settled();
+    const before = heard.times;
+    await open();
+    await until(() => expect(heard.times).toBeGreaterThan(before));
+  });
+});
+
+describe("A bell whose connections break", () => {
+  const throughProxy = () => ({ url: server.url().replace(`:${server.port}/`, `:${proxy.port}/`) });
+
+  it("rings everything when it listens again, and rings and hears as before", async () => {
+    const one = await open(throughProxy());
+    const other = await open();
+    await settled();
+    among(() => one.ring("job:before"));
+    const [all, heard, there] = [count(one, "demand"), count(one, "job:a"), count(other, "job:b")];
+    await settled();
+    proxy.cutAll();
+    await until(() => expect(all.times).toBeGreaterThan(0));
+    await until(() => {
+      among(() => other.ring("job:a"));
+      expect(heard.times).toBeGreaterThan(1); // once as all did
+    });
+    await until(() => {
+      among(() => one.ring("job:b"));
+      expect(there.times).toBeGreaterThan(0);
+    });
+  });
+
+  it("notices that nobody answers though the connection stands, and listens anew", { timeout: 60_000 }, async () => {
+    const one = await open(throughProxy());
+    const all = count(one, "demand");
+    const { times } = all;
+    const listeners = async () =>
+      (
+        await wire.query(
+          `SELECT pid FROM pg_stat_activity WHERE application_name = 'millrace bell' AND query ~ '^(LISTEN|SELECT 1)' ORDER BY backend_start`,
+        )
+      ).rows.map(({ pid }) => pid as number);
+    const [before] = await listeners();
+    proxy.freezeAll();
+    await until(async () => {
+      const now = await listeners();
+      expect(now.some((pid) => pid !== before)).toBe(true);
+    });
+    expect(all.times).toBeGreaterThan(times);
+    const other = await open();
+    const heard = count(one, "job:a");
+    await until(() => {
+      among(() => other.ring("job:a"));
+      expect(heard.times).toBeGreaterThan(0);
+    });
+  });
+
+  it("the net rings everything every few seconds where there are others", { timeout: 30_000 }, async () => {
+    const one = await open();
+    alone = false;
+    const all = count(one, "demand");
+    await until(() => expect(all.times).toBeGreaterThan(0));
+  });
+});

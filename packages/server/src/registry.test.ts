@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endpointDefaults } from "./domain/endpoint.js";
+import { Registry } from "./registry.js";
+import type { SharedStore, Stores } from "./store.js";
+import { openSqlite } from "./stores/sqlite/open.js";
+
+const shared: SharedStore = {
+  beat: async () => ({ leases: new Set(), hosts: [] }),
+  leave: async () => {},
+  grant: async () => 0,
+  exclusively: (change) => change(),
+  time: async () => 0,
+};
+const settings = { ...endpointDefaults, name: "first", templateId: "template000001" };
+const named = (name: string) => ({ ...settings, name });
+const startAt = 1_790_000_000_000;
+
+let database: Stores;
+/** Calls wait here, before or after they have reached the database, until a test lets them go. */
+let held: Map<string, { at: "before" | "after"; reached: () => void; go: Promise<void> }>;
+let ours: Registry;
+let others: Registry;
+let now: number;
+
+/** Stores whose calls a test can hold up. */
+function slow<T extends object>(name: string, store: T): T {
+  return new Proxy(store, {
+    get:
+      (target, verb: string) =>
+      async (...args: unknown[]) => {
+        const call = () => (target as Record<string, (...args: unknown[]) => unknown>)[verb]!(...args);
+        const hold = held.get(`${name}.${verb}`);
+        if (!hold) return call();
+        held.delete(`${name}.${verb}`);
+        const result = hold.at === "after" ? await call() : undefined;
+        hold.reached();
+        await hold.go;
+        return hold.at === "after" ? result : call();
+      },
+  });
+}
+
+/** Holds the next call of a store's verb; resolves `reached` when it has come there. */
+function holdNext(verb: string, at: "before" | "after") {
+  let reached = () => {};
+  let go = () => {};
+  const there = new Promise<void>((resolve) => {
+    reached = resolve;
+  });
+  const going = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  held.set(verb, { at, reached, go: going });
+  return { reached: there, go };
+}
+
+beforeEach(async () => {
+  held = new Map();
+  now = startAt;
+  database = openSqlite({ path: ":memory:", onFatal: () => {} });
+  const stores: Stores = {
+    ...database,
+    shared,
+    endpoints: slow("endpoints", database.endpoints),
+    templates: slow("templates", database.templates),
+    workers: slow("workers", database.workers),
+  };
+  ours = new Registry(stores, { now: () => now });
+  others = new Registry({ ...database, shared }, { now: () => now });
+  for (const registry of [ours, others]) await registry.load(now);
+});
+afterEach(() => database.close());
+
+const made = { id: "endpoint000001", ownerNo: 1, settings, createdAt: startAt };
+const worker = { id: "worker00000001", endpointNo: 1, version: 1, hostNo: 1, createdAt: startAt };
+
+describe("A server that looks again", () => {
+  it("sees what another has made, saved and removed", async () => {
+    const endpoint = await others.createEndpoint(made);
+    const template = await others.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
+    const live = await others.createWorker({ ...worker, endpointNo: endpoint.no });
+    expect(await ours.known(() => ours.endpoint(made.id))).toMatchObject({ settings: { name: "first" } });
+    await others.saveEndpoint(endpoint, named("second"), true);
+    await others.patchWorker(live, { wanted: "closed" });
+    await others.removeTemplate(template);
+    await ours.refresh();
+    expect(ours.endpoint(made.id)).toMatchObject({ settings: { name: "second" }, version: 2 });
+    expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
+    expect(ours.templates()).toEqual([]);
+  });
+
+  it("sees that an endpoint was deleted of which nothing is left", async () => {
+    await others.createEndpoint(made);
+    await ours.refresh();
+    await others.removeEndpoint(others.endpoint(made.id)!, now);
+    await ours.refresh();
+    expect(ours.endpoint(made.id)?.deletedAt).toBe(now);
+  });
+
+  it("sees that a worker has ended, however long it did not look", async () => {
+    const { no } = await others.createEndpoint(made);
+    const live = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    expect(ours.workersOf(no)).toHaveLength(1);
+    await others.patchWorker(live, { wanted: "stopped", endedAt: now });
+    now += 3_600_000;
+    await ours.refresh();
+    expect(ours.workersOf(no)).toEqual([]);
+    expect(ours.worker(worker.id)?.dismissed.signal.aborted).toBe(true);
+  });
+
+  it("reads once for all who ask meanwhile, and never less than begun after they asked", async () => {
+    const reading = holdNext("endpoints.all", "after");
+    const first = ours.refresh();
+    await reading.reached;
+    await others.createEndpoint(made);
+    const next = [ours.refresh(), ours.refresh()];
+    expect(next[0]).toBe(next[1]);
+    reading.go();
+    await first;
+    expect(ours.endpoint(made.id)).toBeUndefined();
+    await next[0];
+    expect(ours.endpoint(made.id)).toBeDefined();
+  });
+});
+
+describe("A reading that began before a write of ours does not undo it:", () => {
+  beforeEach(async () => {
+    await ours.createEndpoint(made);
+  });
+  const endpoint = () => ours.endpoint(made.id)!;
+
+  /** Runs a write while a reading has seen what was before it. */
+  async function behind(verb: string, write: () => Promise<unknown>): Promise<void> {
+    const reading = holdNext(verb, "after");
+    const refreshed = ours.refresh();
+    await reading.reached;
+    await write();
+    reading.go();
+    await refreshed;
+  }
+
+  it("a saved endpoint", async () => {
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), true));
+    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
+    await ours.refresh();
+    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
+  });
+
+  it("a new endpoint", async () => {
+    await behind("endpoints.all", () => ours.createEndpoint({ ...made, id: "endpoint000002" }));
+    expect(ours.endpoint("endpoint000002")?.deletedAt).toBeUndefined();
+  });
+
+  it("a removed endpoint", async () => {
+    await behind("endpoints.all", () => ours.removeEndpoint(endpoint(), now));
+    expect(endpoint().deletedAt).toBe(now);
+  });
+
+  it("a removed template", async () => {
+    const template = await ours.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
+    await behind("templates.all", () => ours.removeTemplate(template));
+    expect(ours.template("t")).toBeUndefined();
+  });
+
+  it("a new worker, and one that was closed", async () => {
+    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
+    await behind("workers.all", async () => {
+      await ours.patchWorker(first, { wanted: "closed" });
+      await ours.createWorker({ ...worker, id: "worker00000002", endpointNo: endpoint().no });
+    });
+    expect(ours.workersOf(endpoint().no).map(({ row }) => row.wanted)).toEqual(["closed", "running"]);
+  });
+
+  it("a worker that is being closed, though the write is still on its way", async () => {
+    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
+    const writing = holdNext("workers.save", "before");
+    const closed = ours.patchWorker(first, { wanted: "closed" });
+    await writing.reached;
+    await ours.refresh();
+    expect(first.row.wanted).toBe("closed");
+    writing.go();
+    await closed;
+    await ours.refresh();
+    expect(first.row.wanted).toBe("closed");
+  });
+
+  it("but a later change of another server is seen", async () => {
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), false));
+    await others.refresh();
+    await others.saveEndpoint(others.endpoint(made.id)!, named("third"), false);
+    await ours.refresh();
+    expect(endpoint().settings.name).toBe("third");
+  });
+});

@@ -1,0 +1,276 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import type { Change } from "../../domain/job.js";
+import type { NewJob, Stores, TakenJob } from "../../store.js";
+import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
+import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
+
+let server: TestPostgres;
+let url: string;
+let scene: Scene;
+/** Two servers on one database. */
+let both: readonly [Stores, Stores];
+let workers: number[];
+
+beforeAll(async () => {
+  server = await startPostgres({ settings: { fsync: "off", deadlock_timeout: "100ms" } });
+  url = await makeDatabase(server, "two");
+});
+afterAll(() => server.end());
+beforeEach(async () => {
+  scene = await Scene.open(() => openEmptied(url));
+  both = [scene.stores, await openAs("other host", url)];
+  workers = await Promise.all([1, 2, 3, 4].map((n) => scene.worker(`worker0000000${n}`)));
+});
+afterEach(async () => {
+  await both[1].close();
+  await scene.end();
+});
+
+const times = (count: number) => Array.from({ length: count }, (_, n) => n);
+const on = (n: number): Stores => both[n % 2]!;
+const submit = (n: number, more: Partial<NewJob> = {}) => on(n).jobs.submit(scene.newJob(more));
+
+/** What the counts say is what is there, on both servers. */
+async function countsHold(): Promise<void> {
+  const { endpointNo } = scene;
+  const tally = await both[0].tallies.tally(endpointNo);
+  expect(await both[0].tallies.recount(endpointNo)).toEqual(tally);
+  expect(await both[1].tallies.tally(endpointNo)).toEqual(tally);
+}
+
+describe("Two servers on one database", () => {
+  it("give each of thousands of jobs to one worker, and to each worker in order", async () => {
+    const ids: string[] = [];
+    const rest = new Set<string>();
+    const submitting = (async () => {
+      for (const turn of times(10)) {
+        const jobs = times(400).map(() => scene.newJob());
+        for (const { id } of jobs) rest.add(id);
+        await Promise.all(jobs.map((job, n) => on(n + turn).jobs.submit(job)));
+        ids.push(...idsOf(jobs));
+      }
+    })();
+    const taken: TakenJob[][] = workers.map(() => []);
+    const taking = workers.map(async (workerNo, n) => {
+      while (rest.size > 0) {
+        const turns = times(3).map(() => on(n).jobs.take(scene.endpointNo, [{ workerNo, count: 7 }], scene.now));
+        for (const { jobs } of await Promise.all(turns)) {
+          taken[n]!.push(...jobs);
+          for (const { id } of jobs) rest.delete(id);
+        }
+      }
+    });
+    await Promise.all([submitting, ...taking]);
+    const all = taken.flat();
+    expect(all).toHaveLength(4_000);
+    expect(new Set(idsOf(all)).size).toBe(4_000);
+    expect(all.every(({ starts }) => starts === 1)).toBe(true);
+    await countsHold();
+    expect(await scene.tally()).toMatchObject({ waiting: 0, running: 4_000 });
+  });
+
+  it("hand out in the order of submission, whichever of them asks", async () => {
+    const ids = await scene.submitMany(200);
+    const order: string[] = [];
+    for (const n of times(20)) {
+      const asks = [{ workerNo: workers[n % 4]!, count: 10 }];
+      order.push(...idsOf((await on(n).jobs.take(scene.endpointNo, asks, scene.now)).jobs));
+    }
+    expect(order).toEqual(ids);
+  });
+
+  it("keep the order when a submission between two others was rolled back", async () => {
+    const first = await scene.submit();
+    await expect(submit(1, { id: first })).rejects.toThrow();
+    const second = scene.newJob();
+    await on(1).jobs.submit(second);
+    expect(idsOf(await scene.take(workers[0]!, 3))).toEqual([first, second.id]);
+    await countsHold();
+  });
+
+  it("make one job of one key, whoever is asked how often", async () => {
+    const keyed = (n: number) => ({
+      idempotency: { keyHash: `key-${n % 20}`, bodyHash: "body", route: "run", expiresAt: scene.now + day },
+    });
+    const outcomes = await Promise.all(times(200).map((n) => submit(Math.floor(n / 20) + n, keyed(n))));
+    expect(outcomes.filter(({ kind }) => kind === "submitted")).toHaveLength(20);
+    expect(outcomes.filter(({ kind }) => kind === "known")).toHaveLength(180);
+    expect(await scene.take(workers[0]!, 100)).toHaveLength(20);
+    await countsHold();
+  });
+
+  it("let one of those win who end a job at once", { timeout: 120_000 }, async () => {
+    const changes: Change[] = [
+      { by: "cancel" },
+      { by: "timeOut", error: "too slow" },
+      { by: "giveBack", excused: false },
+    ];
+    for (const round of times(15)) {
+      await scene.submitMany(8);
+      const jobs = await scene.take(workers[0]!, 8);
+      const read = await Promise.all(jobs.map(({ id }) => scene.job(id)));
+      const won = read.map(() => 0);
+      await Promise.all(
+        read.flatMap((job, n) => [
+          on(round)
+            .jobs.settle(scene.endpointNo, job.id, workers[0]!, completed("1"), scene.now)
+            .then((settled) => settled && won[n]!++),
+          ...changes.map((change, at) =>
+            on(round + at + n)
+              .jobs.change(job, change, scene.now)
+              .then((settled) => settled && won[n]!++),
+          ),
+        ]),
+      );
+      expect(won).toEqual(read.map(() => 1));
+      await countsHold();
+      // what was given back is not to disturb the next round
+      await scene.stores.jobs.cancelWaiting(scene.endpointNo, Number.MAX_SAFE_INTEGER, "done", scene.now, 100);
+    }
+    expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
+  });
+
+  it("leave no chunk of a former start in the next one", { timeout: 120_000 }, async () => {
+    for (const round of times(25)) {
+      const id = await scene.submit();
+      await scene.takeOne(workers[0]!);
+      const job = await scene.job(id);
+      const append = (stores: Stores, workerNo: number, output: string) =>
+        stores.chunks.append(scene.endpointNo, id, workerNo, [{ output }]);
+      const results = await Promise.all([
+        ...times(6).map((n) => append(on(n), workers[0]!, '"old"')),
+        on(round).jobs.change(job, { by: "giveBack", excused: true }, scene.now),
+        ...times(6).map((n) => append(on(n + 1), workers[0]!, '"old"')),
+      ]);
+      expect(results[6]).toMatchObject({ status: "IN_QUEUE" });
+      expect(await scene.stores.chunks.read(job.no, 0, 1_000)).toEqual([]);
+      await scene.takeOne(workers[1]!);
+      expect(await append(on(round), workers[0]!, '"old"')).toBe(false);
+      expect(await append(on(round + 1), workers[1]!, '"new"')).toBe(true);
+      const chunks = await scene.stores.chunks.read(job.no, 0, 1_000);
+      expect(chunks).toEqual([{ index: 0, start: 2, output: '"new"', metrics: undefined }]);
+      await scene.settle(id, workers[1]!);
+    }
+  });
+
+  it("hand each chunk to one reader, in order, while chunks come", async () => {
+    const id = await scene.submit();
+    await scene.takeOne(workers[0]!);
+    const { no } = await scene.job(id);
+    let over = false;
+    const writing = (async () => {
+      for (const n of times(100)) await on(n).chunks.append(scene.endpointNo, id, workers[0]!, [{ output: `${n}` }]);
+      over = true;
+    })();
+    const handed: number[] = [];
+    const reading = times(6).map(async (n) => {
+      let last = -1;
+      for (let isLast = false; !isLast; ) {
+        isLast = over;
+        const { chunks } = await on(n).chunks.handOut(no, 5);
+        for (const { index } of chunks) {
+          expect(index).toBeGreaterThan(last);
+          last = index;
+          handed.push(index);
+        }
+      }
+    });
+    await Promise.all([writing, ...reading]);
+    for (let more = true; more; ) {
+      const rest = await on(0).chunks.handOut(no, 1_000);
+      handed.push(...rest.chunks.map(({ index }) => index));
+      ({ more } = rest);
+    }
+    expect(handed.sort((a, b) => a - b)).toEqual(times(100));
+  });
+
+  it("cancel or hand out what waits, never both", async () => {
+    for (const round of times(5)) {
+      const ids = await scene.submitMany(60);
+      const upTo = await scene.stores.reader.lastPlace();
+      const [cancelled, more, ...turns] = await Promise.all([
+        on(round).jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 40),
+        on(round + 1).jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 40),
+        ...workers.map((workerNo, n) => on(n).jobs.take(scene.endpointNo, [{ workerNo, count: 10 }], scene.now)),
+      ]);
+      const seen = [...idsOf(cancelled), ...idsOf(more), ...turns.flatMap(({ jobs }) => idsOf(jobs))];
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(seen.every((id) => ids.includes(id))).toBe(true);
+      await scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "done", scene.now, 100);
+      await countsHold();
+    }
+  });
+
+  it("sweep at the same time, each its own, and what is stopped once", async () => {
+    await scene.submitMany(120, {
+      ttlEndAt: startAt + 10_000,
+      idempotency: undefined,
+    });
+    for (const n of times(40)) {
+      const idempotency = { keyHash: `key-${n}`, bodyHash: "body", route: "run", expiresAt: startAt + 10_000 };
+      await submit(n, { ttlEndAt: startAt + 10_000, idempotency });
+    }
+    await scene.take(workers[0]!, 30);
+    scene.now = startAt + 10_000;
+    const swept = await Promise.all(times(8).map((n) => on(n).jobs.sweep(scene.now, 20)));
+    expect(swept.reduce((sum, { deleted, stopped }) => sum + deleted + stopped.length, 0)).toBe(160);
+    const stopped = swept.flatMap((each) => idsOf(each.stopped));
+    expect([stopped.length, new Set(stopped).size]).toEqual([30, 30]);
+    await countsHold();
+    expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
+  });
+
+  it("settle many jobs in opposite orders, and nobody hears of a deadlock", { timeout: 120_000 }, async () => {
+    for (const round of times(6)) {
+      const ids = await scene.submitMany(150);
+      await scene.take(workers[0]!, 150);
+      const orders = [ids, ids.toReversed(), ids.toSorted(), ids.toReversed()];
+      const outcomes = await Promise.all(
+        orders.flatMap((order, n) =>
+          order.map((id) => on(n + round).jobs.settle(scene.endpointNo, id, workers[0]!, completed("1"), scene.now)),
+        ),
+      );
+      expect(outcomes.filter((settled) => settled).length).toBe(150);
+      await countsHold();
+    }
+    expect(await scene.tally()).toMatchObject({ completed: 900, running: 0 });
+  });
+
+  it("say what they heard of the same workers in any order, and nobody hears of a deadlock", async () => {
+    const many = await Promise.all(times(60).map((n) => scene.worker(`shared${String(n).padStart(8, "0")}`)));
+    const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
+    for (const round of times(10)) {
+      const now = startAt + round * 1_000;
+      const sign = (workerNo: number) => ({ workerNo, seenAt: now, busyAt: now, polledAt: now, slots: 1 });
+      const beats = [many, many.toReversed()].map((order, n) =>
+        on(n).shared!.beat({
+          hostNo: hosts[n]!,
+          location: undefined,
+          now,
+          seenAt: now,
+          leases: ["a", "b"],
+          untilAt: now + 5_000,
+          signs: order.map(sign),
+        }),
+      );
+      const leases = (await Promise.all(beats)).map((said) => [...said.leases]);
+      expect(leases.flat().sort()).toEqual(["a", "b"]);
+    }
+  });
+
+  it("save an endpoint while submissions to it never end", async () => {
+    let over = false;
+    const submitting = times(60).map(async (n) => {
+      while (!over) await submit(n);
+    });
+    const { id } = (await scene.stores.endpoints.all())[0]!;
+    for (const n of times(10)) await on(n).endpoints.noteStart(scene.endpointNo, { failedStarts: n });
+    await on(1).endpoints.remove(scene.endpointNo, scene.now);
+    expect(await submit(0)).toEqual({ kind: "closed" });
+    over = true;
+    await Promise.all(submitting);
+    expect((await both[0].endpoints.all()).find((each) => each.id === id)).toMatchObject({ failedStarts: 9 });
+    await countsHold();
+  });
+});
