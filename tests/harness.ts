@@ -37,6 +37,9 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** A machine that is busy with other tests may take long. */
+const readyWithinMs = 45_000;
+
 let databases = 0;
 
 /** Settings that put a server on a database of its own, where the tests run on PostgreSQL; else it brings its SQLite. */
@@ -81,7 +84,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
     child.stdout?.on("data", (text) => (output += text));
     child.stderr?.on("data", (text) => (output += text));
     exited = new Promise((done) => child.once("exit", (code) => done(code)));
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + readyWithinMs;
     for (;;) {
       const end = child.exitCode ?? child.signalCode;
       if (end !== null) throw new Error(`the server ended with ${end}:\n${output}`);
@@ -90,7 +93,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
       if (ready?.status === 200) return;
       if (Date.now() > deadline) {
         child.kill("SIGKILL");
-        throw new Error(`the server is not ready after 20 s:\n${output}`);
+        throw new Error(`the server is not ready after ${readyWithinMs / 1_000} s:\n${output}`);
       }
       await new Promise((done) => setTimeout(done, 25));
     }

@@ -26,7 +26,7 @@ async function expectRefused(env: Record<string, string>, words: RegExp, command
   }
 }
 
-describe.concurrent("servers that start", () => {
+describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   it("at once on an empty database are all ready: one has migrated, the others waited", async (test) => {
     for (let round = 0; round < 2; round++) {
       const url = await emptyDatabase();

@@ -103,6 +103,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
           isAlone: () => !hasOthers(registry, hostNo, clock.now()),
           isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
           refresh: () => registry.refresh(),
+        }).catch((error: Error) => {
+          throw new StartError(`The database was lost while the service started (${error.message}): start it again.`);
         })
       : localBell();
   rings.onBack = () => bell.ringAll();

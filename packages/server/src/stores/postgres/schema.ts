@@ -1,4 +1,6 @@
+import { limits } from "../../limits.js";
 import type { Connection } from "./connection.js";
+import { transaction } from "./transaction.js";
 
 /** Each step brings a database from the version of its index to the next. A step that has landed never changes. */
 const steps: readonly string[] = [
@@ -119,8 +121,12 @@ const migrationLock = 7_246_551_905;
 
 /** Brings the schema to this code's version: of servers that start at once, one does it and the others wait. */
 export async function migrate(connection: Connection): Promise<void> {
-  await connection.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+  // asked again and again: a statement that waits is ended after some seconds, and another server's step may take longer
+  const isLocked = async () =>
+    (await connection.query<{ is: boolean }>("SELECT pg_try_advisory_lock($1) AS is", [migrationLock]))[0]?.is === true;
+  while (!(await isLocked())) await new Promise((again) => setTimeout(again, limits.databaseRetryMs));
   try {
+    await connection.query("SET statement_timeout = 0");
     await connection.query("CREATE TABLE IF NOT EXISTS schema (version bigint NOT NULL)");
     const [row] = await connection.query<{ version: number }>("SELECT version FROM schema");
     const version = row?.version ?? 0;
@@ -130,12 +136,13 @@ export async function migrate(connection: Connection): Promise<void> {
       );
     }
     for (let at = version; at < schemaVersion; at++) {
-      await connection.query("BEGIN");
-      await connection.query(steps[at] as string);
-      await connection.query(at === 0 ? "INSERT INTO schema VALUES (1)" : `UPDATE schema SET version = ${at + 1}`);
-      await connection.query("COMMIT");
+      await transaction(connection, async () => {
+        await connection.query(steps[at] as string);
+        await connection.query(at === 0 ? "INSERT INTO schema VALUES (1)" : `UPDATE schema SET version = ${at + 1}`);
+      });
     }
+    await connection.query("RESET statement_timeout");
   } finally {
-    await connection.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
+    await connection.query("SELECT pg_advisory_unlock($1)", [migrationLock]).catch(() => {}); // it goes with the connection
   }
 }
