@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.js";
+import { transaction } from "./transaction.js";
 
 /** Each step brings a database from the version of its index to the next. A step that has landed never changes. */
 const steps: readonly string[] = [
@@ -130,10 +131,10 @@ export async function migrate(connection: Connection): Promise<void> {
       );
     }
     for (let at = version; at < schemaVersion; at++) {
-      await connection.query("BEGIN");
-      await connection.query(steps[at] as string);
-      await connection.query(at === 0 ? "INSERT INTO schema VALUES (1)" : `UPDATE schema SET version = ${at + 1}`);
-      await connection.query("COMMIT");
+      await transaction(connection, async () => {
+        await connection.query(steps[at] as string);
+        await connection.query(at === 0 ? "INSERT INTO schema VALUES (1)" : `UPDATE schema SET version = ${at + 1}`);
+      });
     }
   } finally {
     await connection.query("SELECT pg_advisory_unlock($1)", [migrationLock]);

@@ -2,6 +2,7 @@ import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
+import { worded } from "./failures.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
@@ -44,7 +45,9 @@ const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? 
 const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ hostNo, location, now, leases, untilAt, signs }] = args as [Beat];
+    const [{ hostNo, location, now, leases, untilAt, signs: heard }] = args as [Beat];
+    // two servers that have heard of the same workers write them in the same order
+    const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
       now,
@@ -105,15 +108,21 @@ export function postgresSharedStore(reads: Connections, words: Lanes): SharedSto
       }
       return words.call(grantVerb, [name, limit, count, now]);
     },
-    exclusively: (change) =>
-      reads.lend(async (connection) => {
-        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
-        try {
-          return await change();
-        } finally {
-          await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
-        }
-      }),
+    async exclusively(change) {
+      try {
+        return await reads.lend(async (connection) => {
+          await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
+          try {
+            return await change();
+          } finally {
+            // with its connection the lock is gone, too: what was changed is changed
+            await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]).catch(() => {});
+          }
+        });
+      } catch (error) {
+        throw worded(error);
+      }
+    },
     time: async () =>
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
