@@ -43,7 +43,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function tend(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
-    if (!known.has(row.id) && row.secretHash !== undefined) return adopt(worker);
+    // one that was started, though that could not be stored, is not started again: its secret would be another
+    const mayRun = !known.has(row.id) || row.startedAt === undefined;
+    if (mayRun && row.secretHash !== undefined) return adopt(worker);
     if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
     if (gone.has(row.id)) return ended(worker);
     const isWaited = row.readyAt === undefined && row.killAt === undefined;

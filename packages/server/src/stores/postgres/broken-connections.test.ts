@@ -138,6 +138,14 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     await countsHold();
   });
 
+  it("hands out no job that went to the same worker in the same millisecond before", async () => {
+    const ids = await scene.submitMany(3);
+    const now = scene.now + 123_456;
+    const take = () => stores.jobs.take(scene.endpointNo, [{ workerNo: worker, count: 1 }], now);
+    expect(idsOf((await take()).jobs)).toEqual([ids[0]]);
+    expect(idsOf((await lost(when, `${now}`, "tally", take)).jobs)).toEqual([ids[1]]);
+  });
+
   it("appends chunks once", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker);
     const append = () => stores.chunks.append(scene.endpointNo, id, worker, [{ output: "1" }, { output: "2" }]);

@@ -27,6 +27,7 @@ const options = [
   "plan_cache_mode=force_generic_plan",
   "work_mem=64MB",
   "synchronous_commit=on",
+  "default_transaction_isolation=read\\ committed", // a role or a database may have another default
 ]
   .map((setting) => `-c ${setting}`)
   .join(" ");

@@ -2,11 +2,16 @@ import { busy, Refusal } from "../../errors.js";
 
 const codeOf = (error: unknown): string => (error as { code?: string } | undefined)?.code ?? "";
 
+/** Another server has changed the schema: a statement that was prepared before it works again on a new connection. */
+const isOutdated = (error: unknown): boolean =>
+  codeOf(error) === "0A000" && /cached plan/.test((error as Error).message);
+
 /** The connection broke, or the server goes down or comes up: whether the statement was committed is unknown. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error);
   if (/^(08|57P0|25P03)/.test(code) || code === "53300" || /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI)/.test(code)) return true;
   const message = error instanceof Error ? error.message : "";
+  if (isOutdated(error)) return true;
   return /connection terminated|connection ended|not queryable|read timeout|timeout exceeded|timeout expired|server closed/i.test(
     message,
   );

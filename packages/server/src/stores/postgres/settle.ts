@@ -2,6 +2,7 @@ import type { Verdict } from "../../domain/job.js";
 import type { Settled } from "../../store.js";
 import { code, statusOf } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
+import { isLost } from "./failures.js";
 import { tallied } from "./tallies.js";
 import type { Verb } from "./writer.js";
 
@@ -99,11 +100,15 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
       if (row) return [toSettled(row)];
     }
     if (others.length > 0) {
-      await connection.query(settleSql.heardStopped, [
+      const stopped = connection.query(settleSql.heardStopped, [
         numbers(others.map(([endpointNo]) => endpointNo)),
         texts(others.map(([, jobId]) => jobId)),
         numbers(others.map(([, , workerNo]) => workerNo)),
       ]);
+      // what is settled is committed, and is to be told; a stop that was not noted is confirmed by the next ping
+      await stopped.catch((error) => {
+        if (isLost(error) || settled.size === 0) throw error;
+      });
     }
     return words.map((_, n) => settled.get(n));
   },

@@ -2,7 +2,9 @@ import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
+
 import { isLost, worded } from "./failures.js";
+
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
@@ -46,7 +48,9 @@ const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? 
 const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ hostNo, location, now, seenAt, leases, untilAt, signs }] = args as [Beat];
+    const [{ hostNo, location, now, seenAt, leases, untilAt, signs: heard }] = args as [Beat];
+    // two servers that have heard of the same workers write them in the same order
+    const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
       now,

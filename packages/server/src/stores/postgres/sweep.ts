@@ -47,7 +47,8 @@ export const sweepSql = {
   })}
   SELECT count(*) FROM dropped`,
   dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
-    (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`,
+    (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+      FOR UPDATE SKIP LOCKED)`,
 };
 
 interface Swept {

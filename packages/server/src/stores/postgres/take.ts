@@ -2,6 +2,7 @@ import { limits } from "../../limits.js";
 import type { Ask, Taken, TakenJob } from "../../store.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
+import { isLost } from "./failures.js";
 import { isHeld, tallied } from "./tallies.js";
 import type { Group, Verb } from "./writer.js";
 
@@ -123,24 +124,39 @@ async function givenAlready(connection: Connection, endpointNo: number, asks: re
 /** Hands out waiting jobs. Every 10 s one take looks from the very beginning: what it finds first is the next floor. */
 export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now: number], Taken> {
   const floors = new Map<number, Floor>();
+  /** What each endpoint's takes of the last millisecond have answered: such a job was not lost with a connection. */
+  const answered = new Map<number, { at: number; nos: Set<number> }>();
+
+  async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
+    const floor = floors.get(endpointNo);
+    const isFresh = floor !== undefined && performance.now() - floor.foundAt < limits.floorMs;
+    const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0);
+    if (isFresh && found.jobs.length < found.asked && found.there > found.jobs.length) {
+      floors.delete(endpointNo);
+      const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0).catch((error) => {
+        if (isLost(error) || found.jobs.length === 0) throw error;
+        return undefined; // what was taken first is committed, and is to be handed out
+      });
+      const jobs = [...found.jobs, ...(rest?.jobs ?? [])];
+      return { jobs, dry: rest !== undefined && jobs.length < found.asked };
+    }
+    if (!isFresh && found.first !== undefined) {
+      floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
+    }
+    return { jobs: found.jobs, dry: found.jobs.length < found.asked };
+  }
+
   return {
     callsMax: 1,
     async run(group, [[endpointNo, asks, now] = [0, [], 0]]) {
-      if (group.again) {
-        const jobs = await givenAlready(group.connection, endpointNo, asks, now);
-        if (jobs.length > 0) return [{ jobs, dry: false }];
-      }
-      const floor = floors.get(endpointNo);
-      const isFresh = floor !== undefined && performance.now() - floor.foundAt < limits.floorMs;
-      let found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0);
-      if (isFresh && found.jobs.length < found.asked && found.there > found.jobs.length) {
-        floors.delete(endpointNo);
-        const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0);
-        found = { ...rest, jobs: [...found.jobs, ...rest.jobs], asked: found.asked };
-      } else if (!isFresh && found.first !== undefined) {
-        floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
-      }
-      return [{ jobs: found.jobs, dry: found.jobs.length < found.asked }];
+      const before = answered.get(endpointNo);
+      const already = before?.at === now ? before.nos : new Set<number>();
+      const given = group.again ? await givenAlready(group.connection, endpointNo, asks, now) : [];
+      const lost = given.filter((job) => !already.has(job.no));
+      const taken = lost.length > 0 ? { jobs: lost, dry: false } : await look(group, endpointNo, asks, now);
+      for (const { no } of taken.jobs) already.add(no);
+      answered.set(endpointNo, { at: now, nos: already });
+      return [taken];
     },
   };
 }

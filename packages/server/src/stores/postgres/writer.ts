@@ -8,7 +8,7 @@ export interface Group {
   readonly connection: Connection;
   /** The tally row that this group may write: no other group writes it at the same time. */
   readonly lane: number;
-  /** The call was sent before, and broke off: it may be committed already. Such a call is alone. */
+  /** The call was sent before, and the connection broke: it may be committed already. Such a call is alone. */
   readonly again: boolean;
 }
 
@@ -33,9 +33,6 @@ interface Call {
 
 // biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
 type AnyVerb = Verb<any, unknown>;
-
-/** Its verb may be several statements: the first of them may be committed already. */
-const sentAgain = (call: Call): Call => Object.assign(call, { again: true });
 
 /** Calls of one verb that wait. */
 interface Queue {
@@ -161,9 +158,8 @@ export class Lanes {
       group.forEach((call, at) => void call.resolve(results[at]));
     } catch (error) {
       if (isLost(error)) this.#lost(verb, group, error);
-      else if (group.length > 1) for (const call of group) await this.#run(verb, [sentAgain(call)], lane);
-      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt)
-        await this.#run(verb, [sentAgain(group[0]!)], lane);
+      else if (group.length > 1) for (const call of group) await this.#run(verb, [call], lane);
+      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt) await this.#run(verb, group, lane);
       else group[0]!.reject(worded(error));
     }
   }
@@ -172,7 +168,7 @@ export class Lanes {
   #lost(verb: AnyVerb, group: readonly Call[], error: unknown): void {
     for (const call of [...group].reverse()) {
       if (performance.now() > call.giveUpAt) call.reject(worded(error));
-      else this.#put({ verb, calls: [] }, sentAgain(call), true);
+      else this.#put({ verb, calls: [] }, Object.assign(call, { again: true }), true);
     }
     if (!this.#away) void this.#wait();
   }
