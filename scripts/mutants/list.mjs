@@ -134,19 +134,25 @@ export const mutants = [
   },
   {
     name: "rings-before-commit",
-    breaks: "tells those who wait before the job is there",
+    breaks: "tells those who wait for a result before it is there",
     tests: "packages/server/src/operations",
     patches: [
       {
-        file: "operations/submit-job.ts",
-        find: "  const submitted = await needs.jobs.submit(keyed);",
-        replace: "  needs.bell.ring(topics.queue(endpoint.no));\n  const submitted = await needs.jobs.submit(keyed);",
+        file: "operations/finish-job.ts",
+        find: "  const settled = await needs.jobs.settle(",
+        replace: "  needs.bell.ring(topics.job(jobId));\n  const settled = await needs.jobs.settle(",
       },
       {
-        file: "operations/submit-job.ts",
-        find: '  needs.bell.ring(topics.queue(endpoint.no));\n  needs.bell.ring(topics.demand(endpoint.no));\n  needs.bell.ring("expiries");\n',
-        replace: '  needs.bell.ring(topics.demand(endpoint.no));\n  needs.bell.ring("expiries");\n',
+        file: "operations/finish-job.ts",
+        find: "  if (settled) announceEnd(needs, worker.row.endpointNo, settled);",
+        replace: "  if (settled) void announceEnd;",
       },
     ],
+  },
+  {
+    name: "rings-before-commit-postgres",
+    breaks: "sends workers to look for a job before its submission is committed",
+    database: "postgres",
+    patches: [{ file: "stores/postgres/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
   },
 ];

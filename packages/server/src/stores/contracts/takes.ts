@@ -25,6 +25,18 @@ export function takes(setting: () => Setting): void {
       );
     });
 
+    it("finds what was submitted before it, committed or not, where the store says so", async () => {
+      for (let n = 0; n < 20; n++) {
+        const { jobs } = scene.stores;
+        const submitted = jobs.submit(scene.newJob());
+        const taken = await scene.take(first);
+        await submitted;
+        if (jobs.isInOrder) expect(taken).toHaveLength(1);
+        // the others are asked again once it is committed
+        else expect(taken.length + (await scene.take(first)).length).toBe(1);
+      }
+    });
+
     it("serves the first who asks first, and says whether anything was left", async () => {
       const ids = await scene.submitMany(4);
       const asks = [

@@ -2,9 +2,7 @@ import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
-
 import { isLost, worded } from "./failures.js";
-
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
