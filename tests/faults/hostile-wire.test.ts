@@ -114,7 +114,11 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "a chunk of size 0x…", bytes: () => chunked(`0x${hex}`) },
   { it: "a chunk larger than every number", bytes: () => chunked("f".repeat(18)) },
   { it: "a chunk longer than it says", bytes: () => chunked("1") },
-  { it: "an unknown transfer coding", bytes: () => run("transfer-encoding: xchunked\r\n", "0\r\n\r\n") },
+  {
+    it: "an unknown transfer coding",
+    bytes: () => run("transfer-encoding: xchunked\r\n", "0\r\n\r\n"),
+    status: 415,
+  },
   { it: "chunks twice", bytes: () => run("transfer-encoding: chunked\r\n".repeat(2), "0\r\n\r\n") },
   { it: "chunks that are not the last coding", bytes: () => run("transfer-encoding: chunked, identity\r\n", "") },
   {

@@ -81,13 +81,14 @@ describe("a worker's hostile word fails its job and disturbs nobody", () => {
 
 it("results of 20 MB, one after the other, are kept and disturb nobody", { timeout }, async () => {
   const said = bytes('{"output":"', 0x78, 20 * mib - 100, '"}');
-  await expectUndisturbed(bystander, "results of 20 MB", () =>
+  const attack = () =>
     again(async () => {
       const job = await submit(server, endpoint);
       expect((await worker.take()).body?.id).toBe(job);
       expect((await worker.call("POST", worker.doneUrl(job), said)).status).toBe(200);
-    }),
-  );
+    });
+  // joining and copying so large a text to the writing thread takes the main thread some 30 ms, more where the machine is shared
+  await expectUndisturbed(bystander, "results of 20 MB", attack, 150);
   await bystander.expectNothingLost();
 });
 

@@ -6,6 +6,29 @@ import type { Script } from "./steps.js";
  */
 export const kept: readonly { readonly why: string; readonly script: Script }[] = [
   {
+    why: "a worker that was starting while the machine slept for an hour was killed for having been too slow",
+    script: {
+      seed: 266878648,
+      endpoints: [{ workersMax: 1, workersMin: 0, scalerType: "QUEUE_DELAY", scalerValue: 1, idleTimeout: 30 }],
+      delays: false,
+      steps: [
+        {
+          do: "submit",
+          at: 1,
+          recipe: { ms: 300, chunks: 4, ends: "crash" },
+          webhook: "hanging",
+          policy: { executionTimeout: 20000 },
+        },
+        { do: "suspend", ms: 10000, together: true },
+        { do: "cancel", pick: 441 },
+        { do: "submit", at: 1, recipe: { ms: 0, chunks: 1, ends: "output" }, policy: { executionTimeout: 5000 } },
+        { do: "submit", at: 1, recipe: { ms: 12000, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 1 },
+        { do: "suspend", ms: 3600000 },
+      ],
+    },
+  },
+  {
     why: "clients waited for a job whose ttl was cut short, and was gone",
     script: {
       seed: 80073,

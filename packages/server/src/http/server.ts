@@ -61,8 +61,7 @@ export async function buildHttp(
   // with callbacks: each promise that a hook returns costs on every request
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-    checkFraming(request.raw);
-    done();
+    done(misframed(request.raw));
   });
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
@@ -144,18 +143,22 @@ function parseQuery(text: string): Record<string, string> {
 }
 
 /** What proxies and servers may read differently is how requests are smuggled past a proxy. */
-function checkFraming({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): void {
+function misframed({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): Refusal | undefined {
   let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
-  if (hosts > 1 || headers.host?.includes(",")) {
-    throw new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
   }
-  if (hosts === 0 && httpVersionMinor > 0) throw new Refusal("INVALID_INPUT", "The request has no Host header.");
-  if (!url?.startsWith("/")) throw new Refusal("INVALID_INPUT", "The request's target must be a path.");
+  if (hosts > 1 || headers.host?.includes(",")) {
+    return new Refusal("INVALID_INPUT", "The request has more than one Host header.");
+  }
+  if (hosts === 0 && httpVersionMinor > 0) return new Refusal("INVALID_INPUT", "The request has no Host header.");
+  if (!url?.startsWith("/")) return new Refusal("INVALID_INPUT", "The request's target must be a path.");
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked") {
-    throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a transfer coding other than chunked.");
+    return new Refusal("UNSUPPORTED_ENCODING", "Send the body without a transfer coding other than chunked.");
   }
+  return undefined;
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {

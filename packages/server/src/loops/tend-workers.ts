@@ -36,6 +36,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   /** Those that were to be looked at while they were busy. */
   const again = new Set<string>();
 
+  /** When we last came back from not running: what a worker could not do meanwhile does not count against it. */
+  let resumedAt = 0;
+  needs.clock.onGap(() => {
+    resumedAt = needs.clock.now();
+  });
+
   provider.onEnd((workerId) => {
     gone.add(workerId);
     needs.bell.ring("workers");
@@ -49,7 +55,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
     if (gone.has(row.id)) return ended(worker);
     const isWaited = row.readyAt === undefined && row.killAt === undefined;
-    const lateAt = isWaited ? row.startedAt + options.startTimeoutMs : undefined;
+    const lateAt = isWaited ? Math.max(row.startedAt, resumedAt) + options.startTimeoutMs : undefined;
     if (lateAt !== undefined && now >= lateAt) {
       const note = `it did not ask for a job within ${options.startTimeoutMs / 1_000} s`;
       await needs.registry.patchWorker(worker, { killAt: now, exit: { code: undefined, signal: undefined, note } });

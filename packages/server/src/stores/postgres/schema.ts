@@ -123,7 +123,7 @@ const migrationLock = 7_246_551_905;
 export async function migrate(connection: Connection): Promise<void> {
   // asked again and again: a statement that waits is ended after some seconds, and another server's step may take longer
   const isLocked = async () =>
-    (await connection.query<{ is: boolean }>("SELECT pg_try_advisory_lock($1) AS is", [migrationLock]))[0]?.is === true;
+    (await connection.query("SELECT 1 WHERE pg_try_advisory_lock($1)", [migrationLock])).length > 0;
   while (!(await isLocked())) await new Promise((again) => setTimeout(again, limits.databaseRetryMs));
   try {
     await connection.query("SET statement_timeout = 0");
