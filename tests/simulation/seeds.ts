@@ -6,6 +6,21 @@ import type { Script } from "./steps.js";
  */
 export const kept: readonly { readonly why: string; readonly script: Script }[] = [
   {
+    why: "a worker that hung while its server stopped was watched by nobody",
+    script: {
+      seed: 267209969,
+      endpoints: [{ workersMax: 1, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 30 }],
+      delays: false,
+      steps: [
+        { do: "submit", at: 1, recipe: { ms: 3000, chunks: 4, ends: "output" }, policy: {} },
+        { do: "pass", ms: 1000 },
+        { do: "hang worker", pick: 355 },
+        { do: "pass", ms: 20000 },
+        { do: "stop server", downMs: 0 },
+      ],
+    },
+  },
+  {
     why: "a worker that was starting while the machine slept for an hour was killed for having been too slow",
     script: {
       seed: 266878648,

@@ -133,9 +133,10 @@ export class Server {
       env: {},
     });
     const run = (loop: Loop, signal: AbortSignal) => runLoop(this.#counted(loop), parts, signal);
-    for (const loop of [scaleLoop(parts), watchWorkersLoop(parts), deliverWebhooksLoop(parts, sender)])
+    for (const loop of [scaleLoop(parts), deliverWebhooksLoop(parts, sender)])
       this.#deciders.push(run(loop, this.#deciding.signal));
-    for (const loop of [tend, expireJobsLoop(parts), timeOutJobsLoop(parts)]) void run(loop, this.#serving.signal);
+    const serving = [tend, watchWorkersLoop(parts), expireJobsLoop(parts), timeOutJobsLoop(parts)];
+    for (const loop of serving) void run(loop, this.#serving.signal);
     await settleOrphans(parts, await parts.reader.orphaned(), true);
     for (const endpoint of parts.registry.endpoints()) {
       if (endpoint.deletedAt !== undefined) void clearEndpoint(parts, endpoint.no);

@@ -168,7 +168,6 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     );
   const deciders = [
     own(() => scaleLoop(parts), deciding.signal),
-    own(() => watchWorkersLoop(parts), deciding.signal),
     own(() => deliverWebhooksLoop(parts, sender), deciding.signal),
   ];
   const servers = [
@@ -182,6 +181,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       }),
       serving.signal,
     ),
+    // also while workers have their grace: one that falls silent then is lost like any other
+    own(() => watchWorkersLoop(parts), serving.signal),
     own(() => expireJobsLoop(parts), serving.signal),
     own(() => timeOutJobsLoop(parts), serving.signal),
   ];
