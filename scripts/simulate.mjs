@@ -38,7 +38,7 @@ if (unknown !== undefined) {
       ...process.env,
       NODE_ENV: "test",
       MILLRACE_TEST_MINUTES: options["--minutes"],
-      ...(options["--seed"] === undefined ? {} : { MILLRACE_TEST_SEED: options["--seed"] }),
+      MILLRACE_TEST_SEED: options["--seed"] ?? String(Date.now() % 1_000_000_000),
     };
     const args = [
       "run",
