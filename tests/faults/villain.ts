@@ -29,6 +29,8 @@ export interface Deed {
   readonly weight: number;
   /** Whether a server is away meanwhile, or does not listen. */
   readonly hidesLosses?: true;
+  /** Whether it is done at least once. */
+  readonly isSure?: true;
   readonly act: () => unknown;
 }
 
@@ -53,6 +55,8 @@ export class Villain {
   async rage(goesOn: () => boolean, { spares = false }: { spares?: boolean } = {}): Promise<void> {
     const { random } = this.#around;
     const deeds = this.#deeds.filter(({ hidesLosses }) => !(spares && hidesLosses));
+    // however short it is, a server dies in it
+    for (const deed of deeds) if (deed.isSure && !spares) this.#start(deed);
     while (goesOn()) {
       this.#workers.reserve();
       this.#start(weighted(deeds, random));
@@ -110,7 +114,7 @@ export class Villain {
       if (up.length > 0) return act(this.#around, random.pick(up));
     };
     return [
-      { weight: 4 * fleet.posts.length, hidesLosses: true, act: one(killServer) },
+      { weight: 4 * fleet.posts.length, hidesLosses: true, isSure: true, act: one(killServer) },
       { weight: 1.5, hidesLosses: true, act: one(stopServer) },
       { weight: 2, act: one(moveClock) },
       { weight: 5, act: one((around, { clients }) => breakLink(around, "clients", clients)) },
