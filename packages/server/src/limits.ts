@@ -104,7 +104,6 @@ export const limits = {
   beatMs: second, // a server says that it lives
   leaseMs: 5 * second, // and owns a loop so long after it said so
   hostSilenceMs: 30 * second,
-  registryMs: 2 * second,
   missGapMs: 100, // what is not known is looked for in the store at most so often
   clockSkewMsMax: second,
   databaseStartMs: 30 * second, // a database that starts with us may take so long
