@@ -14,14 +14,20 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 const pool = Buffer.alloc(8_192);
 let used = pool.length;
 
-function random(bytes: number): Buffer {
+/** Where so many unused random bytes stand in the pool. */
+function draw(bytes: number): number {
   if (used + bytes > pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  const drawn = Buffer.from(pool.subarray(used, used + bytes));
-  pool.fill(0, used, used + bytes);
   used += bytes;
+  return used - bytes;
+}
+
+function random(bytes: number): Buffer {
+  const at = draw(bytes);
+  const drawn = Buffer.from(pool.subarray(at, used));
+  pool.fill(0, at, used);
   return drawn;
 }
 
@@ -35,11 +41,11 @@ function resource(): string {
 }
 
 function uuid(now: number): string {
-  const bytes = random(16);
-  bytes.writeUIntBE(now, 0, 6);
-  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = bytes.toString("hex");
+  const at = draw(16);
+  pool.writeUIntBE(now, at, 6);
+  pool[at + 6] = (pool[at + 6]! & 0x0f) | 0x70;
+  pool[at + 8] = (pool[at + 8]! & 0x3f) | 0x80;
+  const hex = pool.toString("hex", at, used);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 

@@ -28,6 +28,7 @@ export interface Bounds {
 
 const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
 const decoder = new TextDecoder();
+const plainNameBytes = 64;
 
 class Malformed {
   readonly at: number;
@@ -68,8 +69,7 @@ class Scanner {
   }
 
   scan(): Scan {
-    const b = this.#b;
-    const isObject = new Uint8Array(this.#bounds.depthMax + 2);
+    const isObject: boolean[] = [];
     let expect: number = expected.value;
     let topKey = "";
     let topStart = 0;
@@ -96,7 +96,7 @@ class Scanner {
             if (++this.#depth > this.#bounds.depthMax) {
               throw new Malformed(this.#at, `it is nested deeper than ${this.#bounds.depthMax} levels`);
             }
-            isObject[this.#depth] = c === 0x7b ? 1 : 0;
+            isObject[this.#depth] = c === 0x7b;
             this.#at++;
             expect = c === 0x7b ? expected.firstKey : expected.firstValue;
             break;
@@ -113,7 +113,7 @@ class Scanner {
           }
           const start = this.#at;
           this.#string();
-          if (this.#depth === 1) topKey = JSON.parse(decoder.decode(b.subarray(start, this.#at)));
+          if (this.#depth === 1) topKey = this.#name(start);
           expect = expected.colon;
           break;
         }
@@ -139,7 +139,7 @@ class Scanner {
   }
 
   /** After a value: what may come next. At depth 1 the value that ended is one of the top's own. */
-  #ended(isObject: Uint8Array, topKey: string, topStart: number): number {
+  #ended(isObject: readonly boolean[], topKey: string, topStart: number): number {
     if (this.#depth === 0) return expected.done;
     if (this.#depth === 1) {
       const span = { start: topStart, end: this.#at };
@@ -165,13 +165,35 @@ class Scanner {
     return { ok: true, kind, members: this.#members, elements: this.#elements, runs };
   }
 
+  /** The name that ends here. Nearly all are short and plain: a decoder takes longer than the rest of the scan. */
+  #name(start: number): string {
+    const end = this.#at;
+    if (end - start > plainNameBytes) return this.#decoded(start, end);
+    let name = "";
+    for (let at = start + 1; at < end - 1; at++) {
+      const c = this.#b[at]!;
+      if (c === 0x5c || c >= 0x80) return this.#decoded(start, end);
+      name += String.fromCharCode(c);
+    }
+    return name;
+  }
+
+  #decoded(start: number, end: number): string {
+    return JSON.parse(decoder.decode(this.#b.subarray(start, end)));
+  }
+
   #skipBlanks(): number {
     const b = this.#b;
-    while (this.#at < b.length) {
-      const c = b[this.#at]!;
-      if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) return c;
-      this.#at++;
+    let at = this.#at;
+    while (at < b.length) {
+      const c = b[at]!;
+      if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) {
+        this.#at = at;
+        return c;
+      }
+      at++;
     }
+    this.#at = at;
     return -1;
   }
 
@@ -214,30 +236,34 @@ class Scanner {
     }
   }
 
+  /** In a loop over locals: it is where the time of a large text goes. */
   #string(): void {
     const b = this.#b;
-    const start = this.#at++;
+    const start = this.#at;
+    let at = start + 1;
     for (;;) {
-      const c = b[this.#at];
-      if (c === undefined) throw new Malformed(start, "a string has no end");
+      const c = b[at];
       if (c === 0x22) break;
-      if (c < 0x20) throw new Malformed(this.#at, "a string holds a control character");
-      this.#at += c === 0x5c ? this.#escape() : 1;
+      if (c === undefined) throw new Malformed(start, "a string has no end");
+      if (c < 0x20) throw new Malformed(at, "a string holds a control character");
+      at += c === 0x5c ? this.#escape(at) : 1;
     }
-    this.#at++;
+    this.#at = at + 1;
   }
 
-  #escape(): number {
-    const c = this.#b[this.#at + 1] ?? 0;
+  /** The length of the escape that stands here. */
+  #escape(at: number): number {
+    const b = this.#b;
+    const c = b[at + 1] ?? 0;
     if (c === 0x75) {
       for (let n = 2; n < 6; n++) {
-        const h = this.#b[this.#at + n] ?? 0;
+        const h = b[at + n] ?? 0;
         const isHex = (h >= 0x30 && h <= 0x39) || (h >= 0x41 && h <= 0x46) || (h >= 0x61 && h <= 0x66);
-        if (!isHex) throw new Malformed(this.#at, "an escape is malformed");
+        if (!isHex) throw new Malformed(at, "an escape is malformed");
       }
       return 6;
     }
-    if (!'"\\/bfnrt'.includes(String.fromCharCode(c))) throw new Malformed(this.#at, "an escape is malformed");
+    if (!'"\\/bfnrt'.includes(String.fromCharCode(c))) throw new Malformed(at, "an escape is malformed");
     return 2;
   }
 }

@@ -140,6 +140,8 @@ export const limits = {
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,
   connectionsMax: 20_000,
+  hashesRemembered: 20_000, // of keys and workers' secrets: one for each connection at most
+  keyCharsRemembered: 128, // ours are shorter; what is longer is somebody's garbage
   graphqlTokensMax: 4_000,
   graphqlDepthMax: 12,
   drainRetryAfterSeconds: 5,

@@ -133,9 +133,14 @@ export class Grants {
     this.#isAlone = isAlone;
   }
 
+  /** Whether other servers have their part of what may be let in. */
+  get isShared(): boolean {
+    return !this.#isAlone();
+  }
+
   /** Whether one more request may be let in; `limit` is that of 10 s. What was taken and is not used is lost after 1 s: at most 2 %. */
   async admit(name: string, limit: number, now: number): Promise<boolean> {
-    if (this.#isAlone()) return true;
+    if (!this.isShared) return true;
     const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, waiting: 0, asked: undefined };
     this.#kept.set(name, kept);
     if (this.#kept.size > 10_000) this.#forget(now);

@@ -2,6 +2,8 @@
 export interface Vault {
   /** SHA-256, hex: how keys and secrets are stored. */
   hash(text: string | Uint8Array): string;
+  /** The same of what comes with every request, a key or a worker's secret: the last ones are remembered. */
+  hashKey(key: string): string;
   /** Whether two hashes are equal, in constant time. */
   equal(a: string, b: string): boolean;
   /** Encrypts a text with the server's seal key. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Endpoint } from "../domain/endpoint.js";
 import { type ApiKey, mayChange, maySee } from "../domain/key.js";
 import { endpointNotFound, Refusal, unauthorized } from "../errors.js";
-import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
+import { authenticate, knownKey, refuseWhileDraining } from "../operations/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../rates.js";
 
@@ -36,8 +36,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   const caller = await authenticate(needs, request.headers.authorization);
   const { endpointId } = request.params as { endpointId: string };
   const endpoint = await needs.registry.known(() => needs.registry.endpoint(endpointId));
-  const visible = endpoint && endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo;
-  if (!visible || !maySee(caller.scope, endpointId)) throw endpointNotFound(endpointId);
+  if (!isVisible(endpoint, caller)) throw endpointNotFound(endpointId);
   const { config } = request.routeOptions;
   const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
   if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
@@ -47,6 +46,29 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
     throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
   }
+}
+
+const isVisible = (endpoint: Endpoint | undefined, { ownerNo, scope }: ApiKey): endpoint is Endpoint =>
+  endpoint !== undefined &&
+  endpoint.deletedAt === undefined &&
+  endpoint.ownerNo === ownerNo &&
+  maySee(scope, endpoint.id);
+
+/** The same where all of it is in memory, and lets the request in; undefined leaves it to {@link admitToJobs} to find out why not. */
+export function admitAtOnce(
+  needs: JobAccess,
+  authorization: string | undefined,
+  endpointId: string,
+  operation: RatedOperation,
+  changes: boolean,
+): { endpoint: Endpoint; release?: () => void } | undefined {
+  const caller = needs.draining.aborted ? undefined : knownKey(needs, authorization);
+  const endpoint = needs.registry.endpoint(endpointId);
+  if (!caller || !isVisible(endpoint, caller) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
+  if (!needs.rates) return { endpoint };
+  if (needs.grants?.isShared) return undefined;
+  const admission = needs.rates.admit(`${caller.ownerNo}/${endpoint.no}`, operation, 0, needs.clock.now());
+  return admission.ok ? { endpoint, release: admission.release } : undefined;
 }
 
 async function limitRate(

@@ -1,4 +1,6 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyError, FastifyReply } from "fastify";
 import { Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits.js";
@@ -8,14 +10,20 @@ export function sendJson(reply: FastifyReply, text: string, status = 200): Fasti
   return reply.code(status).header("content-type", "application/json; charset=utf-8").send(text);
 }
 
+/** A caller's own name for a request, or a new one. */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
+}
+
 let reportBytes = 0;
 
 /**
- * Sends a job's status body. A large one stays in memory until its client has read it: all of them together are bounded,
+ * A job's status body, to be sent. A large one stays in memory until its client has read it: all of them together are bounded,
  * and a client that reads nothing for a while is hung up on.
  */
-export function sendReport(reply: FastifyReply, text: string): FastifyReply {
-  if (text.length <= limits.bodyBytesSmall) return sendJson(reply, text);
+export function boundedReport(reply: ServerResponse, text: string): string | Buffer {
+  if (text.length <= limits.bodyBytesSmall) return text;
   const bytes = Buffer.from(text); // once: a text would be turned into bytes for the socket, and stay beside them
   if (reportBytes + bytes.length > limits.reportsBytesMax) {
     throw new Refusal("UNAVAILABLE", "Too many large results are being read; ask for this one again in a second.", {
@@ -23,36 +31,48 @@ export function sendReport(reply: FastifyReply, text: string): FastifyReply {
     });
   }
   reportBytes += bytes.length;
-  reply.raw.once("close", () => {
+  reply.once("close", () => {
     reportBytes -= bytes.length;
   });
-  reply.raw.setTimeout(limits.readerStallMs, () => reply.raw.destroy());
-  return reply.code(200).header("content-type", "application/json; charset=utf-8").send(bytes);
+  reply.setTimeout(limits.readerStallMs, () => reply.destroy());
+  return bytes;
 }
+
+/** Sends a job's status body, within the bounds of all that are on their way. */
+export function sendReport(reply: FastifyReply, text: string): FastifyReply {
+  const body = boundedReport(reply.raw, text);
+  return reply.code(200).header("content-type", "application/json; charset=utf-8").send(body);
+}
+
+export const refusalText = (refusal: Refusal, requestId: string): string =>
+  JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
 
 /** The one crossing from a refusal to a REST reply. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
   if (refusal.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
-  const body = { error: refusal.message, code: refusal.code, requestId };
-  return sendJson(reply, JSON.stringify(body), refusal.status);
+  return sendJson(reply, refusalText(refusal, requestId), refusal.status);
+}
+
+/** A request as a refusal speaks of it. */
+interface Asked {
+  readonly id: string;
+  readonly route: string;
+  readonly bodyLimit?: number | undefined;
 }
 
 /** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
-export function asRefusal(error: unknown, request: FastifyRequest, emit: Emit): Refusal {
+export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    const limit = request.routeOptions.bodyLimit ?? 0;
-    return new Refusal(
-      "PAYLOAD_TOO_LARGE",
-      `The body is larger than the ${limit / 1_048_576} MB that this route takes.`,
-    );
+    const megabytes = bodyLimit / 1_048_576;
+    return new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${megabytes} MB that this route takes.`);
   }
   if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");
   }
-  emit({ type: "request.failed", requestId: request.id, route: request.routeOptions.url ?? "", error });
+  emit({ type: "request.failed", requestId: id, route, error });
   return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");
 }
 

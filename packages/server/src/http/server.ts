@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, RequestListener, Server } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
@@ -8,9 +8,11 @@ import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
 import type { Parts } from "../operations/needs.js";
+import { fastLane } from "./fast-lane.js";
 import { type JobParts, jobRoutes } from "./jobs/routes.js";
 import { linger } from "./linger.js";
-import { asRefusal, sendRefusal } from "./replies.js";
+import { misframed } from "./misframed.js";
+import { asRefusal, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { workerRoutes } from "./workers/routes.js";
 
@@ -29,9 +31,11 @@ export async function buildHttp(
   server: Server,
   take: (listener: RequestListener) => void,
 ): Promise<FastifyInstance> {
+  const isTaken = fastLane(parts);
   const app = Fastify({
     serverFactory: (listener) => {
       take((request, reply) => {
+        if (isTaken(request, reply)) return;
         // bodies are taken under any content type, malformed ones too: the routes know what they read
         request.headers["content-type"] = "application/octet-stream";
         (listener as RequestListener)(request, reply);
@@ -49,10 +53,7 @@ export async function buildHttp(
     exposeHeadRoutes: false,
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,
-    genReqId: (request) => {
-      const given = request.headers["x-request-id"];
-      return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
-    },
+    genReqId: requestIdOf,
     routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
     ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false } },
   });
@@ -70,7 +71,8 @@ export async function buildHttp(
     done();
   });
   app.setErrorHandler((error, request, reply) => {
-    const refusal = asRefusal(error, request, parts.emit);
+    const { url: route = "", bodyLimit } = request.routeOptions;
+    const refusal = asRefusal(error, { id: request.id, route, bodyLimit }, parts.emit);
     request.releaseBody?.();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
@@ -140,25 +142,6 @@ function parseQuery(text: string): Record<string, string> {
   const query = parse(text);
   for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
   return query as Record<string, string>;
-}
-
-/** What proxies and servers may read differently is how requests are smuggled past a proxy. */
-function misframed({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): Refusal | undefined {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
-  }
-  if (hosts > 1 || headers.host?.includes(",")) {
-    return new Refusal("INVALID_INPUT", "The request has more than one Host header.");
-  }
-  if (hosts === 0 && httpVersionMinor > 0) return new Refusal("INVALID_INPUT", "The request has no Host header.");
-  if (!url?.startsWith("/")) return new Refusal("INVALID_INPUT", "The request's target must be a path.");
-  const coding = headers["transfer-encoding"];
-  if (coding !== undefined && coding.toLowerCase() !== "chunked") {
-    return new Refusal("UNSUPPORTED_ENCODING", "Send the body without a transfer coding other than chunked.");
-  }
-  return undefined;
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {

@@ -3,16 +3,23 @@ import { Refusal, unauthorized } from "../errors.js";
 import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 
-/** The key of a request: `Bearer <key>` or the bare key (contract: Authentication). */
-export async function authenticate(
-  { registry, vault }: Needs<"registry" | "vault">,
-  header: string | undefined,
-): Promise<ApiKey> {
+const hashOf = ({ vault }: Needs<"vault">, header: string | undefined): string | undefined => {
   const key = header?.replace(/^Bearer\s+/i, "").trim();
-  const hash = key && vault.hash(key);
-  const found = hash ? await registry.known(() => registry.key(hash)) : undefined;
+  return key ? vault.hashKey(key) : undefined;
+};
+
+/** The key of a request: `Bearer <key>` or the bare key (contract: Authentication). */
+export async function authenticate(needs: Needs<"registry" | "vault">, header: string | undefined): Promise<ApiKey> {
+  const hash = hashOf(needs, header);
+  const found = hash === undefined ? undefined : await needs.registry.known(() => needs.registry.key(hash));
   if (!found) throw unauthorized();
   return found;
+}
+
+/** The same from memory alone; undefined where it is not known there. */
+export function knownKey(needs: Needs<"registry" | "vault">, header: string | undefined): ApiKey | undefined {
+  const hash = hashOf(needs, header);
+  return hash === undefined ? undefined : needs.registry.key(hash);
 }
 
 /** While we stop, clients are sent away; workers and `/healthz` are not. */

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Webhook } from "standardwebhooks";
+import { limits } from "../limits.js";
 import type { Vault } from "../vault.js";
 
 const prefix = "sealed1:";
@@ -7,8 +8,17 @@ const prefix = "sealed1:";
 /** A vault over one 32-byte seal key (AES-256-GCM). */
 export function localVault(sealKey: Buffer): Vault {
   const sha256 = (text: string | Uint8Array) => hash("sha256", text, "hex");
+  const remembered = new Map<string, string>();
   return {
     hash: sha256,
+    hashKey: (key) => {
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      const made = sha256(key);
+      if (remembered.size >= limits.hashesRemembered) remembered.clear();
+      if (key.length <= limits.keyCharsRemembered) remembered.set(key, made);
+      return made;
+    },
     equal: (a, b) => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b)),
     seal: (text) => {
       const nonce = randomBytes(12);

@@ -31,7 +31,7 @@ async function workerOf(
   if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no || stored === undefined) throw unknownWorker();
   const header = request.headers.authorization?.replace(/^Bearer\s+/i, "");
   const known = [(request.query as Query).token, header].some(
-    (secret) => secret && vault.equal(vault.hash(secret), stored),
+    (secret) => secret && vault.equal(vault.hashKey(secret), stored),
   );
   if (!known) throw unknownWorker();
   return worker;
