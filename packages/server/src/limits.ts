@@ -115,6 +115,8 @@ export const limits = {
   connectMs: 3 * second,
   connectionIdleMs: 10 * second,
   reconnectMs: 100,
+  plansKeptMsMin: second, // statements are planned anew as the tables grow
+  plansKeptMsMax: minute,
   databaseRetryMs: 500,
   databasePatienceMs: 10 * second, // clients' calls wait so long for a database that is away, workers' words twice as long
 

@@ -72,6 +72,7 @@ export class Connections {
   readonly #pool: pg.Pool;
   /** The database's processes at the other end of what broke: they may still be at their statement. */
   readonly #broken = new Set<number>();
+  readonly #plans = new WeakMap<pg.PoolClient, { madeAt: number; keptMs: number }>();
 
   constructor(url: string, max: number) {
     this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: limits.connectionIdleMs });
@@ -85,6 +86,7 @@ export class Connections {
     const client = await this.#pool.connect();
     let broken: Error | undefined;
     try {
+      await this.#renewPlans(client);
       return await use(connectionOf(client));
     } catch (error) {
       // whatever state a failed transaction left behind goes with its connection
@@ -95,6 +97,19 @@ export class Connections {
       if (isOver) this.#broken.add(processOf(client));
       client.release(isOver ? broken : undefined);
     }
+  }
+
+  /**
+   * Has the statements of a connection planned anew after a second, then two, then four … A plan made while a table was
+   * small goes through all of it when it has grown: a take by such a plan took 19 ms among 12,000 jobs, by a new one 1 ms.
+   */
+  async #renewPlans(client: pg.PoolClient): Promise<void> {
+    const now = performance.now();
+    const plans = this.#plans.get(client);
+    if (plans && now < plans.madeAt + plans.keptMs) return;
+    if (plans) await client.query("DISCARD PLANS");
+    const keptMs = plans ? Math.min(2 * plans.keptMs, limits.plansKeptMsMax) : limits.plansKeptMsMin;
+    this.#plans.set(client, { madeAt: now, keptMs });
   }
 
   /**
