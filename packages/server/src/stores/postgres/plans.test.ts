@@ -197,6 +197,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["changeSql.confirmStopped", ["job_held"]],
     ["changeSql.cancelWaiting", ["job_waiting", "job_pkey"]],
     ["sweepSql.expired", ["job_expiry", "delivery_job"]],
+    ["sweepSql.pending", ["delivery_job"]],
     ["sweepSql.keepStatus", ["idempotency_job"]],
     ["sweepSql.vanish", ["job_pkey"]],
     ["sweepSql.drop", ["job_pkey", "job_input_pkey", "chunk_pkey"]],

@@ -11,6 +11,7 @@ interface ExpiredRow {
   endpoint_no: number;
   status: number;
   keyed: number;
+  has_webhook: number;
   vanished: boolean | null;
 }
 
@@ -18,10 +19,12 @@ const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
 
 export const sweepSql = {
   /** The count is asked job by job: an EXISTS is answered from all pending deliveries, read first. */
-  expired: `SELECT no, endpoint_no, status, keyed, finished_at >= expires_at AS vanished FROM job
+  expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
     WHERE expires_at <= $1 AND stop_wanted = 0
     AND NOT (has_webhook = 1 AND (SELECT count(*) FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') > 0)
     ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  /** Of locked jobs: a delivery that was stored while they were looked for is seen only now. */
+  pending: "SELECT DISTINCT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending'",
   keepStatus: `UPDATE idempotency i SET last_status = p.status
     FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
   /** What still runs is marked to be stopped first. */
@@ -58,7 +61,8 @@ interface Swept {
 }
 
 async function sweep(connection: Connection, lane: number, now: number, limit: number): Promise<Swept> {
-  const rows = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
+  const found = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
+  const rows = await withoutPending(connection, found);
   const kept = rows.filter((row) => row.keyed === 1 && !row.vanished);
   if (kept.length > 0) {
     const values = [numbers(kept.map((row) => row.no)), numbers(kept.map((row) => row.status))];
@@ -74,7 +78,16 @@ async function sweep(connection: Connection, lane: number, now: number, limit: n
   const stopped = running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
   if (over.length > 0) await connection.query(sweepSql.drop, keys(over));
   await connection.query(sweepSql.dropKeys, [now, limit]);
-  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: rows.length === limit };
+  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
+}
+
+async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promise<ExpiredRow[]> {
+  const nos = rows.filter((row) => row.has_webhook === 1).map(({ no }) => no);
+  if (nos.length === 0) return rows;
+  const pending = new Set(
+    (await connection.query<{ no: number }>(sweepSql.pending, [numbers(nos)])).map(({ no }) => no),
+  );
+  return rows.filter(({ no }) => !pending.has(no));
 }
 
 /** Deletes what has expired, a batch at a time. */

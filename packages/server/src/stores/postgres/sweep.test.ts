@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import { asAdmin, makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
+import { Scene } from "../contracts/scene.js";
+import { type Connection, Connections } from "./connection.js";
+import { sweepSql, sweepVerb } from "./sweep.js";
+
+let server: TestPostgres;
+let url: string;
+let scene: Scene;
+let connections: Connections;
+beforeAll(async () => {
+  server = await startPostgres({ settings: { fsync: "off" } });
+  url = await makeDatabase(server, "sweep");
+  scene = await Scene.open(() => openEmptied(url));
+  connections = new Connections(url, 1);
+});
+afterAll(async () => {
+  await connections.close();
+  await scene.end();
+  await server.end();
+});
+
+it("a job whose last word is stored while expired ones are looked for stays until its webhook was sent", async () => {
+  const jobId = await scene.submit({ webhook: "http://127.0.0.1/", ttlEndAt: scene.now + 1_000 });
+  const worker = await scene.worker("worker00000001");
+  await scene.take(worker, 1);
+  /** As the rows were found just before the word's commit, which creates the delivery. */
+  const meanwhile = (connection: Connection): Connection => ({
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      const rows = await connection.query<Row>(text, values);
+      if (text === sweepSql.expired) {
+        await asAdmin(
+          url,
+          `INSERT INTO delivery (job_no, job_id, endpoint_no, webhook_id, url, state, next_at)
+           SELECT no, id, endpoint_no, 'msg_1', 'http://127.0.0.1/', 'pending', 1 FROM job`,
+        );
+      }
+      return rows;
+    },
+  });
+  const sweep = (wrap: (connection: Connection) => Connection) =>
+    connections.lend((connection) =>
+      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[scene.now + 2_000, 10]]),
+    );
+  expect(await sweep(meanwhile)).toEqual([{ deleted: 0, stopped: [], more: false }]);
+  expect(await scene.stores.reader.find(scene.endpointNo, jobId, 0)).toMatchObject({ id: jobId });
+  await asAdmin(url, "UPDATE delivery SET state = 'delivered'");
+  expect((await sweep((connection) => connection))[0]).toMatchObject({ stopped: [{ id: jobId }] });
+});
