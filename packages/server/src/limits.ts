@@ -34,6 +34,7 @@ export const limits = {
   idempotencyKeyCharsMax: 255,
   requestsPageMax: 100,
   requestsPageDefault: 50,
+  requestsPageBytesMax: 8 * mib, // of outputs: a page is one reply, made in memory
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,

@@ -124,11 +124,12 @@ export interface JobReader {
   submission(
     jobNo: number,
   ): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  /** The newest first, up to `limit` and up to a number of bytes of what they put out (at least one); `more`: others follow. */
   list(
     endpointNo: number,
-    query: { status?: JobStatus; limit: number; beforeNo?: number },
+    query: { status?: JobStatus; limit: number; bytesMax?: number; beforeNo?: number },
     now: number,
-  ): Promise<JobReport[]>;
+  ): Promise<{ jobs: JobReport[]; more: boolean }>;
   /** By worker, what it holds or has to stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */

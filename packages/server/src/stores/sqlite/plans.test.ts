@@ -51,7 +51,7 @@ const planOf = (sql: string): string[] =>
 
 /** Rows already found, a list of arguments, and the indexes of living workers and of held jobs: all are short. */
 const isShort =
-  /^SCAN (CONSTANT ROW|\(subquery|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
+  /^SCAN (CONSTANT ROW|\(subquery|page$|sized$|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
 const isScan = (line: string) => line.startsWith("SCAN") && !isShort.test(line);
 
 /** The one statement that holds all these words. */
@@ -80,8 +80,8 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["the next deadline", ["min(deadline_at)"], "job_deadline"],
     ["what has expired", ["FROM job WHERE expires_at <= ?1"], "job_expiry"],
     ["the next expiry", ["min(expires_at)"], "job_expiry"],
-    ["a page of the list", ["j.no < ?", "j.expires_at > ? ORDER BY j.no"], "job_listed"],
-    ["a page of the list by state", ["j.no < ?", "j.expires_at > ? AND j.status = ?"], "job_listed"],
+    ["a page of the list", ["j.no < ?2", "j.expires_at > ?3 ORDER BY j.no"], "job_listed"],
+    ["a page of the list by state", ["j.no < ?2", "j.expires_at > ?3 AND j.status = ?6"], "job_listed"],
     ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
     ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
