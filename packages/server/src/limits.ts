@@ -54,6 +54,7 @@ export const limits = {
   takeHoldMs: 20 * second,
   takeBatchMax: 1_000,
   turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
+  takeBytesMax: 16 * mib, // of inputs: with the job that reaches it a turn is over, and the next one goes on
   doneBatchMax: 1_000,
 
   // streams

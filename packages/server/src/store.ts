@@ -90,7 +90,10 @@ export interface JobStore {
   /** Whether a take finds every job whose submission was called before it, committed or not: both are in one commit then. */
   readonly isInOrder: boolean;
   submit(job: NewJob): Promise<Submitted>;
-  /** Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. `dry`: nothing was left. */
+  /**
+   * Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. It ends with the job whose input
+   * reaches `takeBytesMax`. `dry`: nothing was left.
+   */
   take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
   /** Records a worker's last word; undefined where it no longer holds the job (the word also confirms a stop). */
   settle(
