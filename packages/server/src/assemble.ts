@@ -14,6 +14,7 @@ import { limits } from "./limits.js";
 import { TakeLine } from "./lines/take-line.js";
 import { deliverWebhooksLoop } from "./loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "./loops/expire-jobs.js";
+import { keepTimeLoop } from "./loops/keep-time.js";
 import { Leases, runOwned } from "./loops/leases.js";
 import { type Loop, runLoop } from "./loops/loop.js";
 import { scaleLoop } from "./loops/scale.js";
@@ -75,7 +76,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   }
   const door = given.door ?? (await openDoor(config.host, config.port));
   const url = `http://${bracketed(config.host)}:${door.port}`;
-  const clock = given.clock ?? systemClock();
+  // servers that share a database follow its clock
+  const keepsTime = config.databaseUrl === undefined;
+  const clock = given.clock ?? systemClock(keepsTime ? directory.read("clock") : undefined);
   const ids = given.ids ?? systemIds;
   const listeners: Emit[] = [eventLog(config.logLevel)];
   const emit: Emit = (event) => {
@@ -153,6 +156,14 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     door.take,
   );
 
+  const noteTime = () => {
+    const bearing = keepsTime ? clock.bearing?.() : undefined;
+    try {
+      if (bearing !== undefined) directory.note("clock", bearing);
+    } catch {
+      // the one before tells the time as well
+    }
+  };
   const workerUrl = () => config.workerUrl ?? `http://${bracketed(reachable(config.host))}:${door.port}`;
   const deciding = new AbortController();
   const serving = new AbortController();
@@ -185,6 +196,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     own(() => watchWorkersLoop(parts), serving.signal),
     own(() => expireJobsLoop(parts), serving.signal),
     own(() => timeOutJobsLoop(parts), serving.signal),
+    start(keepTimeLoop(noteTime), serving.signal),
   ];
   await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
@@ -212,6 +224,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await app.close();
     await bell.close();
     await stores.close();
+    noteTime();
     clock.stop();
     lock?.release();
   }

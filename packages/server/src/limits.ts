@@ -152,6 +152,8 @@ export const limits = {
   clockSlewPerMinuteMs: second,
   clockTickMs: second,
   clockGapMs: 5 * second,
+  clockKeepMs: minute,
+  clockDoubtMsMax: 2 * hour, // a clock that was kept and is farther from the wall than this is not believed
 } as const;
 
 const relations: [boolean, string][] = [
