@@ -1,6 +1,6 @@
 import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
-import { postgresBell } from "./bells/postgres.js";
+import { HostTaken, postgresBell } from "./bells/postgres.js";
 import { type Clock, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
@@ -103,10 +103,16 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     shared && config.databaseUrl !== undefined
       ? await postgresBell({
           url: config.databaseUrl,
+          hostId,
           isAlone: () => !hasOthers(registry, hostNo, clock.now()),
           isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
           refresh: () => registry.refresh(),
         }).catch((error: Error) => {
+          if (error instanceof HostTaken) {
+            throw new StartError(
+              `Another server with the identity of ${config.dataDir} uses the database: stop it, or delete the file host in the copy.`,
+            );
+          }
           throw new StartError(`The database was lost while the service started (${error.message}): start it again.`);
         })
       : localBell();
