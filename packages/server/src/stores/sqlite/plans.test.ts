@@ -1,4 +1,7 @@
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tableStores } from "../tables/open.js";
+import type { Tables } from "../tables/schema.js";
 import { noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
 import { sqliteJobReader } from "./reader.js";
@@ -106,6 +109,29 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     expect(planOf(statement("SELECT queued_at")).join("\n")).not.toContain("TEMP B-TREE");
     expect(planOf(statement("FROM job WHERE expires_at <= ?1")).join("\n")).not.toContain("TEMP B-TREE");
     expect(planOf(statement("AND place < ? LIMIT ?")).join("\n")).not.toContain("TEMP B-TREE");
+  });
+
+  it("finds the deliveries of a job by its id", async () => {
+    const asked: string[] = [];
+    const stores = tableStores({
+      sql: new Kysely<Tables>({
+        dialect: {
+          createAdapter: () => new SqliteAdapter(),
+          createDriver: () => new DummyDriver(),
+          createIntrospector: (db) => new SqliteIntrospector(db),
+          createQueryCompiler: () => new SqliteQueryCompiler(),
+        },
+      }),
+      read: async (query) => {
+        asked.push(query.sql);
+        return [];
+      },
+      write: async () => [],
+    });
+    await stores.deliveries.list([1, 2], "job", 10);
+    expect(asked.flatMap(planOf).join("\n")).toMatch(
+      /^SEARCH delivery USING INDEX delivery_job_id \(job_id=\? AND endpoint_no=\?\)/,
+    );
   });
 
   it("no statement of the queue goes through a whole table", () => {
