@@ -79,6 +79,17 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     await first.restart(); // at once: what it held went with it
   });
 
+  it("forget hosts that have not returned for a day", async (test) => {
+    const url = await emptyDatabase();
+    const server = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
+    test.onTestFinished(() => server.end());
+    await server.stop();
+    await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
+    await server.restart();
+    await until(async () => (await ask(url, "SELECT 1 FROM host WHERE id = 'old'")).length === 0);
+    expect(await ask(url, "SELECT 1 FROM host")).toHaveLength(1);
+  });
+
   it("before their database wait for it", async (test) => {
     const late = await startPostgres();
     test.onTestFinished(() => late.end());

@@ -224,7 +224,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await provider.leave(0).catch(() => {});
     serving.abort();
     await Promise.all([...servers, sharing]);
-    await shared?.leave(hostNo).catch(() => {}); // the others notice in a few seconds anyway
+    await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
     await door.close();
     await app.close();

@@ -87,6 +87,7 @@ export const limits = {
   logBytesPerSecondMax: 512 * kib,
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
+  hostKeptMs: 24 * hour,
   deliveryKeptMs: 24 * hour,
 
   // the store

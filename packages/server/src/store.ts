@@ -355,8 +355,10 @@ export interface Beat {
 export interface SharedStore {
   /** Says that we live, and resolves with the leases that are ours, and with every host. */
   beat(beat: Beat): Promise<{ leases: ReadonlySet<string>; hosts: Host[] }>;
-  /** Gives all leases of a host back, and says that it is gone. */
-  leave(hostNo: number): Promise<void>;
+  /** Gives all leases of a host back, and says that it is gone: it counts as last seen at `seenAt`. */
+  leave(hostNo: number, seenAt: number): Promise<void>;
+  /** Forgets hosts that were last seen before `before` and have no live worker; what they have counted stays. */
+  forgetHosts(before: number): Promise<void>;
   /** Takes up to `count` of the `limit` requests that all servers together may let in within the rate window. */
   grant(name: string, limit: number, count: number, now: number): Promise<number>;
   /** Runs one change of resources at a time, over all servers. */

@@ -17,7 +17,7 @@ import { postgresJobStore } from "./jobs.js";
 import { postgresJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
-import { postgresTallyReader } from "./tallies.js";
+import { lanesPerHost, postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import { createWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
@@ -83,7 +83,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       );
       return (host as { no: number }).no;
     });
-    const lane = (n: number) => hostNo * 100 + n;
+    const lane = (n: number) => hostNo * lanesPerHost + n;
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
@@ -95,7 +95,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, words),
-      shared: postgresSharedStore(reads, words),
+      shared: postgresSharedStore(reads, words, hostId),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {
         await Promise.all([words.close(), calls.close()]);
