@@ -21,9 +21,8 @@ interface TakenRow {
   policy: string | null;
 }
 
-const handed = "t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at";
-const given = ["body", "webhook", "s3_config", "policy"];
-const input = (from: string) => given.map((column) => `${from}.${column}`).join(", ");
+const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
+  i.body, i.webhook, i.s3_config, i.policy`;
 const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
 
 export const takeSql = {
@@ -45,8 +44,8 @@ export const takeSql = {
   front AS MATERIALIZED (
     SELECT no, place FROM job WHERE ${waiting} AND place >= $4::bigint
     ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED),
-  pick AS MATERIALIZED (
-    SELECT p.no, row_number() OVER (ORDER BY place) AS slot, ${input("i")},
+  pick AS (
+    SELECT p.no, row_number() OVER (ORDER BY place) AS slot,
       sum(octet_length(i.body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p JOIN job_input i ON i.job_no = p.no),
   taken AS (
@@ -54,21 +53,21 @@ export const takeSql = {
       deadline_at = $3 + execution_timeout_ms
     FROM pick p JOIN slot s ON s.slot = p.slot
     WHERE j.endpoint_no = $2 AND j.no = p.no AND coalesce(p.before, 0) < $7::bigint
-    RETURNING j.no, j.endpoint_no, j.id, j.place, j.starts, j.low_priority, j.worker_no, j.queued_at, j.taken_at, j.deadline_at,
-      ${input("p")}),
+    RETURNING j.no, j.endpoint_no, j.id, j.place, j.starts, j.low_priority, j.worker_no, j.queued_at, j.taken_at, j.deadline_at),
   ${tallied("taken", {
     waiting: "-count(*)",
     waitingNormal: "-count(*) FILTER (WHERE low_priority = 0)",
     running: "count(*)",
   })}
-  SELECT ${handed}, ${input("t")}, NULL::bigint AS asked, NULL::bigint AS found, NULL::bigint AS there, NULL::bigint AS first
-  FROM taken t
+  SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS found, NULL::bigint AS there, NULL::bigint AS first
+  FROM taken t JOIN job_input i ON i.job_no = t.no
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    (SELECT count(*) FROM slot), (SELECT count(*) FROM pick), (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
+    (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
+    (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
 
   /** What a take whose connection broke has given to these workers already. */
-  given: `SELECT ${handed}, ${input("i")} FROM job t JOIN job_input i ON i.job_no = t.no
+  given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
     WHERE t.worker_no = ANY ($1::bigint[]) AND ${isHeld("t")} AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
 };
 
