@@ -124,3 +124,5 @@ CREATE TABLE decision (
 CREATE INDEX decision_endpoint ON decision (endpoint_no, no);
 
 CREATE INDEX decision_until ON decision (until_at);
+
+CREATE INDEX delivery_job_id ON delivery (job_id, endpoint_no);

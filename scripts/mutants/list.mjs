@@ -40,8 +40,8 @@ export const mutants = [
     patches: [
       {
         file: "stores/sqlite/jobs.ts",
-        find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place LIMIT ?4)",
-        replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place LIMIT ?4)",
+        find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place",
+        replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place",
       },
     ],
   },
@@ -87,8 +87,8 @@ export const mutants = [
     patches: [
       {
         file: "stores/postgres/settle.ts",
-        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status = 1\n",
-        replace: "AND j.id = w.id AND j.status = 1\n",
+        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = 1\n",
+        replace: "AND j.id = w.id AND j.status + 0 = 1\n",
       },
     ],
   },

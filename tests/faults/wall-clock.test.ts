@@ -1,3 +1,5 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
 import { Scene } from "./scene.js";
@@ -58,5 +60,54 @@ describe.each([
       expect(scene.runs().filter((run) => run.job === job)).toHaveLength(1);
     }
     expect(await statusOf(first)).toEqual(end);
+  });
+});
+
+// on PostgreSQL the database's clock is followed, and a server that is far from it refuses to start
+describe.skipIf(process.env.MILLRACE_TEST_POSTGRES).each([
+  { words: "forward", offsetMs: hourMs },
+  { words: "back", offsetMs: -hourMs },
+])("a wall clock that jumps an hour $words while a server is away", ({ words, offsetMs }) => {
+  it("loses no job, runs none twice, and takes back no end", { timeout: 60_000 }, async () => {
+    const wall = new WallClock();
+    const killed = await startServer(wall.env);
+    try {
+      const { endpoint } = await scene.own(killed, { workersMax: 1 });
+      const { endpoint: idle } = await scene.own(killed, { workersMax: 0 });
+      const submit = async (key: string, ms: number, to = endpoint, ttl = 10 * 60_000): Promise<string> => {
+        const body = { input: { key: `${words} ${key}`, ms, fate: "return" }, policy: { ttl } };
+        return (await call(killed, "POST", `/v2/${to}/run`, body)).body.id;
+      };
+      const statusOf = async (job: string) => (await call(killed, "GET", `/v2/${endpoint}/status/${job}`)).body;
+      const first = await submit("ended before", 10);
+      const end = await until(async () => {
+        const status = await statusOf(first);
+        return status.status === "COMPLETED" && status;
+      });
+      const jobs = [await submit("running", 2_000), await submit("waiting", 10)];
+      await until(() => scene.runs().some(({ job }) => job === jobs[0]));
+      const brief = await submit("over soon", 10, idle, 10_000);
+
+      expect(statSync(join(killed.dataDir, "clock")).mode & 0o777).toBe(0o600);
+      await killed.kill();
+      wall.set(offsetMs);
+      await killed.restart();
+      expect(await statusOf(first)).toEqual(end);
+      jobs.push(await submit("submitted after", 10));
+      for (const job of jobs) {
+        const ended = await until(async () => {
+          const status = await statusOf(job);
+          return status.status !== "IN_QUEUE" && status.status !== "IN_PROGRESS" && status;
+        });
+        expect(ended).toMatchObject({ status: "COMPLETED", retries: 0 });
+        for (const ms of [ended.delayTime, ended.executionTime]) expect(ms).toBeLessThan(60_000);
+        expect(Math.min(ended.delayTime, ended.executionTime)).toBeGreaterThanOrEqual(0);
+        expect(scene.runs().filter((run) => run.job === job)).toHaveLength(1);
+      }
+      await until(async () => (await call(killed, "GET", `/v2/${idle}/status/${brief}`)).status === 404);
+    } finally {
+      await killed.end();
+      wall.end();
+    }
   });
 });

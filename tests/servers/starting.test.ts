@@ -1,3 +1,6 @@
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
@@ -61,6 +64,30 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     const others = await ask(url, "SELECT no FROM host WHERE no > 1 AND seen_at > 0");
     expect(others).toEqual([]); // nobody is to give them workers
     expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
+  it("on a copy of another's data directory are refused in a sentence, and the other goes on", async (test) => {
+    const env = { ...shared, MILLRACE_DATABASE_URL: await emptyDatabase() };
+    const first = await startServer(env);
+    test.onTestFinished(() => first.end());
+    const copy = mkdtempSync(join(tmpdir(), "millrace-copy-"));
+    test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
+    copyFileSync(join(first.dataDir, "host"), join(copy, "host"));
+    await expectRefused({ ...env, MILLRACE_DATA_DIR: copy }, /^Another server with the identity of .+\.$/);
+    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
+    await first.kill();
+    await first.restart(); // at once: what it held went with it
+  });
+
+  it("forget hosts that have not returned for a day", async (test) => {
+    const url = await emptyDatabase();
+    const server = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
+    test.onTestFinished(() => server.end());
+    await server.stop();
+    await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
+    await server.restart();
+    await until(async () => (await ask(url, "SELECT 1 FROM host WHERE id = 'old'")).length === 0);
+    expect(await ask(url, "SELECT 1 FROM host")).toHaveLength(1);
   });
 
   it("before their database wait for it", async (test) => {

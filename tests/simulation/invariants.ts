@@ -24,7 +24,7 @@ export async function checkStore(
   endpointNos: readonly number[],
 ): Promise<void> {
   for (const no of endpointNos) {
-    const rows = new Map((await stores.reader.list(no, { limit: 10_000 }, 0)).map((row) => [row.id, row]));
+    const rows = new Map((await stores.reader.list(no, { limit: 10_000 }, 0)).jobs.map((row) => [row.id, row]));
     for (const job of ledger.jobs.values()) {
       if (job.endpointNo !== no || job.gone) continue;
       const row = rows.get(job.id);

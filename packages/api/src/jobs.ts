@@ -96,6 +96,6 @@ export type HealthBody = Static<typeof HealthBody>;
 
 /** What `/requests` answers: newest first, and a cursor while there are more. */
 export const RequestList = Type.Object({
-  requests: Type.Array(StatusBody),
-  nextCursor: Type.Optional(Type.String()),
+  requests: Type.Array(StatusBody, { description: "Fewer than `limit` where their outputs are large." }),
+  nextCursor: Type.Optional(Type.String({ description: "Where the next page begins; absent on the last." })),
 });

@@ -1,6 +1,6 @@
 import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
-import { postgresBell } from "./bells/postgres.js";
+import { HostTaken, postgresBell } from "./bells/postgres.js";
 import { type Clock, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
@@ -14,6 +14,7 @@ import { limits } from "./limits.js";
 import { TakeLine } from "./lines/take-line.js";
 import { deliverWebhooksLoop } from "./loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "./loops/expire-jobs.js";
+import { keepTimeLoop } from "./loops/keep-time.js";
 import { Leases, runOwned } from "./loops/leases.js";
 import { type Loop, runLoop } from "./loops/loop.js";
 import { scaleLoop } from "./loops/scale.js";
@@ -75,7 +76,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   }
   const door = given.door ?? (await openDoor(config.host, config.port));
   const url = `http://${bracketed(config.host)}:${door.port}`;
-  const clock = given.clock ?? systemClock();
+  // servers that share a database follow its clock
+  const keepsTime = config.databaseUrl === undefined;
+  const clock = given.clock ?? systemClock(keepsTime ? directory.read("clock") : undefined);
   const ids = given.ids ?? systemIds;
   const listeners: Emit[] = [eventLog(config.logLevel)];
   const emit: Emit = (event) => {
@@ -100,10 +103,16 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     shared && config.databaseUrl !== undefined
       ? await postgresBell({
           url: config.databaseUrl,
+          hostId,
           isAlone: () => !hasOthers(registry, hostNo, clock.now()),
           isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
           refresh: () => registry.refresh(),
         }).catch((error: Error) => {
+          if (error instanceof HostTaken) {
+            throw new StartError(
+              `Another server with the identity of ${config.dataDir} uses the database: stop it, or delete the file host in the copy.`,
+            );
+          }
           throw new StartError(`The database was lost while the service started (${error.message}): start it again.`);
         })
       : localBell();
@@ -153,6 +162,14 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     door.take,
   );
 
+  const noteTime = () => {
+    const bearing = keepsTime ? clock.bearing?.() : undefined;
+    try {
+      if (bearing !== undefined) directory.note("clock", bearing);
+    } catch {
+      // the one before tells the time as well
+    }
+  };
   const workerUrl = () => config.workerUrl ?? `http://${bracketed(reachable(config.host))}:${door.port}`;
   const deciding = new AbortController();
   const serving = new AbortController();
@@ -185,6 +202,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     own(() => watchWorkersLoop(parts), serving.signal),
     own(() => expireJobsLoop(parts), serving.signal),
     own(() => timeOutJobsLoop(parts), serving.signal),
+    start(keepTimeLoop(noteTime), serving.signal),
   ];
   await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
@@ -206,12 +224,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await provider.leave(0).catch(() => {});
     serving.abort();
     await Promise.all([...servers, sharing]);
-    await shared?.leave(hostNo).catch(() => {}); // the others notice in a few seconds anyway
+    await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
     await door.close();
     await app.close();
     await bell.close();
     await stores.close();
+    noteTime();
     clock.stop();
     lock?.release();
   }

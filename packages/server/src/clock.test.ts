@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Clock, systemClock } from "./clock.js";
+import { type SystemClock, systemClock } from "./clock.js";
+import { limits } from "./limits.js";
 
 const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));
 vi.mock("node:os", async (original) => ({
@@ -8,7 +9,7 @@ vi.mock("node:os", async (original) => ({
 }));
 
 const startAt = 1_790_000_000_000;
-let clock: Clock;
+let clock: SystemClock;
 let gaps: number[];
 
 /** Time passes on all of the machine's clocks, and the clock ticks as often as it would. */
@@ -102,6 +103,47 @@ describe("The clock", () => {
   it("ticks no more once it is stopped", () => {
     clock.stop();
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("A clock that goes on from the one before", () => {
+  const hour = 3_600_000;
+  /** The server is away for a minute, in which the wall jumps; `kept` is what it has left. */
+  const startAgain = (jump: number, kept = clock.bearing()): number => {
+    clock.stop();
+    Object.assign(machine, { wall: machine.wall + 60_000 + jump, uptime: machine.uptime + 60_000, mono: 100 });
+    clock = systemClock(kept);
+    return clock.now() - startAt;
+  };
+
+  it.each([
+    ["forward", hour],
+    ["back", -hour],
+  ])("does not follow a wall that jumped an hour %s meanwhile, but slews towards it", (_, jump) => {
+    expect(startAgain(jump)).toBe(60_000);
+    pass(60_000);
+    expect(clock.now() - startAt - 120_000).toBeCloseTo(Math.sign(jump) * 1_000, -1);
+  });
+
+  it("has it from what was left a minute before a crash, too", () => {
+    const kept = clock.bearing();
+    pass(59_000);
+    expect(startAgain(hour, kept)).toBe(119_000);
+  });
+
+  it.each([
+    ["in another start of the machine", () => clock.bearing()!.replace(/\S+$/, "another-boot")],
+    ["where nothing was left", () => ""],
+    ["where what was left cannot be read", () => "\0\0"],
+    ["where what was left is cut short", () => clock.bearing()!.slice(0, 12)],
+    ["where what was left is of no number", () => clock.bearing()!.replace(/^\d+/, "soon")],
+    ["where the machine has run for less time than then", () => clock.bearing()!.replace(/ \d+ /, " 999999999 ")],
+  ])("believes the wall %s", (_, kept) => {
+    expect(startAgain(hour, kept())).toBe(hour + 60_000);
+  });
+
+  it("believes a wall that is farther off than any jump", () => {
+    expect(startAgain(limits.clockDoubtMsMax + 1)).toBe(limits.clockDoubtMsMax + 60_001);
   });
 });
 

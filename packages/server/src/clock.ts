@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { limits } from "./limits.js";
 
@@ -17,14 +18,34 @@ export interface Clock {
 export interface SystemClock extends Clock {
   /** From now on the wall is `aheadMs` ahead of this machine's: another machine's clock is followed. */
   follow(aheadMs: number): void;
+  /** What the next clock on this machine goes on from, as text; undefined where the machine's starts cannot be told apart. */
+  bearing(): string | undefined;
+}
+
+/** Which start of the machine this is. */
+function bootId(): string | undefined {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Our time by a bearing of the same start of the machine; undefined where the wall is to be believed. */
+function goneOn(bearing: string): Millis | undefined {
+  const [at, upMs, boot] = bearing.split(" ");
+  const passed = uptime() * 1_000 - Number(upMs);
+  if (boot === undefined || boot !== bootId() || !(passed >= 0)) return undefined;
+  const now = Number(at) + passed;
+  return Math.abs(now - Date.now()) <= limits.clockDoubtMsMax ? now : undefined;
 }
 
 /**
- * Wall time at start plus monotonic time, slewed at most 1 s a minute towards the wall.
+ * Time as a clock before this one has left it, where there was one since the machine started, else wall time at start; plus monotonic time, slewed at most 1 s a minute towards the wall.
  * `performance.now()` stands still while the machine is suspended; the uptime does not, so the difference is taken in at once.
  */
-export function systemClock(): SystemClock {
-  let offset = Date.now() - performance.now();
+export function systemClock(bearing = ""): SystemClock {
+  let offset = (goneOn(bearing) ?? Date.now()) - performance.now();
   let ahead = 0;
   let isFollowing = false;
   let asleep = uptime() * 1_000 - performance.now();
@@ -73,6 +94,10 @@ export function systemClock(): SystemClock {
       if (!isFollowing) offset += aheadMs;
       isFollowing = true;
       ahead = aheadMs;
+    },
+    bearing() {
+      const boot = bootId();
+      return boot && `${Math.round(offset + performance.now())} ${Math.round(uptime() * 1_000)} ${boot}`;
     },
     onGap: (listener) => void listeners.push(listener),
     stop: () => clearInterval(timer),

@@ -31,6 +31,10 @@ export interface DataDirectory {
   secret(name: string, make: () => string): string;
   /** Writes such a file anew; it is on the disk when this returns, so that what the database says of it holds. */
   keep(name: string, text: string): void;
+  /** The text of such a file, where there is one. */
+  read(name: string): string | undefined;
+  /** Writes such a file anew, whole or not at all, and does not wait for the disk: when the power fails it may be lost. */
+  note(name: string, text: string): void;
 }
 
 /** Like `mkdir -p`, a step at a time: Node's own recursive form never ends below /proc. */
@@ -73,6 +77,13 @@ export function openDataDirectory(path: string): DataDirectory {
     );
   }
   const keep = (name: string, text: string) => writeDurably(path, name, `${text}\n`);
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(path, name), "utf8").trim();
+    } catch {
+      return undefined;
+    }
+  };
   const folder = (name: string) => {
     mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
     return join(path, name);
@@ -85,6 +96,12 @@ export function openDataDirectory(path: string): DataDirectory {
     homes: folder("homes"),
     volumes: folder("volumes"),
     keep,
+    read,
+    note(name, text) {
+      const next = join(path, `${name}.new`);
+      writeFileSync(next, `${text}\n`, { mode: 0o600 });
+      renameSync(next, join(path, name));
+    },
     holds: (name) => existsSync(join(path, name)),
     secret(name, make) {
       if (!existsSync(join(path, name))) keep(name, make());

@@ -34,6 +34,7 @@ export const limits = {
   idempotencyKeyCharsMax: 255,
   requestsPageMax: 100,
   requestsPageDefault: 50,
+  requestsPageBytesMax: 8 * mib, // of outputs: a page is one reply, made in memory
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
@@ -53,6 +54,7 @@ export const limits = {
   takeHoldMs: 20 * second,
   takeBatchMax: 1_000,
   turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
+  takeBytesMax: 16 * mib, // of inputs: with the job that reaches it a turn is over, and the next one goes on
   doneBatchMax: 1_000,
 
   // streams
@@ -85,6 +87,7 @@ export const limits = {
   logBytesPerSecondMax: 512 * kib,
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
+  hostKeptMs: 24 * hour,
   deliveryKeptMs: 24 * hour,
 
   // the store
@@ -106,6 +109,7 @@ export const limits = {
   hostSilenceMs: 30 * second,
   missGapMs: 100, // what is not known is looked for in the store at most so often
   clockSkewMsMax: second,
+  hostLockMs: 5 * second, // a server that was killed may count as connected so long
   databaseStartMs: 30 * second, // a database that starts with us may take so long
   notifyBytesMax: 7_900,
   notifyGatherMs: 2,
@@ -154,6 +158,8 @@ export const limits = {
   clockSlewPerMinuteMs: second,
   clockTickMs: second,
   clockGapMs: 5 * second,
+  clockKeepMs: minute,
+  clockDoubtMsMax: 2 * hour, // a clock that was kept and is farther from the wall than this is not believed
 } as const;
 
 const relations: [boolean, string][] = [

@@ -7,6 +7,7 @@ import { openSqlite } from "./stores/sqlite/open.js";
 const shared: SharedStore = {
   beat: async () => ({ leases: new Set(), hosts: [] }),
   leave: async () => {},
+  forgetHosts: async () => {},
   grant: async () => 0,
   exclusively: (change) => change(),
   time: async () => 0,

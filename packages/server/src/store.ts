@@ -90,7 +90,10 @@ export interface JobStore {
   /** Whether a take finds every job whose submission was called before it, committed or not: both are in one commit then. */
   readonly isInOrder: boolean;
   submit(job: NewJob): Promise<Submitted>;
-  /** Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. `dry`: nothing was left. */
+  /**
+   * Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. It ends with the job whose input
+   * reaches `takeBytesMax`. `dry`: nothing was left.
+   */
   take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
   /** Records a worker's last word; undefined where it no longer holds the job (the word also confirms a stop). */
   settle(
@@ -124,11 +127,12 @@ export interface JobReader {
   submission(
     jobNo: number,
   ): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  /** The newest first, up to `limit` and up to a number of bytes of what they put out (at least one); `more`: others follow. */
   list(
     endpointNo: number,
-    query: { status?: JobStatus; limit: number; beforeNo?: number },
+    query: { status?: JobStatus; limit: number; bytesMax?: number; beforeNo?: number },
     now: number,
-  ): Promise<JobReport[]>;
+  ): Promise<{ jobs: JobReport[]; more: boolean }>;
   /** By worker, what it holds or has to stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */
@@ -351,8 +355,10 @@ export interface Beat {
 export interface SharedStore {
   /** Says that we live, and resolves with the leases that are ours, and with every host. */
   beat(beat: Beat): Promise<{ leases: ReadonlySet<string>; hosts: Host[] }>;
-  /** Gives all leases of a host back, and says that it is gone. */
-  leave(hostNo: number): Promise<void>;
+  /** Gives all leases of a host back, and says that it is gone: it counts as last seen at `seenAt`. */
+  leave(hostNo: number, seenAt: number): Promise<void>;
+  /** Forgets hosts that were last seen before `before` and have no live worker; what they have counted stays. */
+  forgetHosts(before: number): Promise<void>;
   /** Takes up to `count` of the `limit` requests that all servers together may let in within the rate window. */
   grant(name: string, limit: number, count: number, now: number): Promise<number>;
   /** Runs one change of resources at a time, over all servers. */

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { startPostgres, type TestPostgres } from "../../../../scripts/postgres.mjs";
 import type { Bell, Topic } from "../bell.js";
 import { startProxy, type TestProxy } from "../stores/contracts/proxy-fixture.js";
-import { type PostgresBellOptions, postgresBell } from "./postgres.js";
+import { HostTaken, type PostgresBellOptions, postgresBell } from "./postgres.js";
 
 let server: TestPostgres;
 let proxy: TestProxy;
@@ -50,6 +50,7 @@ afterEach(async () => {
 async function open(more: Partial<PostgresBellOptions> = {}): Promise<Bell> {
   const bell = await postgresBell({
     url: server.url(),
+    hostId: `host ${bells.length}`,
     isAlone: () => alone,
     isServedHere: () => false,
     refresh: async () => {},
@@ -65,7 +66,7 @@ function count(bell: Bell, topic: Topic) {
   bell.on(topic, () => heard.times++);
   return heard;
 }
-const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 /** Resolves when everything sent before has come through. */
 async function settled(): Promise<void> {
@@ -149,6 +150,24 @@ describe("A bell over several servers", () => {
     expect(seen).toEqual(["job", "read", "workers"]);
   });
 
+  it("is one server's at a time", { timeout: 30_000 }, async () => {
+    const first = await open({ hostId: "copied" });
+    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
+    await first.close();
+    await open({ hostId: "copied" });
+  });
+
+  it("waits for a server that was killed just now", async () => {
+    const dying = new pg.Client(server.url());
+    await dying.connect();
+    await dying.query("SELECT pg_advisory_lock(hashtextextended('host copied', 0))");
+    const opening = open({ hostId: "copied" });
+    const asked = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'millrace bell' AND query ~ 'advisory'";
+    await until(async () => expect((await wire.query(asked)).rows).not.toEqual([]));
+    await dying.end();
+    await opening;
+  });
+
   it("tells the others that it is there", async () => {
     const one = await open();
     const heard = count(one, "hosts");
@@ -204,6 +223,23 @@ describe("A bell whose connections break", () => {
       among(() => other.ring("job:a"));
       expect(heard.times).toBeGreaterThan(0);
     });
+  });
+
+  it("is its server's still, and nobody else's, whichever way it broke", { timeout: 90_000 }, async () => {
+    const holder = async () => {
+      const { rows } = await wire.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted");
+      return rows.map(({ pid }) => pid as number);
+    };
+    await open({ ...throughProxy(), hostId: "copied" });
+    for (const breakAll of [proxy.cutAll, proxy.freezeAll]) {
+      const before = await holder();
+      breakAll();
+      await until(async () => {
+        expect(await holder()).toHaveLength(1);
+        expect(await holder()).not.toEqual(before);
+      });
+    }
+    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
   });
 
   it("the net rings everything every few seconds where there are others", { timeout: 30_000 }, async () => {

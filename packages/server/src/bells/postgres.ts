@@ -6,6 +6,8 @@ import { localBell } from "./local.js";
 
 export interface PostgresBellOptions {
   readonly url: string;
+  /** Whose bell this is: one server at a time. */
+  readonly hostId: string;
   /** Whether no other server is there to hear. */
   readonly isAlone: () => boolean;
   /** Whether this server itself has who waits for this: then the others need not wake. */
@@ -14,6 +16,9 @@ export interface PostgresBellOptions {
   readonly refresh: () => Promise<void>;
 }
 
+/** Another server is this host: it listens to the same database with the same id. */
+export class HostTaken extends Error {}
+
 const channel = "millrace";
 /** Another server has begun to listen. */
 const everything = "*";
@@ -21,7 +26,10 @@ const everything = "*";
 /** What must be seen at once: the rest is about rows that the registry has to read first. */
 const isHot = (topic: string) => /^(job|queue|stops):/.test(topic);
 
-/** A bell across servers: rings here at once, and at the others through the database, gathered, and after the commit. */
+/**
+ * A bell across servers: rings here at once, and at the others through the database, gathered, and after the commit. Throws
+ * {@link HostTaken} where another server is this host.
+ */
 export async function postgresBell(options: PostgresBellOptions): Promise<Bell> {
   const self = randomUUID();
   const local = localBell();
@@ -35,7 +43,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     await refreshed;
     for (const topic of topics) if (!isHot(topic)) local.ring(topic as Topic);
   };
-  const ear = new Ear(options.url, (payload) => {
+  const ear = new Ear(options, (payload) => {
     const [from, ...topics] = payload.split(" ");
     if (from !== self) void hear(topics);
   });
@@ -44,7 +52,10 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     local.ringAll();
     sender.send(everything);
   };
-  await ear.open();
+  await ear.begin().catch(async (error) => {
+    await Promise.all([ear.close(), sender.close(), local.close()]);
+    throw error;
+  });
   // the net under it all: a ring that was lost costs this long
   const net = setInterval(() => {
     if (!options.isAlone()) local.ringAll();
@@ -151,27 +162,61 @@ function* payloads(self: string, topics: Iterable<string>): Generator<string> {
   yield payload;
 }
 
-/** The connection that listens: asked every few seconds whether it still lives, and opened again where it does not. */
+const lockHost = "SELECT pg_try_advisory_lock(hashtextextended('host ' || $1, 0)) AS held";
+const endFormer = `SELECT pg_terminate_backend(pid, ${limits.beatMs}) FROM pg_stat_activity
+  WHERE pid = $1 AND usename = current_user AND application_name = 'millrace bell'`;
+
+/**
+ * The connection that listens: asked every few seconds whether it still lives, and opened again where it does not. As long as
+ * it stands it holds the lock of its host, so that two servers on copies of one data directory find each other out.
+ */
 class Ear {
   readonly #url: string;
+  readonly #hostId: string;
   readonly #onPayload: (payload: string) => void;
   #client: pg.Client | undefined;
+  /** The database's process at the other end: when the connection broke it may hold the lock until it is ended. */
+  #former: number | undefined;
+  #isHost = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
   onOpen: () => void = () => {};
 
-  constructor(url: string, onPayload: (payload: string) => void) {
+  constructor({ url, hostId }: PostgresBellOptions, onPayload: (payload: string) => void) {
     this.#url = url;
+    this.#hostId = hostId;
     this.#onPayload = onPayload;
   }
 
-  async open(): Promise<void> {
+  /** Opens it for the first time. A server that was killed just now may hold the lock a moment longer. */
+  async begin(): Promise<void> {
+    await this.#open();
+    const giveUpAt = performance.now() + limits.hostLockMs;
+    while (!this.#isHost) {
+      if (performance.now() > giveUpAt) throw new HostTaken(`the host ${this.#hostId} is another server`);
+      await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      if (this.#client) await this.#lock(this.#client).catch(() => {}); // its end opens another
+    }
+  }
+
+  async #lock(client: pg.Client): Promise<void> {
+    const isFree = async () => (await client.query<{ held: boolean }>(lockHost, [this.#hostId])).rows[0]?.held === true;
+    let isOurs = await isFree();
+    if (!isOurs && this.#former !== undefined) {
+      await client.query(endFormer, [this.#former]);
+      isOurs = await isFree();
+    }
+    this.#isHost = isOurs;
+  }
+
+  async #open(): Promise<void> {
     const client = await connected(this.#url);
     client.on("notification", ({ payload }) => payload && this.#onPayload(payload));
     client.on("end", () => {
       if (this.#client === client) void this.#again();
     });
     try {
+      await this.#lock(client);
       await client.query(`LISTEN ${channel}`);
     } catch (error) {
       void client.end().catch(() => {});
@@ -179,6 +224,7 @@ class Ear {
     }
     if (this.#closed) return client.end();
     this.#client = client;
+    this.#former = (client as unknown as { processID?: number }).processID;
     this.#later();
     this.onOpen();
   }
@@ -192,7 +238,7 @@ class Ear {
     const client = this.#client;
     if (!client || this.#closed) return;
     try {
-      await client.query("SELECT 1");
+      await (this.#isHost ? client.query("SELECT 1") : this.#lock(client));
       if (this.#client === client) this.#later();
     } catch {
       if (this.#client === client) await this.#again();
@@ -200,13 +246,14 @@ class Ear {
   }
 
   async #again(): Promise<void> {
+    this.#isHost = false;
     clearTimeout(this.#timer);
     const dead = this.#client;
     this.#client = undefined;
     void dead?.end().catch(() => {});
     while (!this.#closed) {
       try {
-        return await this.open();
+        return await this.#open();
       } catch {
         await new Promise((again) => setTimeout(again, limits.reconnectMs * 5));
       }

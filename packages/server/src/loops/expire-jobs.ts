@@ -4,7 +4,9 @@ import { ringStops, timeOutJob } from "../operations/change-job.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-type Expiring = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions">;
+type Expiring = Needs<
+  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared"
+>;
 
 const recordsEveryMs = 600_000;
 
@@ -40,6 +42,7 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   needs.registry.forgetEndpoints(now - limits.workerRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
+  await needs.shared?.forgetHosts(now - limits.hostKeptMs);
 }
 
 /** Ends running jobs whose executionTimeout has passed. */

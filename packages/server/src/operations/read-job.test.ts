@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import { limits } from "../limits.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
 import { cancelJob, cancelWaiting, setTtl } from "./change-job.js";
 import { readHealth } from "./read-health.js";
@@ -154,6 +155,20 @@ describe("The list of jobs", () => {
     const last = await list({ limit: 2, beforeNo: Number.parseInt(second.nextCursor!, 36) });
     expect(idsOf(last)).toEqual(ids.slice(4));
     expect(last.nextCursor).toBeUndefined();
+  });
+
+  it("ends a page where its outputs have become large, and goes on from there", async () => {
+    const worker = await scene.worker(endpoint);
+    const [large, ids] = ["x".repeat(limits.requestsPageBytesMax * 0.6), [] as string[]];
+    for (const output of [large, large, 1, 2]) {
+      const id = await scene.running(endpoint, worker);
+      await scene.done(worker, id, { output });
+      ids.unshift(id);
+    }
+    const first = await list();
+    expect(idsOf(first)).toEqual(ids.slice(0, 3));
+    const last = await list({ beforeNo: Number.parseInt(first.nextCursor!, 36) });
+    expect([idsOf(last), last.nextCursor]).toEqual([ids.slice(3), undefined]);
   });
 
   it("shows one status, one endpoint, and nothing that has expired", async () => {

@@ -54,16 +54,16 @@ export async function awaitJob(
   return describeJob(needs, endpoint, job);
 }
 
-/** Jobs newest first, and the cursor of the next page where there is one (`/requests`). */
+/** Jobs newest first, as many as fit in a reply, and the cursor of the next page where there is one (`/requests`). */
 export async function listJobs(
   needs: Reading,
   endpoint: Endpoint,
   query: { status?: JobReport["status"]; limit: number; beforeNo?: number },
 ): Promise<{ texts: string[]; nextCursor: string | undefined }> {
-  const jobs = await needs.reader.list(endpoint.no, { ...query, limit: query.limit + 1 }, needs.clock.now());
-  const page = jobs.slice(0, query.limit);
-  const texts = await Promise.all(page.map((job) => describeJob(needs, endpoint, job)));
-  return { texts, nextCursor: jobs.length > query.limit ? page.at(-1)!.no.toString(36) : undefined };
+  const bounded = { ...query, bytesMax: limits.requestsPageBytesMax };
+  const { jobs, more } = await needs.reader.list(endpoint.no, bounded, needs.clock.now());
+  const texts = await Promise.all(jobs.map((job) => describeJob(needs, endpoint, job)));
+  return { texts, nextCursor: more ? jobs.at(-1)!.no.toString(36) : undefined };
 }
 
 async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<Waiting> {

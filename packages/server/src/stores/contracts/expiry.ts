@@ -18,7 +18,7 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.find(id)).toBeDefined();
       scene.now = startAt + 10_000;
       expect(await scene.find(id)).toBeUndefined();
-      expect(await scene.stores.reader.list(scene.endpointNo, { limit: 10 }, scene.now)).toEqual([]);
+      expect((await scene.stores.reader.list(scene.endpointNo, { limit: 10 }, scene.now)).jobs).toEqual([]);
       expect(await scene.take(first)).toEqual([]);
       expect(await scene.stores.reader.nextExpiry()).toBe(startAt + 10_000);
       expect(await scene.stores.jobs.sweep(scene.now, 10)).toEqual({ deleted: 1, stopped: [], more: false });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { JobStatus } from "../../domain/job.js";
-import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
+import { completed, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** What the readers of jobs and tallies tell. */
 export function reads(setting: () => Setting): void {
@@ -18,11 +18,39 @@ export function reads(setting: () => Setting): void {
       const list = async (query: { status?: JobStatus; beforeNo?: number }) =>
         await scene.stores.reader.list(scene.endpointNo, { limit: 3, ...query }, scene.now);
       const page = await list({});
-      expect(idsOf(page)).toEqual(ids.slice(1).reverse());
-      expect(idsOf(await list({ beforeNo: page[2]!.no }))).toEqual([ids[0]]);
-      expect(idsOf(await list({ status: "IN_PROGRESS" }))).toEqual(taken.reverse());
-      expect(await list({ status: "FAILED" })).toEqual([]);
+      expect([idsOf(page.jobs), page.more]).toEqual([ids.slice(1).reverse(), true]);
+      const rest = await list({ beforeNo: page.jobs[2]!.no });
+      expect([idsOf(rest.jobs), rest.more]).toEqual([[ids[0]], false]);
+      expect(idsOf((await list({ status: "IN_PROGRESS" })).jobs)).toEqual(taken.reverse());
+      expect(await list({ status: "FAILED" })).toEqual({ jobs: [], more: false });
     });
+
+    it.each(["COMPLETED", "FAILED", undefined] as const)(
+      "list no more bytes than fit, and one job at least: %s",
+      async (status) => {
+        const ids = await scene.submitMany(4);
+        await scene.take(first, 4);
+        // two bytes each where it matters: bytes are counted, not characters
+        const text = `"${"ü".repeat(499)}"`;
+        for (const id of ids)
+          await scene.settle(id, first, status === "FAILED" ? failed("ü".repeat(499)) : completed(text));
+        const list = (bytesMax: number, beforeNo?: number) =>
+          scene.stores.reader.list(
+            scene.endpointNo,
+            { limit: 50, bytesMax, ...(status && { status }), ...(beforeNo && { beforeNo }) },
+            scene.now,
+          );
+        const two = await list(2_000);
+        expect([idsOf(two.jobs), two.more]).toEqual([[ids[3], ids[2]], true]);
+        const one = await list(1_999, two.jobs[1]!.no);
+        expect([idsOf(one.jobs), one.more]).toEqual([[ids[1]], true]);
+        const last = await list(1, one.jobs[0]!.no);
+        expect([idsOf(last.jobs), last.more]).toEqual([[ids[0]], false]);
+        expect((await list(4_000)).jobs.map(({ output, error }) => output ?? JSON.stringify(error))).toEqual(
+          ids.map(() => text),
+        );
+      },
+    );
 
     it("find what is overdue, the longest first, and when to look next", async () => {
       const slow = await scene.submit({ executionTimeoutMs: 9_000 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits.js";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** Who gets which job, and in what order. */
@@ -52,6 +53,34 @@ export function takes(setting: () => Setting): void {
       expect(turn.dry).toBe(false);
       const rest = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
       expect([idsOf(rest.jobs), rest.dry]).toEqual([[ids[3]], true]);
+    });
+
+    it.each([
+      ["a worker that asks for many", (workers: readonly number[]) => [{ workerNo: workers[0]!, count: 100 }]],
+      [
+        "workers that stand in a line",
+        (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 1 })),
+      ],
+      ["both", (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 2 }))],
+    ])("hands %s no more bytes at once than fit, and the rest in their order", async (_, asksOf) => {
+      const workers = await Promise.all([3, 4, 5, 6, 7].map((n) => scene.worker(`worker0000000${n}`)));
+      // two bytes each: bytes are counted, not characters
+      const body = `"${"ü".repeat(0.2 * limits.takeBytesMax)}"`;
+      const ids: string[] = [];
+      for (let n = 0; n < 5; n++) ids.push(await scene.submit({ body }));
+      const take = () => scene.stores.jobs.take(scene.endpointNo, asksOf(workers), scene.now);
+      const large = await take();
+      expect([idsOf(large.jobs), large.dry]).toEqual([ids.slice(0, 3), false]);
+      expect(large.jobs.every(({ input }) => input === body)).toBe(true);
+      expect(await scene.tally()).toMatchObject({ waiting: 2, running: 3 });
+      expect(await scene.job(ids[3]!)).toMatchObject({ status: "IN_QUEUE", starts: 0, workerNo: undefined });
+      const rest = await take();
+      expect([idsOf(rest.jobs), rest.dry]).toEqual([ids.slice(3), true]);
+    });
+
+    it("hands out a job that is larger than a turn", async () => {
+      const ids = [await scene.submit({ body: `"${"x".repeat(limits.takeBytesMax)}"` }), await scene.submit()];
+      for (const id of ids) expect(idsOf(await scene.take(first, 2))).toEqual([id]);
     });
 
     it("hands out one endpoint's jobs only", async () => {

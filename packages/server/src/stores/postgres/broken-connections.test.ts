@@ -255,7 +255,7 @@ describe("A database that breaks connections again and again", () => {
     expect([...outcomes.taken.values()].every((count) => count === 1)).toBe(true);
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0, completed: outcomes.submitted.length });
     await countsHold();
-    const jobs = await scene.stores.reader.list(scene.endpointNo, { limit: 2_000 }, scene.now);
+    const { jobs } = await scene.stores.reader.list(scene.endpointNo, { limit: 2_000 }, scene.now);
     for (const job of jobs) {
       expect(job.output).toBe(`"${job.id}"`);
       const chunks = await scene.stores.chunks.read(job.no, 0, 1_000);

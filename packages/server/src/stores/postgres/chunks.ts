@@ -24,7 +24,7 @@ export const chunkSql = {
   held AS MATERIALIZED (
     SELECT c.n, c.pieces, c.token, j.no, j.starts FROM call c
     JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
-    ORDER BY j.no FOR SHARE OF j),
+    ORDER BY c.n FOR SHARE OF j),
   grown AS (
     INSERT INTO stream AS s (job_no, next_index, handed_index, token) SELECT no, pieces, 0, token FROM held
     ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token
@@ -58,6 +58,7 @@ type Append = [endpointNo: number, jobId: string, workerNo: number, pieces: read
 
 const appendVerb: Verb<Append, boolean> = {
   key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
+  inKeyOrder: true,
   async run({ connection, again }, calls) {
     if (again) {
       const [endpointNo, jobId, , , token] = calls[0] as Append;

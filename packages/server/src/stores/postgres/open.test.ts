@@ -40,6 +40,18 @@ describe("Opening a database", () => {
     await expect(openAs("host", url)).rejects.toThrow(/newer than this program's/);
   });
 
+  it.each(["LATIN1", "SQL_ASCII"])(
+    "that does not hold every text is refused with one sentence: %s",
+    async (encoding) => {
+      const name = `in_${encoding.toLowerCase()}`;
+      await asAdmin(server.url(), `CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}'`);
+      await expect(openAs("host", server.url(name))).rejects.toThrow(
+        new RegExp(`^The database's encoding is ${encoding}, [^.]*\\.$`),
+      );
+      expect(await read(server.url(name), "SELECT 1 FROM pg_class WHERE relname = 'job'")).toEqual([]);
+    },
+  );
+
   it("that cannot be made tells the cause, and leaves nothing half done", async () => {
     const url = await makeDatabase(server, "taken");
     await asAdmin(url, "CREATE TABLE job (other text)");

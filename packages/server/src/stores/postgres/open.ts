@@ -12,12 +12,12 @@ import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
 import { postgresChunkStore } from "./chunks.js";
-import { Connections } from "./connection.js";
+import { type Connection, Connections } from "./connection.js";
 import { postgresJobStore } from "./jobs.js";
 import { postgresJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
-import { postgresTallyReader } from "./tallies.js";
+import { lanesPerHost, postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import { createWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
@@ -48,6 +48,15 @@ const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
   write: (queries) => words.call(statementsVerb, [queries]),
 });
 
+/** Texts are kept as they came, whatever they hold: a database of another encoding would change or refuse some. */
+async function checkEncoding(connection: Connection): Promise<void> {
+  const [row] = await connection.query<{ encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
+  if (row?.encoding === "UTF8") return;
+  throw new Error(
+    `The database's encoding is ${row?.encoding}, and has to be UTF8: name one in MILLRACE_DATABASE_URL that was made with ENCODING 'UTF8' TEMPLATE template0.`,
+  );
+}
+
 export { isLost as isUnreachable } from "./failures.js";
 
 export interface PostgresOptions {
@@ -65,6 +74,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
   const writes = new Connections(url, 2 * limits.wordLanes + 1);
   try {
     const hostNo = await writes.lend(async (connection) => {
+      await checkEncoding(connection);
       await migrate(connection);
       // not seen yet: a server that is refused after all must not be given workers
       const [host] = await connection.query<{ no: number }>(
@@ -73,7 +83,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       );
       return (host as { no: number }).no;
     });
-    const lane = (n: number) => hostNo * 100 + n;
+    const lane = (n: number) => hostNo * lanesPerHost + n;
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
@@ -85,7 +95,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, words),
-      shared: postgresSharedStore(reads, words),
+      shared: postgresSharedStore(reads, words, hostId),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {
         await Promise.all([words.close(), calls.close()]);

@@ -102,7 +102,8 @@ const small = /^(place|schema|host|user|api_key|template|volume|endpoint|lease)$
 const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
 
 /** Pages that a person asks for, and what is forgotten once in a while: they may look past rows that are not theirs. */
-const rare = /^(select \* from "delivery" where "endpoint_no" in|select \* from "decision"|delete from "attempt")/;
+const rare =
+  /^(select \* from "delivery" where "endpoint_no" in \([^)]*\) order by|select \* from "decision"|delete from "attempt")/;
 
 /** What goes through a whole table, or through the whole index of one. */
 const scans = (plan: readonly Node[]): string[] =>
@@ -245,6 +246,12 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
       for (const scan of scans(await plan(text))) found.push(`${scan}: ${text}`);
     }
     expect(found).toEqual([]);
+  });
+
+  it("finds the deliveries of a job by its id", async () => {
+    const [list] = Object.keys(await cool()).filter((text) => /from "delivery" .*"job_id" =/.test(text));
+    const used = (await plan(list!)).flatMap((node) => node["Index Name"] ?? []);
+    expect(used).toEqual(["delivery_job_id"]);
   });
 
   it("takes, and finds what has expired, in the order of the index", async () => {

@@ -1,20 +1,33 @@
 import type { JobReader } from "../../store.js";
 import { gathered } from "../tables/gathered.js";
-import { code, type HeldRow, heldColumns, type JobRow, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
+import {
+  anySize,
+  code,
+  type HeldRow,
+  heldColumns,
+  type JobRow,
+  jobColumns,
+  joined,
+  type PageRow,
+  pageOf,
+  toHeldJob,
+  toJob,
+  toPage,
+} from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 
-const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
-const page = `SELECT ${jobColumns} FROM job j ${joined} WHERE j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3`;
+const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";
+const page = (where = "") => pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");
 
 export const readerSql = {
   find: `SELECT a.n, ${jobColumns} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
   submission: "SELECT body, webhook, s3_config FROM job_input WHERE job_no = $1",
-  list: `${page} ORDER BY j.no DESC LIMIT $4`,
-  listStatus: `${page} AND j.status = $5 ORDER BY j.no DESC LIMIT $4`,
+  list: page(),
+  listStatus: page(" AND j.status = $6"),
   // an index of those that ended badly: past a million that went well
-  listTroubled: `${page} AND j.status >= 3 AND j.status = $5 ORDER BY j.no DESC LIMIT $4`,
+  listTroubled: page(" AND j.status >= 3 AND j.status = $6"),
   held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND (status = 1 OR stop_wanted = 1)`,
   overdue: `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
   unstopped: `SELECT ${heldColumns} FROM job WHERE (status = 1 OR stop_wanted = 1) AND stop_wanted = 1
@@ -56,11 +69,11 @@ export function postgresJobReader(reads: Connections): JobReader {
       );
       return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, { status, limit, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
-      const values = [endpointNo, beforeNo, now, limit];
-      if (!status) return (await reads.read<JobRow>(readerSql.list, values)).map(toJob);
-      const listed = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
-      return (await reads.read<JobRow>(listed, [...values, code[status]])).map(toJob);
+    list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+      const values = [endpointNo, beforeNo, now, limit, bytesMax];
+      if (!status) return toPage(await reads.read<PageRow>(readerSql.list, values));
+      const list = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
+      return toPage(await reads.read<PageRow>(list, [...values, code[status]]));
     },
     heldBy: (workerNo) => held([workerNo]),
     overdue: async (now, limit) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),

@@ -111,6 +111,11 @@ CREATE TABLE lease (name text PRIMARY KEY, holder bigint NOT NULL, until_at bigi
 CREATE TABLE rate_grant (name text NOT NULL, bucket bigint NOT NULL, granted bigint NOT NULL, PRIMARY KEY (name, bucket));
 CREATE INDEX rate_grant_bucket ON rate_grant (bucket);
 `,
+  // a host that had left was one that was never seen: it is to be told from one that only begins
+  `
+CREATE INDEX delivery_job_id ON delivery (job_id, endpoint_no);
+UPDATE host SET seen_at = 1 WHERE seen_at = 0;
+`,
 ];
 
 /** The version that this code writes. */

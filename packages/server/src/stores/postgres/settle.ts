@@ -79,6 +79,7 @@ type Word = [endpointNo: number, jobId: string, workerNo: number, verdict: Verdi
 /** Records workers' last words. */
 export const settleVerb: Verb<Word, Settled | undefined> = {
   key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
+  inKeyOrder: true,
   async run({ connection, lane, again }, words) {
     const of = <T>(field: (word: Word) => T) => words.map(field);
     const rows = await connection.query<SettledRow & { n: number }>(settleSql.settle, [

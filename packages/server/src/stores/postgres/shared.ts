@@ -3,6 +3,7 @@ import type { Beat, Host, SharedStore } from "../../store.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import { isLost, worded } from "./failures.js";
+import { folded, goneLane } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
@@ -10,8 +11,11 @@ import type { Lanes, Verb } from "./writer.js";
 const changeLock = 7_246_551_906;
 
 export const sharedSql = {
+  /** A server that stood still for so long that its host was forgotten is there again. */
   beat: `
-  WITH alive AS (UPDATE host SET seen_at = $11::bigint, location = $3::text WHERE no = $1::bigint),
+  WITH alive AS (
+    INSERT INTO host (no, id, seen_at, location) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, location = excluded.location),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
       polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
@@ -25,7 +29,15 @@ export const sharedSql = {
     RETURNING name)
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
   hosts: "SELECT no, location, seen_at FROM host",
-  leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = 0 WHERE no = $1",
+  leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = $2 WHERE no = $1",
+  /** A host that was never seen only begins. */
+  forgetHosts: `
+  WITH gone AS MATERIALIZED (SELECT no FROM host WHERE seen_at > 0 AND seen_at <= $2::bigint),
+  ${folded("gone")},
+  forgotten AS (
+    DELETE FROM host h USING gone g WHERE h.no = g.no AND h.seen_at <= $2
+      AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
+  SELECT 1`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
   grant: `
@@ -43,10 +55,10 @@ interface HostRow {
 }
 const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? undefined, seenAt: row.seen_at });
 
-const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
+const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ hostNo, location, now, seenAt, leases, untilAt, signs: heard }] = args as [Beat];
+    const [hostId, { hostNo, location, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
     // two servers that have heard of the same workers write them in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
@@ -61,16 +73,25 @@ const beatVerb: Verb<[beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] 
       numbers(signs.map((sign) => sign.polledAt)),
       numbers(signs.map((sign) => sign.slots)),
       seenAt,
+      hostId,
     ]);
     const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
     return [{ leases: new Set(row?.leases), hosts: hosts.map(toHost) }];
   },
 };
 
-const leaveVerb: Verb<[hostNo: number], void> = {
+const leaveVerb: Verb<[hostNo: number, seenAt: number], void> = {
   callsMax: 1,
-  async run({ connection }, [[hostNo] = [0]]) {
-    await connection.query(sharedSql.leave, [hostNo]);
+  async run({ connection }, [[hostNo, seenAt] = [0, 0]]) {
+    await connection.query(sharedSql.leave, [hostNo, seenAt]);
+    return [undefined];
+  },
+};
+
+const forgetHostsVerb: Verb<[before: number], void> = {
+  callsMax: 1,
+  async run({ connection }, [[before] = [0]]) {
+    await connection.query(sharedSql.forgetHosts, [goneLane, before]);
     return [undefined];
   },
 };
@@ -112,7 +133,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
 }
 
 /** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
-export function postgresSharedStore(reads: Connections, words: Lanes): SharedStore {
+export function postgresSharedStore(reads: Connections, words: Lanes, hostId: string): SharedStore {
   let forgetAt = 0;
   const forgetVerb: Verb<[bucket: number], void> = {
     callsMax: 1,
@@ -122,8 +143,9 @@ export function postgresSharedStore(reads: Connections, words: Lanes): SharedSto
     },
   };
   return {
-    beat: (beat) => words.call(beatVerb, [beat]),
-    leave: (hostNo) => words.call(leaveVerb, [hostNo]),
+    beat: (beat) => words.call(beatVerb, [hostId, beat]),
+    leave: (...args) => words.call(leaveVerb, args),
+    forgetHosts: (before) => words.call(forgetHostsVerb, [before]),
     async grant(name, limit, count, now) {
       if (now >= forgetAt) {
         forgetAt = now + limits.rateWindowMs;

@@ -28,8 +28,8 @@ const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bi
 export const takeSql = {
   /**
    * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places lie before
-   * the floor), then from the floor on. Tells beside each job nothing but what its worker is handed; `asked` and `there` come
-   * in a row of their own.
+   * the floor), then from the floor on, up to the job whose input reaches `$7` bytes: sizes are read without the inputs. Tells
+   * beside each job nothing but what its worker is handed; `asked`, `found` and `there` come in a row of their own.
    */
   take: `
   WITH slot AS MATERIALIZED (
@@ -45,22 +45,26 @@ export const takeSql = {
     SELECT no, place FROM job WHERE ${waiting} AND place >= $4::bigint
     ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED),
   pick AS (
-    SELECT no, row_number() OVER (ORDER BY place) AS slot FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p),
+    SELECT p.no, row_number() OVER (ORDER BY place) AS slot,
+      sum(octet_length(i.body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+    FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p JOIN job_input i ON i.job_no = p.no),
   taken AS (
     UPDATE job j SET status = 1, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
       deadline_at = $3 + execution_timeout_ms
-    FROM pick p JOIN slot s ON s.slot = p.slot WHERE j.endpoint_no = $2 AND j.no = p.no
+    FROM pick p JOIN slot s ON s.slot = p.slot
+    WHERE j.endpoint_no = $2 AND j.no = p.no AND coalesce(p.before, 0) < $7::bigint
     RETURNING j.no, j.endpoint_no, j.id, j.place, j.starts, j.low_priority, j.worker_no, j.queued_at, j.taken_at, j.deadline_at),
   ${tallied("taken", {
     waiting: "-count(*)",
     waitingNormal: "-count(*) FILTER (WHERE low_priority = 0)",
     running: "count(*)",
   })}
-  SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS there, NULL::bigint AS first
+  SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS found, NULL::bigint AS there, NULL::bigint AS first
   FROM taken t JOIN job_input i ON i.job_no = t.no
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    (SELECT count(*) FROM slot), (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
+    (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
+    (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
 
   /** What a take whose connection broke has given to these workers already. */
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
@@ -90,9 +94,18 @@ interface Floor {
 interface Turn {
   readonly jobs: TakenJob[];
   readonly asked: number;
+  /** Whether it found more than it had room for. */
+  readonly isCut: boolean;
   /** How many waited when it began. */
   readonly there: number;
   readonly first: number | undefined;
+}
+
+interface Summary {
+  asked: number | null;
+  found: number | null;
+  there: number | null;
+  first: number | null;
 }
 
 async function turn(
@@ -101,16 +114,17 @@ async function turn(
   asks: readonly Ask[],
   now: number,
   floor: number,
+  room: number,
 ): Promise<Turn> {
-  const rows = await connection.query<TakenRow & { asked: number | null; there: number | null; first: number | null }>(
-    takeSql.take,
-    [lane, endpointNo, now, floor, numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))],
-  );
+  const [workers, counts] = [numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))];
+  const values = [lane, endpointNo, now, floor, workers, counts, room];
+  const rows = await connection.query<TakenRow & Partial<Summary>>(takeSql.take, values);
   const summary = rows.find((row) => row.no === null);
   const jobs = rows.filter((row) => row.no !== null).sort((a, b) => a.place - b.place);
   return {
     jobs: jobs.map(toTakenJob),
     asked: summary?.asked ?? 0,
+    isCut: jobs.length < (summary?.found ?? 0),
     there: summary?.there ?? 0,
     first: summary?.first ?? undefined,
   };
@@ -130,20 +144,22 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
   async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
     const floor = floors.get(endpointNo);
     const isFresh = floor !== undefined && performance.now() - floor.foundAt < limits.floorMs;
-    const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0);
-    if (isFresh && found.jobs.length < found.asked && found.there > found.jobs.length) {
+    const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0, limits.takeBytesMax);
+    const isShort = !found.isCut && found.jobs.length < found.asked;
+    if (isFresh && isShort && found.there > found.jobs.length) {
       floors.delete(endpointNo);
-      const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0).catch((error) => {
+      const room = limits.takeBytesMax - bytesOf(found.jobs);
+      const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0, room).catch((error) => {
         if (isLost(error) || found.jobs.length === 0) throw error;
         return undefined; // what was taken first is committed, and is to be handed out
       });
       const jobs = [...found.jobs, ...(rest?.jobs ?? [])];
-      return { jobs, dry: rest !== undefined && jobs.length < found.asked };
+      return { jobs, dry: rest !== undefined && !rest.isCut && jobs.length < found.asked };
     }
     if (!isFresh && found.first !== undefined) {
       floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
     }
-    return { jobs: found.jobs, dry: found.jobs.length < found.asked };
+    return { jobs: found.jobs, dry: isShort };
   }
 
   return {
@@ -160,6 +176,8 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
     },
   };
 }
+
+const bytesOf = (jobs: readonly TakenJob[]) => jobs.reduce((sum, { input }) => sum + Buffer.byteLength(input), 0);
 
 /** What is still asked for once these jobs were given. */
 function left(asks: readonly Ask[], given: readonly TakenJob[]): Ask[] {

@@ -10,6 +10,7 @@ const counts = {
   retried: "retried",
 } as const satisfies Record<keyof Tally, string>;
 const columns = Object.values(counts);
+const sums = Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, `sum(${column})`]));
 
 /**
  * A part of a statement: adds up, by endpoint, what the rows of `source` change in the counts, and writes it into the row of
@@ -23,6 +24,21 @@ export function tallied(source: string, changes: Partial<Record<keyof Tally, str
     SELECT endpoint_no, $1::bigint, ${sums} FROM ${source} GROUP BY endpoint_no
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
+
+/** The tally rows of a host are its own: so many from its number times this on. */
+export const lanesPerHost = 100;
+/** The tally row of all hosts that are gone: no host has the number 0. */
+export const goneLane = 0;
+
+/**
+ * A part of a statement: what the hosts of `source` have counted becomes one row (`$1`). One that writes meanwhile either did so
+ * before, and is added up, or begins a row anew.
+ */
+export const folded = (source: string): string => `folded AS (
+    DELETE FROM tally t USING endpoint e, ${source} g WHERE t.endpoint_no = e.no
+      AND t.lane >= g.no * ${lanesPerHost} AND t.lane < (g.no + 1) * ${lanesPerHost}
+    RETURNING t.*),
+  ${tallied("folded", sums)}`;
 
 /**
  * Jobs in the hands of a worker, by the index of those and by no other: through `status = 1` alone, a table that was never

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Change } from "../../domain/job.js";
 import type { NewJob, Stores, TakenJob } from "../../store.js";
@@ -235,6 +236,33 @@ describe("Two servers on one database", () => {
       await countsHold();
     }
     expect(await scene.tally()).toMatchObject({ completed: 900, running: 0 });
+  });
+
+  it.each([
+    ["settle jobs", (id: string) => scene.settle(id, workers[0]!)],
+    ["append chunks", (id: string) => scene.append(id, workers[0]!, '"chunk"')],
+  ])("%s in one order, however the words came, and answer each its own", async (_, say) => {
+    const [low, high] = (await scene.submitMany(2)) as [string, string];
+    await scene.take(workers[0]!, 2);
+    const other = new pg.Client(url);
+    await other.connect();
+    const blocked = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    try {
+      await other.query("BEGIN");
+      await other.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE", [low]);
+      const words = [say("nobody's"), say(high), say(low)];
+      await vi.waitFor(async () => expect((await other.query(blocked)).rows).toHaveLength(1), { timeout: 20_000 });
+      // whoever waits for the first holds nothing that another may wait for
+      await other.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE NOWAIT", [high]);
+      await other.query("COMMIT");
+      const [nobodys, ...both] = await Promise.all(words);
+      expect(nobodys || undefined).toBeUndefined();
+      expect(both.map((said) => (typeof said === "object" ? said.id : said))).toEqual(
+        typeof both[0] === "object" ? [high, low] : [true, true],
+      );
+    } finally {
+      await other.end();
+    }
   });
 
   it("say what they heard of the same workers in any order, and nobody hears of a deadlock", async () => {

@@ -19,6 +19,8 @@ export interface Verb<Args extends readonly unknown[], Result> {
   readonly callsMax?: number;
   /** Two calls of one key never stand in one group: the second sees what the first has done. */
   readonly key?: (...args: Args) => string;
+  /** A group locks a row for each call: in the order of their keys, lest two groups wait for each other. */
+  readonly inKeyOrder?: boolean;
 }
 
 interface Call {
@@ -39,6 +41,8 @@ interface Queue {
   readonly verb: AnyVerb;
   readonly calls: Call[];
 }
+
+const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
  * Some connections that write, each one group at a time: while a group is on its way the next one gathers. A promise resolves
@@ -143,6 +147,7 @@ export class Lanes {
     this.#bytes -= bytes;
     const rest = left.concat(calls.slice(at));
     if (rest.length > 0) this.#queues.set(verb, { verb, calls: rest });
+    if (verb.inKeyOrder) group.sort(byKey);
     return group;
   }
 

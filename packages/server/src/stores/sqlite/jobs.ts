@@ -1,4 +1,5 @@
 import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/job.js";
+import { limits } from "../../limits.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
 import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
@@ -17,6 +18,14 @@ interface SettledRow {
   low_priority: number;
 }
 
+interface InputRow {
+  body: string;
+  bytes: number;
+  webhook: string | null;
+  s3_config: string | null;
+  policy: string | null;
+}
+
 interface TakenRow {
   no: number;
   id: string;
@@ -26,6 +35,27 @@ interface TakenRow {
   queued_at: number;
   deadline_at: number;
 }
+
+const toTakenJob = (row: TakenRow, input: InputRow, workerNo: number, now: number): TakenJob => ({
+  no: row.no,
+  id: row.id,
+  workerNo,
+  starts: row.starts,
+  takenAt: now,
+  queuedAt: row.queued_at,
+  deadlineAt: row.deadline_at,
+  input: input.body,
+  webhook: input.webhook ?? undefined,
+  s3Config: input.s3_config ?? undefined,
+  policy: input.policy ?? undefined,
+});
+
+const waiting = "SELECT no, place FROM job WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place";
+const taking = (
+  which: string,
+): string => `UPDATE job SET status = 1, worker_no = ?1, starts = starts + 1, taken_at = ?2,
+    deadline_at = ?2 + execution_timeout_ms WHERE no IN (SELECT no FROM (${which}))
+    RETURNING no, id, place, starts, low_priority, queued_at, deadline_at`;
 
 const statements = (db: Database) => ({
   endpointOpen: db.prepare("SELECT 1 FROM endpoint WHERE no = ? AND deleted_at IS NULL"),
@@ -44,11 +74,15 @@ const statements = (db: Database) => ({
     db.prepare(`INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
     expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, 0, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
   insertInput: db.prepare("INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, ?, ?, ?, ?)"),
-  input: db.prepare("SELECT body, webhook, s3_config, policy FROM job_input WHERE job_no = ?"),
-  take: db.prepare(`UPDATE job SET status = 1, worker_no = ?1, starts = starts + 1, taken_at = ?2,
-    deadline_at = ?2 + execution_timeout_ms
-    WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place LIMIT ?4)
-    RETURNING no, id, place, starts, low_priority, queued_at, deadline_at`),
+  input: db.prepare(
+    "SELECT body, octet_length(body) AS bytes, webhook, s3_config, policy FROM job_input WHERE job_no = ?",
+  ),
+  takeOne: db.prepare(taking(`${waiting} LIMIT 1`)),
+  // up to the job that fills the room: sizes are read without the inputs, and only where several jobs are asked for
+  take: db.prepare(
+    taking(`SELECT no FROM (SELECT no, sum(octet_length(body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+      FROM (${waiting} LIMIT ?4) waits CROSS JOIN job_input ON job_no = no) sized WHERE coalesce(before, 0) < ?5`),
+  ),
   settle: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL,
     expires_at = min(ttl_end_at, ?2 + retention_ms)
     WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING ${settledColumns}`),
@@ -149,32 +183,24 @@ export class SqliteJobs {
 
   take(endpointNo: number, asks: readonly Ask[], now: number): Taken {
     const jobs: TakenJob[] = [];
+    let room: number = limits.takeBytesMax;
     for (const { workerNo, count } of asks) {
       if (!this.#sql.workerOpen.get(workerNo)) continue;
-      const rows: TakenRow[] = this.#sql.take.all(workerNo, now, endpointNo, count).sort((a, b) => a.place - b.place);
-      for (const row of rows) jobs.push(this.#handed(row, workerNo, now));
+      const { takeOne, take } = this.#sql;
+      const found =
+        count === 1 ? takeOne.all(workerNo, now, endpointNo) : take.all(workerNo, now, endpointNo, count, room);
+      const rows: TakenRow[] = found.sort((a, b) => a.place - b.place);
+      for (const row of rows) {
+        const input: InputRow = this.#sql.input.get(row.no);
+        jobs.push(toTakenJob(row, input, workerNo, now));
+        room -= input.bytes;
+      }
       const normal = rows.filter((row) => row.low_priority === 0).length;
       this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal, running: rows.length });
+      if (room <= 0) return { jobs, dry: false };
       if (rows.length < count) return { jobs, dry: true };
     }
     return { jobs, dry: false };
-  }
-
-  #handed(row: TakenRow, workerNo: number, now: number): TakenJob {
-    const input = this.#sql.input.get(row.no);
-    return {
-      no: row.no,
-      id: row.id,
-      workerNo,
-      starts: row.starts,
-      takenAt: now,
-      queuedAt: row.queued_at,
-      deadlineAt: row.deadline_at,
-      input: input.body,
-      webhook: input.webhook ?? undefined,
-      s3Config: input.s3_config ?? undefined,
-      policy: input.policy ?? undefined,
-    };
   }
 
   settle(endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number): Settled | undefined {

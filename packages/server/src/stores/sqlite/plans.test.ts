@@ -1,4 +1,7 @@
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tableStores } from "../tables/open.js";
+import type { Tables } from "../tables/schema.js";
 import { noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
 import { sqliteJobReader } from "./reader.js";
@@ -51,7 +54,7 @@ const planOf = (sql: string): string[] =>
 
 /** Rows already found, a list of arguments, and the indexes of living workers and of held jobs: all are short. */
 const isShort =
-  /^SCAN (CONSTANT ROW|\(subquery|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
+  /^SCAN (CONSTANT ROW|\(subquery|page$|sized$|waits$|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
 const isScan = (line: string) => line.startsWith("SCAN") && !isShort.test(line);
 
 /** The one statement that holds all these words. */
@@ -71,7 +74,8 @@ afterAll(() => db.close());
 
 describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
   it.each([
-    ["take", ["SET status = 1, worker_no"], "job_waiting"],
+    ["take", ["SET status = 1, worker_no", "LIMIT 1"], "job_waiting"],
+    ["take of many", ["SET status = 1, worker_no", "LIMIT ?4"], "job_waiting"],
     ["find", ["WHERE j.endpoint_no = ? AND j.id = ?"], "job_id"],
     ["settle", ["SET status = ?1, finished_at", "AND worker_no = ?5"], "job_id"],
     ["what a worker holds", ["FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)"], "job_held"],
@@ -80,8 +84,8 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["the next deadline", ["min(deadline_at)"], "job_deadline"],
     ["what has expired", ["FROM job WHERE expires_at <= ?1"], "job_expiry"],
     ["the next expiry", ["min(expires_at)"], "job_expiry"],
-    ["a page of the list", ["j.no < ?", "j.expires_at > ? ORDER BY j.no"], "job_listed"],
-    ["a page of the list by state", ["j.no < ?", "j.expires_at > ? AND j.status = ?"], "job_listed"],
+    ["a page of the list", ["j.no < ?2", "j.expires_at > ?3 ORDER BY j.no"], "job_listed"],
+    ["a page of the list by state", ["j.no < ?2", "j.expires_at > ?3 AND j.status = ?6"], "job_listed"],
     ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
     ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
@@ -100,10 +104,34 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
   });
 
   it("takes in the order of the index, without sorting", () => {
-    expect(planOf(statement("SET status = 1, worker_no")).join("\n")).not.toContain("TEMP B-TREE");
+    expect(planOf(statement("SET status = 1, worker_no", "LIMIT 1")).join("\n")).not.toContain("TEMP B-TREE");
+    expect(planOf(statement("SET status = 1, worker_no", "LIMIT ?4")).join("\n")).not.toContain("TEMP B-TREE");
     expect(planOf(statement("SELECT queued_at")).join("\n")).not.toContain("TEMP B-TREE");
     expect(planOf(statement("FROM job WHERE expires_at <= ?1")).join("\n")).not.toContain("TEMP B-TREE");
     expect(planOf(statement("AND place < ? LIMIT ?")).join("\n")).not.toContain("TEMP B-TREE");
+  });
+
+  it("finds the deliveries of a job by its id", async () => {
+    const asked: string[] = [];
+    const stores = tableStores({
+      sql: new Kysely<Tables>({
+        dialect: {
+          createAdapter: () => new SqliteAdapter(),
+          createDriver: () => new DummyDriver(),
+          createIntrospector: (db) => new SqliteIntrospector(db),
+          createQueryCompiler: () => new SqliteQueryCompiler(),
+        },
+      }),
+      read: async (query) => {
+        asked.push(query.sql);
+        return [];
+      },
+      write: async () => [],
+    });
+    await stores.deliveries.list([1, 2], "job", 10);
+    expect(asked.flatMap(planOf).join("\n")).toMatch(
+      /^SEARCH delivery USING INDEX delivery_job_id \(job_id=\? AND endpoint_no=\?\)/,
+    );
   });
 
   it("no statement of the queue goes through a whole table", () => {

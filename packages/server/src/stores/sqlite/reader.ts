@@ -1,23 +1,20 @@
 import type { JobReader } from "../../store.js";
 import { gathered } from "../tables/gathered.js";
-import { code, heldColumns, jobColumns, toHeldJob, toJob } from "../tables/job-row.js";
+import { anySize, code, heldColumns, jobColumns, joined, pageOf, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 
-const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 const from = `FROM job j ${joined}`;
+const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
+const page = (index: string, where = "") => pageOf(`job j ${index} ${joined} WHERE ${listed}${where}`, "?4", "?5");
 
 /** Reads of the queue, on the connection that only reads. */
 export function sqliteJobReader(db: Database): JobReader {
   const sql = {
     find: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`),
     submission: db.prepare("SELECT body, webhook, s3_config FROM job_input WHERE job_no = ?"),
-    list: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
-      ORDER BY j.no DESC LIMIT ?`),
-    listStatus: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
-      AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
-    listTroubled:
-      db.prepare(`SELECT ${jobColumns} FROM job j INDEXED BY job_troubled ${joined} WHERE j.endpoint_no = ? AND j.no < ? AND j.expires_at > ?
-      AND j.status >= 3 AND j.status = ? ORDER BY j.no DESC LIMIT ?`),
+    list: db.prepare(page("")),
+    listStatus: db.prepare(page("", " AND j.status = ?6")),
+    listTroubled: db.prepare(page("INDEXED BY job_troubled", " AND j.status >= 3 AND j.status = ?6")),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(
       `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
@@ -45,11 +42,12 @@ export function sqliteJobReader(db: Database): JobReader {
       const row = sql.submission.get(jobNo);
       return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, { status, limit, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
-      if (!status) return sql.list.all(endpointNo, beforeNo, now, limit).map(toJob);
+    list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+      const values = [endpointNo, beforeNo, now, limit, bytesMax] as const;
+      if (!status) return toPage(sql.list.all(...values));
       // an index of those that ended badly: past a million that went well
-      const listed = code[status] >= code.FAILED ? sql.listTroubled : sql.listStatus;
-      return listed.all(endpointNo, beforeNo, now, code[status], limit).map(toJob);
+      const list = code[status] >= code.FAILED ? sql.listTroubled : sql.listStatus;
+      return toPage(list.all(...values, code[status]));
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
     overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),

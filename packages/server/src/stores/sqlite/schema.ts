@@ -105,6 +105,7 @@ ALTER TABLE worker ADD COLUMN busy_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN polled_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
 `,
+  "CREATE INDEX delivery_job_id ON delivery (job_id, endpoint_no);",
 ];
 
 /** The version that this code writes. */

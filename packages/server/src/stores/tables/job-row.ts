@@ -43,10 +43,38 @@ export interface JobRow {
   progress: string | null;
 }
 
+/** A job's worker and what it has put out so far, beside the job as `j`. */
+export const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+
 /** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`. */
 export const jobColumns = `j.no, j.endpoint_no, j.id, j.place, j.status, j.low_priority, j.starts, j.excused, j.retries, j.worker_no,
   w.id AS worker_id, j.created_at, j.queued_at, j.taken_at, j.finished_at, j.deadline_at, j.ttl_end_at, j.expires_at,
   j.execution_timeout_ms, j.retention_ms, j.has_webhook, j.stop_wanted, o.output, o.error, o.progress`;
+
+/** How much of a job's row a page of the list carries, with the output as `o`: read without reading the texts. */
+const outputBytes = ["output", "error", "progress"].map((text) => `coalesce(octet_length(o.${text}), 0)`).join(" + ");
+
+/**
+ * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least. `found` is how
+ * many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
+ */
+export const pageOf = (where: string, limit: string, bytesMax: string): string => `
+  SELECT ${jobColumns}, page.found FROM (
+    SELECT no, endpoint_no, row_number() OVER newest AS n, sum(bytes) OVER newest AS bytes, count(*) OVER () AS found FROM (
+      SELECT j.no, j.endpoint_no, ${outputBytes} AS bytes FROM ${where} ORDER BY j.no DESC LIMIT ${limit} + 1) sized
+    WINDOW newest AS (ORDER BY no DESC)) page
+  JOIN job j ON j.endpoint_no = page.endpoint_no AND j.no = page.no ${joined}
+  WHERE page.n = 1 OR (page.bytes <= ${bytesMax} AND page.n <= ${limit}) ORDER BY page.no DESC`;
+
+/** The bytes of a page that is bounded by its length alone. */
+export const anySize = Number.MAX_SAFE_INTEGER;
+export interface PageRow extends JobRow {
+  found: number;
+}
+export const toPage = (rows: readonly PageRow[]): { jobs: JobReport[]; more: boolean } => ({
+  jobs: rows.map(toJob),
+  more: (rows[0]?.found ?? 0) > rows.length,
+});
 
 /** The one crossing from a stored row to a job. */
 export function toJob(row: JobRow): JobReport {

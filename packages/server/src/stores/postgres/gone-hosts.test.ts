@@ -1,0 +1,99 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import type { Stores } from "../../store.js";
+import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
+import { day, Scene, startAt } from "../contracts/scene.js";
+import { Connections } from "./connection.js";
+
+let server: TestPostgres;
+let url: string;
+let scene: Scene;
+/** Seen for the last time at `startAt`; the scene's own a day later. */
+let gone: Stores;
+let goneNo: number;
+let worker: number;
+let reads: Connections;
+
+beforeAll(async () => {
+  server = await startPostgres({ settings: { fsync: "off" } });
+  url = await makeDatabase(server, "gone");
+});
+afterAll(() => server.end());
+beforeEach(async () => {
+  scene = await Scene.open(() => openEmptied(url));
+  gone = await openAs("gone host", url);
+  goneNo = await gone.hosts.ensure("gone host", startAt);
+  scene.now = startAt + day;
+  worker = await scene.worker("worker00000001");
+  reads = new Connections(url, 1);
+});
+afterEach(async () => {
+  await gone.close();
+  await reads.close();
+  await scene.end();
+});
+
+const forget = () => scene.stores.shared!.forgetHosts(startAt);
+const hosts = async () => (await reads.read<{ id: string }>("SELECT id FROM host ORDER BY id", [])).map(({ id }) => id);
+const lanesOf = async (hostNo: number) => {
+  const counted = "SELECT count(*)::int AS n FROM tally WHERE lane / 100 = $1";
+  return (await reads.read<{ n: number }>(counted, [hostNo]))[0]?.n;
+};
+
+/** Both hosts write what is counted. */
+async function work(): Promise<void> {
+  for (const { jobs } of [gone, scene.stores]) {
+    await Promise.all(Array.from({ length: 5 }, () => jobs.submit(scene.newJob())));
+    for (const { id } of (await jobs.take(scene.endpointNo, [{ workerNo: worker, count: 3 }], scene.now)).jobs)
+      await jobs.settle(scene.endpointNo, id, worker, { status: "COMPLETED", output: undefined }, scene.now);
+  }
+}
+
+describe("Hosts that have not been seen for a day", () => {
+  it("are forgotten, and what they counted stays", async () => {
+    await work();
+    const tally = await scene.tally();
+    expect(await lanesOf(goneNo)).toBeGreaterThan(0);
+    await forget();
+    expect([await hosts(), await lanesOf(goneNo)]).toEqual([["host"], 0]);
+    expect(await scene.tally()).toEqual(tally);
+    await work();
+    await forget();
+    expect(await scene.stores.tallies.recount(scene.endpointNo)).toEqual(await scene.tally());
+    expect(await scene.tally()).toMatchObject({ waiting: 2 * tally.waiting, completed: 2 * tally.completed });
+  });
+
+  it("are kept while a worker of theirs lives", async () => {
+    const { no } = await scene.stores.workers.create({
+      id: "worker00000002",
+      endpointNo: scene.endpointNo,
+      version: 1,
+      hostNo: goneNo,
+      createdAt: startAt,
+    });
+    await forget();
+    expect(await hosts()).toEqual(["gone host", "host"]);
+    await scene.stores.workers.save(no, { endedAt: scene.now });
+    await forget();
+    expect(await hosts()).toEqual(["host"]);
+  });
+
+  it("are there again when they return", async () => {
+    await forget();
+    const { now } = scene;
+    const beat = { hostNo: goneNo, location: "CZ", now, seenAt: now, leases: [], untilAt: now, signs: [] };
+    expect((await gone.shared!.beat(beat)).hosts).toContainEqual({ no: goneNo, location: "CZ", seenAt: now });
+    await work();
+    await forget();
+    expect(await hosts()).toEqual(["gone host", "host"]);
+    expect(await lanesOf(goneNo)).toBeGreaterThan(0);
+  });
+
+  it("are not those that only begin, nor those that left a moment ago", async () => {
+    const other = await openAs("new host", url);
+    await scene.stores.shared!.leave(await scene.stores.hosts.ensure("host", scene.now), scene.now - 1);
+    await forget();
+    expect(await hosts()).toEqual(["host", "new host"]);
+    await other.close();
+  });
+});
