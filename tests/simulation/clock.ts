@@ -1,4 +1,4 @@
-import type { Clock } from "../../packages/server/src/clock.js";
+import type { Clock, Signal } from "../../packages/server/src/clock.js";
 
 interface Sleeper {
   at: number;
@@ -54,7 +54,7 @@ export class Timeline implements Clock {
 
   now = (): number => this.#clock.now();
 
-  sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  sleep = (ms: number, signal?: Signal): Promise<void> =>
     new Promise((resolve) => {
       if (this.isOver) return;
       if (signal?.aborted) return resolve();
@@ -67,7 +67,7 @@ export class Timeline implements Clock {
       this.#sleepers.add(sleeper);
       // what wakes a stopped process is met when it goes on
       const wake = () => (this.isHeld ? void (sleeper.at = this.now()) : end());
-      signal?.addEventListener("abort", wake, { once: true });
+      signal?.addEventListener("abort", wake);
     });
 
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);

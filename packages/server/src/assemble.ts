@@ -1,7 +1,7 @@
 import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
 import { HostTaken, postgresBell } from "./bells/postgres.js";
-import { type Clock, type SystemClock, systemClock } from "./clock.js";
+import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
 import { workerState } from "./domain/worker.js";
@@ -96,7 +96,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   await registry.load(clock.now());
   clock.onGap(() => registry.hearAll(clock.now())); // nobody was heard because we did not listen
 
-  const draining = new AbortController();
+  const draining = new PlainSignal();
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   const lines = new Map<number, TakeLine>();
   const bell =
@@ -127,7 +127,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     vault,
     emit,
     line: takeLines(lines, stores, registry, bell, clock, emit),
-    draining: draining.signal,
+    draining,
     place: {
       hostNo,
       location: config.location,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type SystemClock, systemClock } from "./clock.js";
+import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import { limits } from "./limits.js";
 
 const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));
@@ -189,5 +189,23 @@ describe("A sleep", () => {
     vi.advanceTimersByTime(1);
     await settled();
     expect(sleep.over).toBe(true);
+  });
+});
+
+describe("A plain signal", () => {
+  it("tells each listener once, but for those that were taken back", () => {
+    const signal = new PlainSignal();
+    const heard: string[] = [];
+    const taken = () => void heard.push("taken back");
+    signal.addEventListener("abort", () => {
+      heard.push("first");
+      signal.removeEventListener("abort", taken);
+    });
+    signal.addEventListener("abort", () => void heard.push("second"));
+    signal.addEventListener("abort", taken);
+    expect(signal.aborted).toBe(false);
+    signal.abort();
+    signal.abort();
+    expect([signal.aborted, heard]).toEqual([true, ["first", "second"]]);
   });
 });

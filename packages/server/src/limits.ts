@@ -104,6 +104,7 @@ export const limits = {
   wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
   readersMax: 6,
   endedWorkersReadMs: 2 * minute, // of workers that ended, a server that looks again reads these
+  allWorkersReadMs: 30 * second, // between two such looks only those that were written are read
   beatMs: second, // a server says that it lives
   leaseMs: 5 * second, // and owns a loop so long after it said so
   hostSilenceMs: 30 * second,
@@ -166,6 +167,11 @@ const relations: [boolean, string][] = [
   [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
   [limits.pingMs * 3 <= limits.workerSilenceMs, "a worker may miss two pings"],
   [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],
+  [
+    limits.takeHoldMs + limits.workerSilenceMs < limits.idlePingsMs,
+    "a parked poll need not be told of while it is held",
+  ],
+  [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is read"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],

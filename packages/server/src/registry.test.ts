@@ -1,22 +1,47 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endpointDefaults } from "./domain/endpoint.js";
+import { limits } from "./limits.js";
 import { Registry } from "./registry.js";
 import type { SharedStore, Stores } from "./store.js";
 import { openSqlite } from "./stores/sqlite/open.js";
 
-const shared: SharedStore = {
+/** The numbers of the workers that were written, in order: a mark is how many there were. */
+let written: number[];
+
+const sharedBy = ({ workers }: Stores): SharedStore => ({
   beat: async () => ({ leases: new Set(), hosts: [] }),
   leave: async () => {},
   forgetHosts: async () => {},
   grant: async () => 0,
   exclusively: (change) => change(),
   time: async () => 0,
-};
+  mark: async () => String(written.length),
+  workersSince: async (mark, endedSince) =>
+    (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
+});
+
+/** A database that notes which workers are written, as PostgreSQL does. */
+function noting(database: Stores): Stores {
+  const workers: Stores["workers"] = {
+    ...database.workers,
+    async create(made) {
+      const row = await database.workers.create(made);
+      written.push(row.no);
+      return row;
+    },
+    async save(no, patch) {
+      await database.workers.save(no, patch);
+      written.push(no);
+    },
+  };
+  return { ...database, workers, shared: sharedBy(database) };
+}
 const settings = { ...endpointDefaults, name: "first", templateId: "template000001" };
 const named = (name: string) => ({ ...settings, name });
 const startAt = 1_790_000_000_000;
 
 let database: Stores;
+let stores: Stores;
 /** Calls wait here, before or after they have reached the database, until a test lets them go. */
 let held: Map<string, { at: "before" | "after"; reached: () => void; go: Promise<void> }>;
 let ours: Registry;
@@ -59,15 +84,17 @@ beforeEach(async () => {
   held = new Map();
   now = startAt;
   database = openSqlite({ path: ":memory:", onFatal: () => {} });
-  const stores: Stores = {
-    ...database,
-    shared,
-    endpoints: slow("endpoints", database.endpoints),
-    templates: slow("templates", database.templates),
-    workers: slow("workers", database.workers),
+  written = [];
+  stores = noting(database);
+  const slowly: Stores = {
+    ...stores,
+    shared: slow("shared", stores.shared as SharedStore),
+    endpoints: slow("endpoints", stores.endpoints),
+    templates: slow("templates", stores.templates),
+    workers: slow("workers", stores.workers),
   };
-  ours = new Registry(stores, { now: () => now });
-  others = new Registry({ ...database, shared }, { now: () => now });
+  ours = new Registry(slowly, { now: () => now });
+  others = new Registry(stores, { now: () => now });
   for (const registry of [ours, others]) await registry.load(now);
 });
 afterEach(() => database.close());
@@ -107,7 +134,47 @@ describe("A server that looks again", () => {
     now += 3_600_000;
     await ours.refresh();
     expect(ours.workersOf(no)).toEqual([]);
-    expect(ours.worker(worker.id)?.dismissed.signal.aborted).toBe(true);
+    expect(ours.worker(worker.id)?.dismissed.aborted).toBe(true);
+  });
+
+  it("reads all workers seldom, and else those that were written", async () => {
+    const { no } = await others.createEndpoint(made);
+    const live = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    const reading = holdNext("workers.all", "before");
+    let isAllRead = false;
+    void reading.reached.then(() => {
+      isAllRead = true;
+      reading.go();
+    });
+    await others.patchWorker(live, { wanted: "closed" });
+    await ours.refresh();
+    expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
+    expect(isAllRead).toBe(false);
+    now += limits.allWorkersReadMs;
+    await ours.refresh();
+    expect(isAllRead).toBe(true);
+  });
+
+  it("sees a change of another beside its own, though its own hid it at first", async () => {
+    const { no } = await others.createEndpoint(made);
+    const theirs = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    await others.patchWorker(theirs, { wanted: "closed" });
+    const reading = holdNext("shared.workersSince", "after");
+    const refreshed = ours.refresh();
+    await reading.reached;
+    const writing = holdNext("workers.save", "before");
+    const patched = ours.patchWorker(ours.worker(worker.id)!, { hasPinged: true });
+    await writing.reached;
+    reading.go();
+    await refreshed;
+    expect(ours.worker(worker.id)?.row.wanted).toBe("running");
+    writing.go();
+    await patched;
+    written.length = 2; // what we wrote ourselves is no reason to read it again
+    await ours.refresh();
+    expect(ours.worker(worker.id)?.row).toMatchObject({ wanted: "closed", hasPinged: true });
   });
 
   it("reads once for all who ask meanwhile, and never less than begun after they asked", async () => {
@@ -122,6 +189,18 @@ describe("A server that looks again", () => {
     expect(ours.endpoint(made.id)).toBeUndefined();
     await next[0];
     expect(ours.endpoint(made.id)).toBeDefined();
+  });
+});
+
+describe("What a server says of a worker", () => {
+  it("is said once, also while its poll is held", async () => {
+    const { no } = await ours.createEndpoint(made);
+    const live = await ours.createWorker({ ...worker, endpointNo: no });
+    live.polls.add({ arrivedAt: startAt });
+    expect(ours.signs(startAt)).toMatchObject([{ workerNo: live.row.no, seenAt: startAt, polledAt: startAt }]);
+    expect(ours.signs(startAt + 1)).toEqual([]);
+    live.polledAt = startAt + 20_000;
+    expect(ours.signs(startAt + 19_000)).toMatchObject([{ polledAt: startAt + 20_000 }]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { PlainSignal } from "./clock.js";
 import { type Heard, nothingHeard } from "./domain/absence.js";
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
@@ -14,7 +15,7 @@ export interface LiveWorker {
   seenAt: number;
   /** When it last held a job, or became ready. */
   busyAt: number;
-  /** When it last asked for jobs. */
+  /** When it last asked for jobs, or such a poll ended. */
   polledAt: number;
   heard: Heard;
   /** Jobs it was already told to stop. */
@@ -24,7 +25,7 @@ export interface LiveWorker {
   /** Jobs on their way to it: taken, but the answer is not yet written. */
   readonly unwritten: Set<string>;
   /** Set when its polls are to be answered at once. */
-  readonly dismissed: AbortController;
+  readonly dismissed: PlainSignal;
 }
 
 export interface RegistryOptions {
@@ -52,6 +53,9 @@ export class Registry {
   #listeningAt = 0;
   /** Counts the writes and the readings: what was read before a write does not replace it. */
   #turns = 0;
+  /** What the last reading of workers has seen, for the next one; and when all of them were read. */
+  #mark: string | undefined;
+  #allReadAt = 0;
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -124,7 +128,12 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
+    const { shared } = this.#stores;
     const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
+    const since = now < this.#allReadAt + limits.allWorkersReadMs ? this.#mark : undefined;
+    const endedSince = now - limits.endedWorkersReadMs;
+    // before the reading: what is written meanwhile is read again by the next
+    const mark = await shared?.mark();
     const isOurs = (kept: object) => {
       const writes = this.#writes.get(kept);
       return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
@@ -133,7 +142,7 @@ export class Registry {
       this.#stores.endpoints.all(),
       this.#stores.templates.all(),
       this.#stores.volumes.all(),
-      this.#stores.workers.all(now - limits.endedWorkersReadMs),
+      shared && since !== undefined ? shared.workersSince(since, endedSince) : this.#stores.workers.all(endedSince),
       this.reloadKeys(),
     ]);
     for (const endpoint of endpoints) {
@@ -142,17 +151,20 @@ export class Registry {
     if (!isOurs(this.#endpoints)) this.#missDeleted(before.endpoints, endpoints, now);
     if (!isOurs(this.#templates)) replace(this.#templates, templates);
     if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
+    let isComplete = true;
     for (const row of rows) {
       const live = this.#workers.get(row.no);
       if (!live) this.#admit(row, now);
       else if (!isOurs(live)) live.row = row;
+      else isComplete = false; // another's change beside ours is still to be read
       this.#hear(row);
     }
-    this.#missEnded(
-      before.workers.filter((live) => !isOurs(live)),
-      rows,
-      now,
-    );
+    if (since === undefined) {
+      const left = before.workers.filter((live) => !isOurs(live));
+      this.#missEnded(left, rows, now);
+      this.#allReadAt = now;
+    }
+    if (isComplete) this.#mark = mark;
     for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
   }
 
@@ -200,14 +212,15 @@ export class Registry {
   }
 
   /** What this server has heard of live workers since `since`, for the others. */
-  signs(since: number, now: number): Sign[] {
+  signs(since: number): Sign[] {
+    // a poll is told of when it comes and when it ends: a worker counts as idle only long after
     return this.liveWorkers()
-      .filter((worker) => worker.polls.size > 0 || Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
-      .map(({ row, seenAt, busyAt, polledAt, polls }) => ({
+      .filter((worker) => Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
+      .map(({ row, seenAt, busyAt, polledAt }) => ({
         workerNo: row.no,
         seenAt,
         busyAt,
-        polledAt: polls.size > 0 ? now : polledAt,
+        polledAt,
         slots: this.#slots.get(`${row.endpointNo}/${row.version}`) ?? 1,
       }));
   }
@@ -399,7 +412,7 @@ export class Registry {
       told: new Set(),
       polls: new Set(),
       unwritten: new Set(),
-      dismissed: new AbortController(),
+      dismissed: new PlainSignal(),
     };
     this.#workers.set(row.no, live);
     this.#workerNos.set(row.id, row.no);

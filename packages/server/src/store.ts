@@ -365,6 +365,10 @@ export interface SharedStore {
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */
   time(): Promise<number>;
+  /** Where the database's writes are now, for `workersSince`. */
+  mark(): Promise<string>;
+  /** The workers that were written since the mark was made, but for those that ended before `endedSince`. */
+  workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }
 
 /** All stores of one database. */

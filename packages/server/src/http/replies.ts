@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
+import { PlainSignal, type Signal } from "../clock.js";
 import { Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits.js";
@@ -83,9 +84,6 @@ function describe(error: NonNullable<FastifyError["validation"]>[number]): strin
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
 }
 
-/** A constant reason: an abort without one makes an exception with its stack. */
-const hungUp = "the client is gone";
-
 /** Whether an answer went out: a response may call itself finished on a connection that was reset. */
 export const wasWritten = ({ raw }: FastifyReply): boolean =>
   raw.writableFinished && !raw.errored && !raw.req.socket.errored;
@@ -94,10 +92,10 @@ export const wasWritten = ({ raw }: FastifyReply): boolean =>
 export const isGone = ({ raw }: FastifyReply): boolean => raw.destroyed || raw.req.socket.destroyed;
 
 /** Aborts when the client has gone before its answer was written. */
-export function goneSignal(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
+export function goneSignal(reply: FastifyReply): Signal {
+  const gone = new PlainSignal();
   reply.raw.once("close", () => {
-    if (!wasWritten(reply)) gone.abort(hungUp);
+    if (!wasWritten(reply)) gone.abort();
   });
-  return gone.signal;
+  return gone;
 }

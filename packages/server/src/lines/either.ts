@@ -1,23 +1,18 @@
-/** A constant reason: an abort without one makes an exception with its stack. */
-const over = "over";
+import { PlainSignal, type Signal } from "../clock.js";
 
 /**
  * A signal that aborts with the first of `signals`, and lets go of them when `release` is called.
  * (`AbortSignal.any` never lets go of a source that lives as long as the server: half a million waits cost 600 MB.)
  */
-export function either(...signals: readonly AbortSignal[]): {
-  signal: AbortSignal;
-  abort: () => void;
-  release: () => void;
-} {
-  const joined = new AbortController();
-  const abort = () => joined.abort(over);
+export function either(...signals: readonly Signal[]): { signal: PlainSignal; release: () => void } {
+  const signal = new PlainSignal();
+  const abort = () => signal.abort();
   const release = () => {
-    for (const signal of signals) signal.removeEventListener("abort", abort);
+    for (const each of signals) each.removeEventListener("abort", abort);
   };
-  for (const signal of signals) {
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
+  for (const each of signals) {
+    if (each.aborted) abort();
+    else each.addEventListener("abort", abort);
   }
-  return { signal: joined.signal, abort, release };
+  return { signal, release };
 }

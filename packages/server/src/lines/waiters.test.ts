@@ -21,7 +21,7 @@ function movableClock(): Clock & { move(ms: number): void; sleepers(): number } 
           },
         };
         sleepers.add(sleeper);
-        signal?.addEventListener("abort", sleeper.wake, { once: true });
+        signal?.addEventListener("abort", sleeper.wake);
       }),
     onGap: () => {},
     stop: () => {},

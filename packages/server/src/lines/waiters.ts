@@ -1,15 +1,11 @@
 import type { Bell, Topic } from "../bell.js";
-import type { Clock } from "../clock.js";
-import { either } from "./either.js";
-
-/** A constant reason: an abort without one makes an exception with its stack. */
-const woken = "woken";
+import { type Clock, PlainSignal, type Signal } from "../clock.js";
 
 export interface Wait {
   readonly topic: Topic;
   readonly untilAt: number;
   /** Aborted when the caller is gone, or the server stops: then the present state is the answer. */
-  readonly signals: readonly AbortSignal[];
+  readonly signals: readonly Signal[];
 }
 
 /**
@@ -22,25 +18,24 @@ export async function waitFor<T>(
   read: () => Promise<{ value: T; done: boolean; lookAt?: number }>,
 ): Promise<T> {
   let rung = false;
-  let wake: AbortController | undefined;
-  const off = bell.on(wait.topic, () => {
+  let wake: PlainSignal | undefined;
+  const ring = () => {
     rung = true;
-    wake?.abort(woken);
-  });
-  const gone = () => wake?.abort(woken);
-  const { signal, release } = either(...wait.signals);
-  signal.addEventListener("abort", gone, { once: true });
+    wake?.abort();
+  };
+  const off = bell.on(wait.topic, ring);
+  for (const signal of wait.signals) signal.addEventListener("abort", ring);
   try {
     for (;;) {
       rung = false;
-      wake = new AbortController();
+      wake = new PlainSignal();
       const { value, done, lookAt } = await read();
       const left = wait.untilAt - clock.now();
-      if (done || left <= 0 || signal.aborted) return value;
-      if (!rung) await clock.sleep(Math.min(left, (lookAt ?? Number.POSITIVE_INFINITY) - clock.now()), wake.signal);
+      if (done || left <= 0 || wait.signals.some((signal) => signal.aborted)) return value;
+      if (!rung) await clock.sleep(Math.min(left, (lookAt ?? Number.POSITIVE_INFINITY) - clock.now()), wake);
     }
   } finally {
     off();
-    release();
+    for (const signal of wait.signals) signal.removeEventListener("abort", ring);
   }
 }

@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.js";
-import { either } from "../lines/either.js";
 import type { Needs } from "../operations/needs.js";
 import { type Loop, runLoop } from "./loop.js";
 
@@ -68,16 +67,18 @@ export async function runOwned(
     const { name, tick } = loop;
     await becomesOwner(leases, name, signal);
     if (signal.aborted) return;
-    const term = either(signal);
+    const term = new AbortController();
+    const end = () => term.abort();
+    signal.addEventListener("abort", end, { once: true });
     const off = leases.onChange(() => {
-      if (!leases.has(name)) term.abort();
+      if (!leases.has(name)) end();
     });
     try {
       const guarded = async (now: number, over: AbortSignal) => (leases.has(name) ? tick(now, over) : now);
       await runLoop({ ...loop, tick: guarded }, needs, term.signal);
     } finally {
       off();
-      term.release();
+      signal.removeEventListener("abort", end);
     }
   }
 }

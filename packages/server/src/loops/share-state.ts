@@ -26,7 +26,7 @@ export function shareStateLoop(
 
   async function beat(now: number): Promise<void> {
     const untilAt = now + limits.leaseMs;
-    const signs = registry.signs(saidAt, now);
+    const signs = registry.signs(saidAt);
     const { hostNo, location } = place;
     const asked = leases.isResigned ? [] : ownedLoops;
     // a server that stops looks too silent to be given workers, and too lively to be lost with those it has

@@ -16,10 +16,14 @@ export function watchWorkersLoop(needs: Watching): Loop {
     async tick(now) {
       const live = needs.registry.liveWorkers();
       const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];
-      for (const worker of live) looks.push(await judge(needs, worker, now));
-      const known = looks.filter((at) => at !== undefined);
+      let lookAt = Math.min(...looks.map((at) => at ?? never));
+      for (const worker of live) {
+        const dueAt = Math.min(silentAt(worker, now), idleAt(worker, now));
+        // a promise for each of thousands who have nothing to fear would be most of what an idle server does
+        lookAt = Math.min(lookAt, now < dueAt ? dueAt : await judge(needs, worker, now));
+      }
       // of thousands of workers one is always due: all are looked at once a second
-      return known.length > 0 ? Math.max(now + limits.watchMs, Math.min(...known)) : undefined;
+      return lookAt < never ? Math.max(now + limits.watchMs, lookAt) : undefined;
     },
   };
 }
@@ -39,28 +43,36 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
   return now + limits.beatMs;
 }
 
+const never = Number.POSITIVE_INFINITY;
+
 /** Silence counts from the first call, on our clock, while we listen. */
-async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number | undefined> {
-  const { row, seenAt, polls } = worker;
-  const polledAt = Math.max(worker.polledAt, worker.busyAt);
-  if (row.readyAt === undefined && !row.hasPinged) return undefined;
-  if (row.wanted === "paused" || (row.killAt !== undefined && now >= row.killAt)) return undefined;
-  const silentAt = row.hasPinged ? seenAt + limits.workerSilenceMs : undefined;
-  if (silentAt !== undefined && now >= silentAt) return lose(needs, worker, "it has been silent for 30 s");
-  if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0) return silentAt;
-  const idleAt = polledAt + limits.idlePingsMs;
-  if (now < idleAt) return Math.min(idleAt, silentAt ?? idleAt);
-  if ((await needs.reader.heldBy(row.no)).length > 0) return silentAt;
-  return lose(needs, worker, "it pings, but neither holds a job nor asks for one");
+function silentAt({ row, seenAt }: LiveWorker, now: number): number {
+  return row.hasPinged && isJudged(row, now) ? seenAt + limits.workerSilenceMs : never;
+}
+
+/** When a worker that neither asks for a job nor holds one has done so for too long. */
+function idleAt({ row, polls, polledAt, busyAt }: LiveWorker, now: number): number {
+  if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0 || !isJudged(row, now)) return never;
+  return Math.max(polledAt, busyAt) + limits.idlePingsMs;
+}
+
+const isJudged = ({ wanted, killAt }: LiveWorker["row"], now: number): boolean =>
+  wanted !== "paused" && (killAt === undefined || now < killAt);
+
+/** Judges a worker whose time is over; resolves with when to look next. */
+async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number> {
+  if (now >= silentAt(worker, now)) await lose(needs, worker, "it has been silent for 30 s");
+  else if ((await needs.reader.heldBy(worker.row.no)).length > 0) return silentAt(worker, now);
+  else await lose(needs, worker, "it pings, but neither holds a job nor asks for one");
+  return never;
 }
 
 /** Its host kills it at once; its jobs go back when that is seen. */
-async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<undefined> {
+async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<void> {
   needs.emit({ type: "server.warning", message: `worker ${worker.row.id} is lost: ${why}` });
   const exit = { code: undefined, signal: undefined, note: why };
   await needs.registry.patchWorker(worker, { killAt: needs.clock.now(), exit });
   needs.bell.ring("workers");
-  return undefined;
 }
 
 /** After 5 s a worker that holds only jobs to stop is replaced; one that holds others is closed, and stopped after 30 s. */

@@ -1,3 +1,4 @@
+import type { Signal } from "../clock.js";
 import { type ApiKey, mayChange } from "../domain/key.js";
 import { Refusal, unauthorized } from "../errors.js";
 import { limits } from "../limits.js";
@@ -23,7 +24,7 @@ export function knownKey(needs: Needs<"registry" | "vault">, header: string | un
 }
 
 /** While we stop, clients are sent away; workers and `/healthz` are not. */
-export function refuseWhileDraining(draining: AbortSignal): void {
+export function refuseWhileDraining(draining: Signal): void {
   if (!draining.aborted) return;
   throw new Refusal("UNAVAILABLE", "The service is stopping; try again in a few seconds.", {
     retryAfterSeconds: limits.drainRetryAfterSeconds,

@@ -1,4 +1,5 @@
 import { topics } from "../bell.js";
+import type { Signal } from "../clock.js";
 import { hearPing as judge } from "../domain/absence.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
@@ -40,9 +41,9 @@ export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: s
 const stopOf = (job: HeldJob) => `${job.no}@${job.finishedAt}`;
 
 /** Jobs a worker is to stop: held until there are some, or 20 s have passed (worker protocol: `job-stop`). */
-export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: AbortSignal): Promise<string[]> {
+export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: Signal): Promise<string[]> {
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, {});
-  const signals = worker.row.endedAt === undefined ? [gone, worker.dismissed.signal] : [gone];
+  const signals = worker.row.endedAt === undefined ? [gone, worker.dismissed] : [gone];
   const wait = { topic: topics.stops(worker.row.no), untilAt: needs.clock.now() + limits.takeHoldMs, signals };
   const stops = await waitFor(needs, wait, async () => {
     const held = await needs.reader.heldBy(worker.row.no);

@@ -1,5 +1,5 @@
 import type { Bell } from "../bell.js";
-import type { Clock } from "../clock.js";
+import type { Clock, Signal } from "../clock.js";
 import type { Emit } from "../events.js";
 import type { Ids } from "../ids.js";
 import type { TakeLine } from "../lines/take-line.js";
@@ -19,7 +19,7 @@ export interface Parts
   /** The line of an endpoint's takers. */
   readonly line: (endpointNo: number) => TakeLine;
   /** Aborted when the server stops: held requests answer their present state. */
-  readonly draining: AbortSignal;
+  readonly draining: Signal;
   readonly place: PlaceFacts;
 }
 

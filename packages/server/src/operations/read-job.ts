@@ -1,4 +1,5 @@
 import { topics } from "../bell.js";
+import type { Signal } from "../clock.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import { type HostView, isThere } from "../domain/host.js";
 import { isFinal, type JobReport } from "../domain/job.js";
@@ -40,7 +41,7 @@ export async function awaitJob(
   endpoint: Endpoint,
   jobId: string,
   waitMs: number,
-  gone: AbortSignal,
+  gone: Signal,
 ): Promise<string> {
   const wait = {
     topic: topics.job(jobId),

@@ -1,4 +1,5 @@
 import { topics } from "../bell.js";
+import type { Signal } from "../clock.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import { isFinal, type JobReport, type JobStatus } from "../domain/job.js";
 import { limits } from "../limits.js";
@@ -22,7 +23,7 @@ export async function readStream(
   endpoint: Endpoint,
   jobId: string,
   waitMs: number,
-  gone: AbortSignal,
+  gone: Signal,
 ): Promise<Handed> {
   const signals = [gone, needs.draining];
   const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signals };
@@ -47,7 +48,7 @@ async function gather(
   endpoint: Endpoint,
   jobId: string,
   first: Peeked,
-  gone: AbortSignal,
+  gone: Signal,
 ): Promise<Peeked> {
   await needs.clock.sleep(limits.streamGatherMs, gone);
   const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
@@ -75,7 +76,7 @@ export async function* followStream(
   endpoint: Endpoint,
   jobId: string,
   from: { start: number; index: number } | undefined,
-  gone: AbortSignal,
+  gone: Signal,
 ): AsyncGenerator<StreamEvent> {
   const signals = [gone, needs.draining];
   const isOver = () => gone.aborted || needs.draining.aborted;

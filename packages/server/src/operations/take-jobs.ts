@@ -1,4 +1,5 @@
 import { topics } from "../bell.js";
+import type { Signal } from "../clock.js";
 import { limits } from "../limits.js";
 import { either } from "../lines/either.js";
 import type { LiveWorker } from "../registry.js";
@@ -15,7 +16,7 @@ export interface Take {
   /** The worker says that it holds nothing (`job_in_progress=0`). */
   readonly holdsNothing: boolean;
   /** Aborted when the poll's client is gone. */
-  readonly gone: AbortSignal;
+  readonly gone: Signal;
 }
 
 export const finishedSilently = "The worker finished without reporting a result";
@@ -27,6 +28,7 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, { isTake: true });
   if (take.holdsNothing) await judgeIdle(needs, worker, arrivedAt);
   const poll = { arrivedAt };
+  worker.polledAt = arrivedAt;
   worker.polls.add(poll);
   try {
     const jobs = await stand(needs, take);
@@ -41,19 +43,19 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
 
 async function stand(needs: Taking, { worker, count, gone }: Take): Promise<TakenJob[]> {
   // an ended worker whose processes live on would spin: it is held, too
-  const over = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed.signal] : []));
+  const { signal: over, release } = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed] : []));
   try {
     // nothing is handed to a worker that is closed or ended: its polls are held all the same
     if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
-      await needs.clock.sleep(limits.takeHoldMs, over.signal);
+      await needs.clock.sleep(limits.takeHoldMs, over);
       return [];
     }
     const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
-    void needs.clock.sleep(limits.takeHoldMs, over.signal).then(leave);
+    void needs.clock.sleep(limits.takeHoldMs, over).then(leave);
     return await jobs;
   } finally {
     over.abort();
-    over.release();
+    release();
   }
 }
 

@@ -29,7 +29,8 @@ function bound<Label extends string>(histogram: Histogram<Label>) {
 /** Counters made from events, and gauges read from the store when Prometheus asks. */
 export function metrics(sources: MetricSources) {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  // the event loop is looked at so often: more would be most of what an idle server does
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
   const delay = new Histogram({
     name: "millrace_job_delay_seconds",

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.js";
+import type { Clock, Signal } from "../clock.js";
 
 interface Sleeper {
   readonly at: number;
@@ -19,7 +19,7 @@ export class MovableClock implements Clock {
 
   now = (): number => this.#now;
 
-  sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  sleep = (ms: number, signal?: Signal): Promise<void> =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();
       const end = () => {
@@ -29,7 +29,7 @@ export class MovableClock implements Clock {
       };
       const sleeper: Sleeper = { at: this.#now + Math.max(0, ms), wake: end };
       this.#sleepers.add(sleeper);
-      signal?.addEventListener("abort", end, { once: true });
+      signal?.addEventListener("abort", end);
     });
 
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);

@@ -44,6 +44,8 @@ function lastSeen(header: string | string[] | undefined): { start: number; index
 async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyReply, jobId: string): Promise<unknown> {
   await findJob(parts, request.endpoint, jobId); // a refusal is still a plain reply
   const gone = goneSignal(reply);
+  const over = new AbortController();
+  gone.addEventListener("abort", () => over.abort());
   reply.hijack();
   reply.raw.writeHead(200, {
     "content-type": "text/event-stream",
@@ -55,7 +57,7 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
   try {
     const from = lastSeen(request.headers["last-event-id"]);
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
-      if (!reply.raw.write(eventText(parts, event))) await once(reply.raw, "drain", { signal: gone });
+      if (!reply.raw.write(eventText(parts, event))) await once(reply.raw, "drain", { signal: over.signal });
     }
   } catch {
     // the job vanished, or the reader did: the end of the stream says so

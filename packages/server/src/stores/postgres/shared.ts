@@ -1,5 +1,8 @@
+import type { Selectable } from "kysely";
 import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
+import type { Tables } from "../tables/schema.js";
+import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import { isLost, worded } from "./failures.js";
@@ -38,6 +41,9 @@ export const sharedSql = {
     DELETE FROM host h USING gone g WHERE h.no = g.no AND h.seen_at <= $2
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
+  mark: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark",
+  // a row's xmin is the transaction that wrote it last; one that was on its way when the mark was made is not below it
+  workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
   grant: `
@@ -158,5 +164,8 @@ export function postgresSharedStore(reads: Connections, words: Lanes, hostId: st
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
       )[0]?.at ?? 0,
+    mark: async () => ((await reads.read<{ mark: string }>(sharedSql.mark, []))[0] as { mark: string }).mark,
+    workersSince: async (mark, endedSince) =>
+      (await reads.read<Selectable<Tables["worker"]>>(sharedSql.workersSince, [mark, endedSince])).map(toWorker),
   };
 }

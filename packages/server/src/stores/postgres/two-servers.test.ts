@@ -28,6 +28,12 @@ afterEach(async () => {
   await scene.end();
 });
 
+async function connectTo(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  return client;
+}
+
 const times = (count: number) => Array.from({ length: count }, (_, n) => n);
 const on = (n: number): Stores => both[n % 2]!;
 const submit = (n: number, more: Partial<NewJob> = {}) => on(n).jobs.submit(scene.newJob(more));
@@ -263,6 +269,25 @@ describe("Two servers on one database", () => {
     } finally {
       await other.end();
     }
+  });
+
+  it("read the workers that were written since a mark, also those that were on their way when it was made", async () => {
+    const { shared } = both[1];
+    const since = async (mark: string) => (await shared!.workersSince(mark, 0)).map(({ no }) => no).sort();
+    const begun = await shared!.mark();
+    await both[0].workers.save(workers[0]!, { wanted: "closed" });
+    expect(await since(begun)).toContain(workers[0]);
+    const client = await connectTo(url);
+    await client.query("BEGIN");
+    await client.query("UPDATE worker SET slots = 2 WHERE no = $1", [workers[1]]);
+    await both[0].workers.save(workers[3]!, { wanted: "closed" }); // later, and over before
+    const between = await shared!.mark();
+    await both[0].workers.save(workers[2]!, { wanted: "closed" });
+    expect(await since(between)).not.toContain(workers[1]);
+    await client.query("COMMIT");
+    await client.end();
+    expect(await since(between)).toEqual(expect.arrayContaining([workers[1], workers[2]]));
+    expect(await since(await shared!.mark())).toEqual([]);
   });
 
   it("say what they heard of the same workers in any order, and nobody hears of a deadlock", async () => {
