@@ -37,17 +37,14 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: st
   return sendJson(reply, JSON.stringify(body), refusal.status);
 }
 
+export const bodyTooLarge = (bytesMax: number) =>
+  new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${bytesMax / 1_048_576} MB that this route takes.`);
+
 /** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
 export function asRefusal(error: unknown, request: FastifyRequest, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    const limit = request.routeOptions.bodyLimit ?? 0;
-    return new Refusal(
-      "PAYLOAD_TOO_LARGE",
-      `The body is larger than the ${limit / 1_048_576} MB that this route takes.`,
-    );
-  }
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(request.routeOptions.bodyLimit ?? 0);
   if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");

@@ -71,7 +71,7 @@ export async function buildHttp(
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error, request, parts.emit);
-    request.releaseBody?.();
+    request.largeBody?.release();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });

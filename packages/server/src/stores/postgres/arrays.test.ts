@@ -36,6 +36,11 @@ describe("An array as it is sent", () => {
     expect(await sent("text", texts(values))).toEqual(values.map((value) => value ?? null));
   });
 
+  it("keeps bytes beside texts", async () => {
+    const bytes = Buffer.from("__é漢😀__").subarray(2, -2);
+    expect(await sent("text", texts(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
+  });
+
   it("keeps whatever text there is", async () => {
     const text = fc.option(fc.string({ unit: "binary" }));
     await fc.assert(

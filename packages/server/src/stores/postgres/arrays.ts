@@ -33,11 +33,15 @@ function encode(
 /** A text as PostgreSQL takes it: a NUL (in an id of a URL, or what a process printed) would fail the whole statement. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text);
 
-/** `text[]`, where nothing is NULL. */
-export function texts(values: readonly (string | undefined | null)[]): Buffer {
-  const stored = values.map((value) => (value === undefined || value === null ? null : storable(value)));
-  const sizes = stored.map((text) => (text === null ? null : Buffer.byteLength(text)));
-  return encode(textOid, sizes, (into, at, n) => into.write(stored[n] as string, at));
+/** `text[]`, where nothing is NULL. Bytes are UTF-8 without NUL. */
+export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer {
+  const stored = values.map((value) => (typeof value === "string" ? storable(value) : (value ?? null)));
+  const sizes = stored.map((text) => (typeof text === "string" ? Buffer.byteLength(text) : (text?.length ?? null)));
+  return encode(textOid, sizes, (into, at, n) => {
+    const text = stored[n];
+    if (typeof text === "string") into.write(text, at);
+    else if (text) into.set(text, at);
+  });
 }
 
 /** `bigint[]`, where nothing is NULL; booleans are 0 and 1. */
