@@ -87,7 +87,7 @@ it("results of 20 MB, one after the other, are kept and disturb nobody", { timeo
       expect((await worker.take()).body?.id).toBe(job);
       expect((await worker.call("POST", worker.doneUrl(job), said)).status).toBe(200);
     });
-  // so large a text is joined and copied to the writing thread by the main thread, which stalls it beyond the usual bound
+  // a commit of so large a text, and the checkpoint after some of them, hold up the commits behind them beyond the usual bound
   await expectUndisturbed(bystander, "results of 20 MB", attack, 150);
   await bystander.expectNothingLost();
 });

@@ -190,7 +190,9 @@ export class Ledger {
       this.#broken(rule, `${who} ended ${jobId}, which is ${job?.status} at ${job?.holder}`);
       return;
     }
-    if (!this.#witness.said(who, jobId, verdict.output))
+    const { output } = verdict;
+    const said = typeof output === "object" ? Buffer.from(output).toString() : output;
+    if (!this.#witness.said(who, jobId, said))
       this.#broken("only the holder's word", `${who} never said so of ${jobId}`);
     this.#ended(job, verdict.status, now);
   }

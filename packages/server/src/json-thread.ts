@@ -1,18 +1,35 @@
 import { parentPort } from "node:worker_threads";
-import { type Bounds, scanJson } from "./json-scan.js";
+import { Joined } from "./json-parts.js";
+import type { Bounds } from "./json-scan.js";
 import { cutOutput } from "./json-split.js";
+import { scanUtf8 } from "./json-utf8.js";
 
-interface Task {
-  readonly no: number;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Given: the text is to be checked. Not given: it is to be cut. */
-  readonly bounds?: Bounds;
-  readonly pieceBytes: number;
-}
+type Bytes = Uint8Array<ArrayBuffer>;
 
-parentPort?.on("message", ({ no, bytes, bounds, pieceBytes }: Task) => {
-  const done = bounds
-    ? { scan: scanJson(bytes, bounds) }
-    : { pieces: cutOutput(Buffer.from(bytes).toString(), pieceBytes) };
+/** What the thread is told. A text comes whole with its task, or in parts before it. */
+export type Task =
+  | { readonly no: number; readonly parts: readonly Bytes[]; readonly announced: number }
+  | { readonly no: number; readonly dropped: true }
+  | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
+  | { readonly no: number; readonly bytes: Bytes; readonly pieceBytes: number };
+
+/** Texts that are not whole yet, by number. */
+const coming = new Map<number, Joined>();
+
+parentPort?.on("message", (task: Task) => {
+  const { no } = task;
+  if ("parts" in task) {
+    const joined = coming.get(no) ?? new Joined(task.announced);
+    coming.set(no, joined);
+    for (const part of task.parts) joined.add(part);
+    return;
+  }
+  const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;
+  coming.delete(no);
+  if ("dropped" in task) return;
+  const done =
+    "bounds" in task
+      ? { scan: scanUtf8(bytes, task.bounds) }
+      : { pieces: cutOutput(Buffer.from(bytes).toString(), task.pieceBytes) };
   parentPort?.postMessage({ no, bytes, ...done }, [bytes.buffer]);
 });

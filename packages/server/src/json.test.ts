@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkBatch, checkInput, checkWord, memberOf, textOf } from "./json.js";
+import { checkBatch, checkInput, checkWord, jsonOf, memberOf, PartedText, textOf } from "./json.js";
 import { cutOutput } from "./json-split.js";
 import { limits } from "./limits.js";
 
 const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
+
+const nowhere = { start: 0, end: 0 };
 
 /** Whether a string holds no half of a surrogate pair. */
 const isWhole = (text: string) => !/\p{Surrogate}/u.test(text);
@@ -56,6 +58,43 @@ describe("A checked body", () => {
     const text = `{${names.join(",")}}`;
     expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
     expect((await checkWord(Buffer.from(text))).scan.ok).toBe(true);
+  });
+
+  it.each([
+    ["all that it announced", 0],
+    ["less than it announced", 100_000],
+    ["without saying how long it is", Number.POSITIVE_INFINITY],
+  ])("may come in parts: %s", async (_, more) => {
+    const text = large("é😀".repeat(500_000));
+    const bytes = Buffer.from(text);
+    const sent = new PartedText(bytes.length + more);
+    for (let at = 0; at < bytes.length; at += 65_521) sent.add(bytes.subarray(at, at + 65_521));
+    expect(sent.length).toBe(bytes.length);
+    const checked = await checkInput(sent);
+    expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
+  });
+
+  it("in parts is checked like one in one piece", async () => {
+    const sent = new PartedText(1_000);
+    for (const part of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(part as string));
+    expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("that comes in parts beside others keeps its own, and one that is dropped takes nothing with it", async () => {
+    const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
+    const sent = texts.map(() => new PartedText(2_000_000));
+    for (let at = 0; at < texts[0]!.length; at += 65_536) {
+      texts.forEach((text, n) => void sent[n]?.add(Buffer.from(text.slice(at, at + 65_536))));
+    }
+    sent[0]?.drop();
+    const checked = await Promise.all(sent.slice(1).map((each) => checkInput(each)));
+    expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
+  });
+
+  it("hands on a large part of it as bytes, a small one as a text", async () => {
+    const checked = await checkInput(Buffer.from(large("y")));
+    const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
+    expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
   });
 
   it("of a batch gives its elements", async () => {

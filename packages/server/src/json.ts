@@ -1,10 +1,13 @@
-import { isUtf8 } from "node:buffer";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import { type Bounds, type Scan, type Span, scanJson } from "./json-scan.js";
+import type { JsonText } from "./domain/job.js";
+import type { Bounds, Scan, Span } from "./json-scan.js";
 import { cutOutput } from "./json-split.js";
+import type { Task } from "./json-thread.js";
+import { scanUtf8 } from "./json-utf8.js";
 import { limits } from "./limits.js";
 
+export { Joined } from "./json-parts.js";
 export type { Scan, Span } from "./json-scan.js";
 
 /** A checked text: its bytes (perhaps moved) and what was found. */
@@ -13,13 +16,16 @@ export interface Checked {
   readonly scan: Scan;
 }
 
+/** A text that was sent to us: in one piece, or on its way to be checked. */
+export type Sent = Buffer | PartedText;
+
 const inputBounds: Bounds = { depthMax: limits.jsonDepthMax, keysMax: limits.jsonKeysMax };
 const wordBounds: Bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER };
 
-/** Checks what a client sent. `bytes` must not be used afterwards: a large body is moved to a thread and back. */
-export const checkInput = (bytes: Buffer): Promise<Checked> | Checked => check(bytes, inputBounds);
+/** Checks what a client sent. It must not be used afterwards: a large body is moved to a thread and back. */
+export const checkInput = (sent: Sent): Promise<Checked> | Checked => check(sent, inputBounds);
 /** Checks what a worker said: a result is not refused for its number of names. */
-export const checkWord = (bytes: Buffer): Promise<Checked> | Checked => check(bytes, wordBounds);
+export const checkWord = (sent: Sent): Promise<Checked> | Checked => check(sent, wordBounds);
 
 /** The same for an array of words. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
@@ -28,16 +34,22 @@ export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
 
+/** The JSON of a span, to be handed on: a large one is never made a text, which would be another copy of it at every step. */
+export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
+  span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
+
 /** The member's parsed value, for small members only. */
 export function memberOf(checked: Checked, name: string): unknown {
   const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;
   return span && JSON.parse(textOf(checked.bytes, span));
 }
 
-function check(bytes: Buffer, bounds: Bounds): Promise<Checked> | Checked {
-  if (!isUtf8(bytes)) return { bytes, scan: { ok: false, at: 0, why: "it is not UTF-8" } };
-  if (bytes.length < limits.jsonThreadBytes) return { bytes, scan: scanJson(bytes, bounds) };
-  return checkInThread(bytes, bounds);
+function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {
+  if (sent instanceof PartedText) return sent.check(bounds);
+  if (sent.length < limits.jsonThreadBytes) return { bytes: sent, scan: scanUtf8(sent, bounds) };
+  const no = ++lastNo;
+  const bytes = movable(sent);
+  return inThread({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
 }
 
 let thread: Worker | undefined;
@@ -53,39 +65,90 @@ const waiting = new Map<number, (done: Done) => void>();
 function startThread(): Worker {
   const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
   started.unref();
-  started.on(
-    "message",
-    ({ no, bytes, ...done }: { no: number; bytes: Uint8Array<ArrayBuffer> } & Omit<Done, "bytes">) => {
-      waiting.get(no)?.({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
-      waiting.delete(no);
-      if (waiting.size === 0) started.unref();
-    },
-  );
+  started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
+    waiting.get(no)?.({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+    waiting.delete(no);
+    if (waiting.size === 0) started.unref();
+  });
   return started;
 }
 
-/** Gives the thread something to do: `bytes` are moved to it. */
-function inThread(bytes: Buffer, task: { bounds: Bounds } | { pieceBytes: number }): Promise<Done> {
+function tell(task: Task, moved: ArrayBuffer[] = []): Worker {
   thread ??= startThread();
-  const runner = thread;
-  runner.ref();
-  // a pooled or shared buffer cannot be moved
-  const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : Buffer.from(new Uint8Array(bytes).buffer);
-  const no = ++lastNo;
+  thread.postMessage(task, moved);
+  return thread;
+}
+
+/** Gives the thread something to do, and waits for it. */
+function inThread(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
   return new Promise((resolve) => {
-    waiting.set(no, resolve);
-    runner.postMessage({ no, bytes: own, ...task }, [own.buffer as ArrayBuffer]);
+    waiting.set(task.no, resolve);
+    tell(task, moved).ref();
   });
 }
 
-async function checkInThread(bytes: Buffer, bounds: Bounds): Promise<Checked> {
-  const { bytes: back, scan } = await inThread(bytes, { bounds });
-  return { bytes: back, scan: scan as Scan };
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** The same bytes in memory of their own: what is pooled or shared cannot be moved. */
+const movable = (bytes: Buffer): Bytes =>
+  (bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)) as Bytes;
+
+/**
+ * A large text that comes in parts. They are moved to the thread, which joins and checks them: what the main thread held of
+ * it until its end would be counted by its garbage collector, which would run all the time.
+ */
+export class PartedText {
+  readonly #no = ++lastNo;
+  readonly #announced: number;
+  #parts: Bytes[] = [];
+  #partsBytes = 0;
+  #length = 0;
+  #isOver = false;
+
+  /** `announced`: how long the whole says it is; it is never longer. */
+  constructor(announced: number) {
+    this.#announced = announced;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** `part` must not be used afterwards. */
+  add(part: Buffer): void {
+    this.#length += part.length;
+    this.#partsBytes += part.length;
+    this.#parts.push(movable(part));
+    if (this.#partsBytes >= limits.jsonPartsBytes) this.#send();
+  }
+
+  check(bounds: Bounds): Promise<Checked> {
+    this.#send();
+    this.#isOver = true;
+    return inThread({ no: this.#no, bounds }) as Promise<Checked>;
+  }
+
+  /** Nobody will have it checked. */
+  drop(): void {
+    if (!this.#isOver) tell({ no: this.#no, dropped: true });
+    this.#isOver = true;
+  }
+
+  #send(): void {
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#partsBytes = 0;
+    tell(
+      { no: this.#no, parts, announced: this.#announced },
+      parts.map(({ buffer }) => buffer),
+    );
+  }
 }
 
 /** Cuts a chunk's output into pieces of at most `bytesMax`, large ones off this thread. */
 export async function splitChunk(output: string, bytesMax: number): Promise<string[]> {
   if (output.length < limits.jsonThreadBytes) return cutOutput(output, bytesMax);
-  const { pieces } = await inThread(Buffer.from(output), { pieceBytes: bytesMax });
+  const bytes = movable(Buffer.from(output));
+  const { pieces } = await inThread({ no: ++lastNo, bytes, pieceBytes: bytesMax }, [bytes.buffer]);
   return pieces as string[];
 }

@@ -25,7 +25,11 @@ const serverRules: readonly Rule[] = [
   { who: /^errors$/, own: ["domain"], npm: [] },
   { who: /^config$/, own: ["errors"], npm: ["typebox"] },
   { who: new RegExp(`^(${contracts.join("|")})$`), own: ["domain"], npm: [] },
-  { who: /^json(-scan|-split|-thread)?$/, own: ["domain", ...contracts, "json-scan", "json-split"], npm: [] },
+  {
+    who: /^json(-\w+)?$/,
+    own: ["domain", ...contracts, "json-parts", "json-scan", "json-split", "json-thread", "json-utf8"],
+    npm: [],
+  },
   { who: /^(registry|rates|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: operationsMay, npm: [] },
   { who: /^loops\//, own: [...operationsMay, "operations"], npm: [] },

@@ -44,7 +44,8 @@ export const limits = {
   // JSON
   jsonDepthMax: 500, // stock Python clients stop near 1,000
   jsonKeysMax: 250_000, // an input with more stalls whoever parses it
-  jsonThreadBytes: 256 * kib, // larger bodies are checked off the main thread
+  jsonThreadBytes: 256 * kib, // larger bodies are checked off the main thread, and stay bytes
+  jsonPartsBytes: 512 * kib, // so much at a time is moved there of a body that comes
   managementBytesMax: mib,
   ignoredBytesMax: mib, // of a body that a route does not read
 
@@ -133,11 +134,13 @@ export const limits = {
   webhookConcurrencyPerHost: 4,
 
   // HTTP
-  bodiesBytesMax: 160 * mib, // of all bodies that are being received or stored; beyond it 503
+  bodiesBytesMax: 192 * mib, // of all bodies that are being received or stored; beyond it 503
   wordsBytesMax: 512 * mib, // the same of workers' results, which are refused last
   bodyBytesSmall: 256 * kib, // smaller ones are not counted
-  bodyTurnMs: 10, // large bodies must not keep the event loop from its work: they are read at
-  bodyBytesPerTurn: 2 * mib, // this much in such a time, all together: 200 MB/s
+  bodyBelievedShare: 1 / 8, // of a body that has come: then all that it announced is given memory
+  bodyTurnMs: 2, // large bodies must not keep the event loop from its work: they are read at
+  bodyBytesPerTurn: mib, // this much in such a time, all together: 500 MB/s
+  bodyBytesPerRead: 64 * kib, // a socket brings so much at a time
   reportsBytesMax: 512 * mib, // of all large status bodies that are not yet read
   readerStallMs: 30 * second, // a client that reads nothing of one for so long is gone
   headerBytesMax: 16 * kib,

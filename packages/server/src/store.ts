@@ -1,15 +1,15 @@
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
-import type { Change, Job, JobReport, JobStatus, Verdict } from "./domain/job.js";
+import type { Change, Job, JobReport, JobStatus, JsonText, Verdict } from "./domain/job.js";
 import type { ApiKey, Scope } from "./domain/key.js";
 import type { Template, TemplateSettings } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
 import type { Exit, ProcessHandle, Wanted, Worker } from "./domain/worker.js";
 
-/** A job to store. `body`, `policy` and `s3Config` are JSON text; `s3Config` is sealed already. */
+/** A job to store. `policy` is JSON, too; `s3Config` is sealed already. */
 export interface NewJob {
   readonly endpointNo: number;
   readonly id: string;
-  readonly body: string;
+  readonly body: JsonText;
   readonly webhook: string | undefined;
   readonly s3Config: string | undefined;
   readonly policy: string | undefined;
@@ -103,7 +103,7 @@ export interface JobStore {
     verdict: Verdict,
     now: number,
   ): Promise<Settled | undefined>;
-  progress(endpointNo: number, jobId: string, workerNo: number, progress: string): Promise<boolean>;
+  progress(endpointNo: number, jobId: string, workerNo: number, progress: JsonText): Promise<boolean>;
   /** Applies a change where the job still is as it was read (status, starts, worker). */
   change(
     job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,

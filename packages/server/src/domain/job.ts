@@ -87,10 +87,13 @@ export function times(job: Pick<Job, "queuedAt" | "takenAt" | "finishedAt">, now
 export const goneAt = (job: Pick<Job, "ttlEndAt" | "retentionMs">, finishedAt: number): number =>
   Math.min(job.ttlEndAt, finishedAt + job.retentionMs);
 
-/** The worker's last word on a job, judged. Bodies are JSON text. */
+/** JSON as it came: a text, or where it is large its UTF-8 bytes, which whoever is given them may move away. */
+export type JsonText = string | Uint8Array;
+
+/** The worker's last word on a job, judged. */
 export type Verdict =
-  | { readonly status: "COMPLETED"; readonly output: string | undefined }
-  | { readonly status: "FAILED"; readonly error: string; readonly output: string | undefined };
+  | { readonly status: "COMPLETED"; readonly output: JsonText | undefined }
+  | { readonly status: "FAILED"; readonly error: string; readonly output: JsonText | undefined };
 
 /** What a client may ask of its job beside its input (contract: Policy object). */
 export interface Policy {

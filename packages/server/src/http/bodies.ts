@@ -1,49 +1,62 @@
-import { Transform } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Refusal } from "../errors.js";
+import { Joined, PartedText, type Sent } from "../json.js";
 import { limits } from "../limits.js";
-import { paced } from "./pace.js";
+import { pace } from "./pace.js";
+import { bodyTooLarge } from "./replies.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The body is stored or refused: what it counted is free again, though the answer may take long. */
-    releaseBody?: () => void;
+    largeBody?: LargeBody;
   }
 }
 
 /** Bytes of large bodies that are being received or stored: clients' and workers' apart, so that neither refuses the other. */
 const inFlight = { clients: 0, workers: 0 };
+const most = { clients: limits.bodiesBytesMax, workers: limits.wordsBytesMax };
+
+/** What a large body counts, and holds, until it is released. */
+class LargeBody {
+  readonly #from: keyof typeof inFlight;
+  #bytes = 0;
+  #isReleased = false;
+  text: PartedText | undefined;
+
+  constructor(from: keyof typeof inFlight) {
+    this.#from = from;
+  }
+
+  /** Counts bytes that came; false where there are too many on their way. */
+  count(bytes: number): boolean {
+    if (this.#isReleased) return true; // what still comes is read away
+    if (inFlight[this.#from] + bytes > most[this.#from]) return false;
+    inFlight[this.#from] += bytes;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** It is stored or refused: what it counted is free again, though the answer may take long. */
+  release(): void {
+    inFlight[this.#from] -= this.#bytes;
+    this.#bytes = 0;
+    this.#isReleased = true;
+    this.text?.drop();
+  }
+}
 
 /**
- * Counts the bytes of large bodies as they arrive, until `releaseBody` or until the answer is written; too many at once are
+ * Counts the bytes of large bodies as they arrive, until they are released or the answer is written; too many at once are
  * refused for a moment. What was only announced is not counted: an idle upload holds up nobody.
  */
 export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
-  const most = from === "clients" ? limits.bodiesBytesMax : limits.wordsBytesMax;
   app.addHook("preParsing", (request, reply, payload, parse) => {
-    const length = request.headers["content-length"];
-    if (length !== undefined && Number(length) <= limits.bodyBytesSmall) return parse(null, payload);
-    let held = 0;
-    let isCounting = true;
-    request.releaseBody = () => {
-      isCounting = false; // what still comes is read away
-      inFlight[from] -= held;
-      held = 0;
-    };
-    reply.raw.once("close", request.releaseBody);
-    const counter = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        if (isCounting && inFlight[from] + chunk.length > most) return done(tooMany());
-        if (isCounting) {
-          inFlight[from] += chunk.length;
-          held += chunk.length;
-        }
-        paced(chunk.length, () => done(null, chunk));
-      },
-    });
-    counter.on("error", () => {}); // the route may have refused the body, and listen no more
-    payload.on("error", (error) => counter.destroy(error));
-    parse(null, payload.pipe(counter));
+    if (announced(request) > limits.bodyBytesSmall) {
+      const body = new LargeBody(from);
+      request.largeBody = body;
+      reply.raw.once("close", () => body.release());
+    }
+    parse(null, payload);
   });
 }
 
@@ -52,10 +65,80 @@ const tooMany = () =>
     retryAfterSeconds: 1,
   });
 
+/** How long a body says it is. */
+const announced = ({ headers }: FastifyRequest): number =>
+  Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
+
+/** A body as it comes: JSON that turns out to be large goes on to where it will be checked. */
+class Arriving {
+  readonly #request: FastifyRequest;
+  readonly #isJson: boolean;
+  #body: Joined | PartedText;
+
+  /** `isJson`: nothing but to be checked and handed on is done with it. */
+  constructor(request: FastifyRequest, isJson: boolean) {
+    this.#request = request;
+    this.#isJson = isJson;
+    this.#body = new Joined(announced(request));
+  }
+
+  get length(): number {
+    return this.#body.length;
+  }
+
+  add(part: Buffer): void {
+    this.#body.add(part);
+    const { largeBody } = this.#request;
+    const isSmall = this.length <= limits.bodyBytesSmall;
+    if (isSmall || !this.#isJson || !largeBody || this.#body instanceof PartedText) return;
+    const text = new PartedText(announced(this.#request));
+    text.add(this.#body.whole());
+    largeBody.text = text;
+    this.#body = text;
+  }
+
+  whole(): Sent {
+    return this.#body instanceof Joined ? this.#body.whole() : this.#body;
+  }
+}
+
+/** Hears a body part by part, a large one at the pace of all of them, until it ends or `hear` has an error for it. */
+function follow(
+  { largeBody }: FastifyRequest,
+  payload: Readable,
+  hear: (part: Buffer) => Error | undefined,
+  over: (error: Error | null) => void,
+): void {
+  const end = (error: Error | null) => {
+    payload.off("data", take);
+    over(error);
+  };
+  const take = (part: Buffer) => {
+    const { length } = part;
+    const error = largeBody?.count(length) === false ? tooMany() : hear(part);
+    if (largeBody) pace(payload, length);
+    if (error) end(error);
+  };
+  payload.on("data", take);
+  payload.once("end", () => end(null));
+  payload.on("error", (error) => end(Object.assign(error, { statusCode: 400 })));
+}
+
 /** Bodies as bytes, under any content type: the route reads them. */
 export function takeBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser("*", (request, payload, done) => {
+    const bytesMax = request.routeOptions.bodyLimit ?? 0;
+    const length = announced(request);
+    if (length !== Number.POSITIVE_INFINITY && length > bytesMax) return done(bodyTooLarge(bytesMax));
+    const body = new Arriving(request, true);
+    const hear = (part: Buffer) => {
+      if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
+      body.add(part);
+      return undefined;
+    };
+    follow(request, payload, hear, (error) => done(error, body.whole()));
+  });
 }
 
 /** Bodies of routes that have none are read away, label and all: clients send empty POSTs labelled JSON. */
@@ -72,25 +155,28 @@ export function ignoreBodies(app: FastifyInstance): void {
   });
 }
 
-/** A worker's word: kept up to `bytesMax`, counted up to the hard limit, where we stop to listen; never refused. */
-export function takeWords(app: FastifyInstance, bytesMax: number): void {
+/**
+ * A worker's word: kept up to `bytesMax`, counted up to the hard limit, where we stop to listen; never refused.
+ * `isJson`: it is only checked and handed on.
+ */
+export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolean): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { bodyLimit: limits.outputBytesHard + 1 }, (_request, payload, done) => {
-    let kept: Buffer[] | undefined = [];
+  app.addContentTypeParser("*", (request, payload, done) => {
+    let body: Arriving | undefined = new Arriving(request, isJson);
     let bytes = 0;
-    let over = false;
-    payload.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > bytesMax) kept = undefined;
-      else kept?.push(chunk);
-      if (bytes > limits.outputBytesHard && !over) {
-        over = true;
+    let isOver = false;
+    const hear = (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > bytesMax) body = undefined;
+      else body?.add(part);
+      if (bytes > limits.outputBytesHard && !isOver) {
+        isOver = true;
         done(null, undefined);
       }
       // it is answered already: what still comes is read away, within bounds
       if (bytes > limits.outputBytesHard + limits.lingerBytesMax) payload.destroy();
-    });
-    payload.on("end", () => over || done(null, kept && Buffer.concat(kept)));
-    payload.on("error", (error: Error) => over || done(error));
+      return undefined;
+    };
+    follow(request, payload, hear, (error) => isOver || done(error, body?.whole()));
   });
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
 import { limits } from "../limits.js";
-import { paced } from "./pace.js";
+import { pace } from "./pace.js";
 
 /**
  * A client that still sends would have its connection reset before it reads why it was refused: the rest is read away,
@@ -15,11 +15,9 @@ export function linger(request: IncomingMessage, reply: FastifyReply): void {
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > limits.lingerBytesMax) return end();
-    request.pause();
-    paced(chunk.length, () => request.resume());
+    pace(request, chunk.length);
   });
   request.once("close", () => clearTimeout(timer));
   request.once("end", () => clearTimeout(timer));
-  request.unpipe(); // nobody reads what it was piped into any more
   request.resume();
 }

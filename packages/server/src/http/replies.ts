@@ -61,14 +61,14 @@ interface Asked {
   readonly bodyLimit?: number | undefined;
 }
 
+export const bodyTooLarge = (bytesMax: number) =>
+  new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${bytesMax / 1_048_576} MB that this route takes.`);
+
 /** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
 export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    const megabytes = bodyLimit / 1_048_576;
-    return new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${megabytes} MB that this route takes.`);
-  }
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(bodyLimit);
   if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");

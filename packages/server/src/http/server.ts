@@ -73,7 +73,7 @@ export async function buildHttp(
   app.setErrorHandler((error, request, reply) => {
     const { url: route = "", bodyLimit } = request.routeOptions;
     const refusal = asRefusal(error, { id: request.id, route, bodyLimit }, parts.emit);
-    request.releaseBody?.();
+    request.largeBody?.release();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });

@@ -1,6 +1,16 @@
 import { topics } from "../bell.js";
-import type { Verdict } from "../domain/job.js";
-import { type Checked, checkBatch, checkWord, memberOf, type Span, splitChunk, textOf } from "../json.js";
+import type { JsonText, Verdict } from "../domain/job.js";
+import {
+  type Checked,
+  checkBatch,
+  checkWord,
+  jsonOf,
+  memberOf,
+  type Sent,
+  type Span,
+  splitChunk,
+  textOf,
+} from "../json.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import { announceEnd } from "./change-job.js";
@@ -10,7 +20,7 @@ import { closeWorker, noteCall } from "./worker-life.js";
 type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 
 /** A worker's word as it came: `undefined` stands for a body over the hard limit, which was not kept. */
-export type Word = Buffer | undefined;
+export type Word = Sent | undefined;
 
 /** A worker's last word on a job, or its progress (worker protocol: `job-done`). One that holds it no more is thanked. */
 export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
@@ -25,7 +35,7 @@ export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: str
 }
 
 /** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */
-export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Word): Promise<void> {
+export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buffer | undefined): Promise<void> {
   await noteCall(needs, worker, {});
   const batch = word && (await checkBatch(word));
   if (!batch?.scan.ok) return;
@@ -86,14 +96,14 @@ function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number
 async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {
   const span = said.scan.ok ? said.scan.members.get("output") : undefined;
   if (!span || said.bytes.length > limits.outputBytesMax) return;
-  const noted = await needs.jobs.progress(worker.row.endpointNo, jobId, worker.row.no, textOf(said.bytes, span));
+  const noted = await needs.jobs.progress(worker.row.endpointNo, jobId, worker.row.no, jsonOf(said.bytes, span));
   if (noted) needs.bell.ring(topics.job(jobId));
 }
 
 const isObject = (checked: Checked) => checked.scan.ok && checked.scan.kind === "object";
 const tooLarge = (): Verdict =>
   failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
-const failed = (error: string, output?: string): Verdict => ({ status: "FAILED", error, output });
+const failed = (error: string, output?: JsonText): Verdict => ({ status: "FAILED", error, output });
 
 /** Judges a last word: an error that is present and not null means FAILED; a null output is no output. */
 export function verdict(checked: Checked, bytes: number): Verdict {
@@ -101,14 +111,15 @@ export function verdict(checked: Checked, bytes: number): Verdict {
   if (bytes > limits.outputBytesMax) return tooLarge();
   if (!scan.ok) return failed(`The worker's result is not JSON: ${scan.why}, at position ${scan.at}.`);
   if (scan.kind !== "object") return failed("The worker's result is not a JSON object.");
-  const text = (name: string) => {
+  const member = (name: string) => {
     const span = scan.members.get(name);
-    const found = span && textOf(checked.bytes, span);
-    return found === "null" ? undefined : found;
+    return span && textOf(checked.bytes, { start: span.start, end: span.start + 4 }) !== "null" ? span : undefined;
   };
-  const error = text("error");
-  const output = text("output");
-  if (error === undefined) return { status: "COMPLETED", output };
+  const errorSpan = member("error");
+  const outputSpan = member("output");
+  const output = outputSpan && jsonOf(checked.bytes, outputSpan);
+  if (!errorSpan) return { status: "COMPLETED", output };
+  const error = textOf(checked.bytes, errorSpan);
   const sentence = (error.startsWith('"') ? (JSON.parse(error) as string) : error).slice(0, limits.errorCharsMax);
   return failed(sentence === "" ? "The worker reported an error without a text." : sentence, output);
 }

@@ -1,11 +1,13 @@
-import type { Policy } from "../domain/job.js";
+import type { JsonText, Policy } from "../domain/job.js";
 import { invalid, Refusal } from "../errors.js";
-import { type Checked, checkInput, textOf } from "../json.js";
+import { type Checked, checkInput, jsonOf, type Sent, textOf } from "../json.js";
 import { limits } from "../limits.js";
 
 /** A submission body, checked. Texts are JSON as it came. */
 export interface SubmissionParts {
-  readonly input: string;
+  /** All of it. */
+  readonly bytes: Buffer;
+  readonly input: JsonText;
   readonly webhook: string | undefined;
   readonly policy: Policy;
   readonly policyText: string | undefined;
@@ -13,7 +15,7 @@ export interface SubmissionParts {
 }
 
 /** Reads what `/run` and `/runsync` take (contract: Job submission body). Unknown fields are ignored. */
-export async function readSubmission(body: Buffer): Promise<SubmissionParts> {
+export async function readSubmission(body: Sent): Promise<SubmissionParts> {
   const checked = await checkInput(body);
   if (!checked.scan.ok) {
     throw new Refusal(
@@ -28,7 +30,8 @@ export async function readSubmission(body: Buffer): Promise<SubmissionParts> {
   }
   const policyText = objectText(checked, "policy");
   return {
-    input: textOf(checked.bytes, span),
+    bytes: checked.bytes,
+    input: jsonOf(checked.bytes, span),
     webhook: readWebhook(member(checked, "webhook")),
     policy: readPolicy(policyText === undefined ? {} : JSON.parse(policyText)),
     policyText,

@@ -2,6 +2,7 @@ import { topics } from "../bell.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import { retentionMs } from "../domain/job.js";
 import { endpointNotFound, invalid, Refusal } from "../errors.js";
+import type { Sent } from "../json.js";
 import { limits } from "../limits.js";
 import type { IdempotencyRecord, NewJob } from "../store.js";
 import type { Needs } from "./needs.js";
@@ -10,7 +11,7 @@ import { readSubmission, type SubmissionParts } from "./submission.js";
 export interface Submit {
   readonly endpoint: Endpoint;
   readonly route: "run" | "runsync";
-  readonly body: Buffer;
+  readonly body: Sent;
   /** Where it was given. */
   readonly waitMs: number | undefined;
   readonly idempotencyKey: string | undefined;
@@ -26,8 +27,8 @@ export async function submitJob(
 ): Promise<SubmitOutcome> {
   const { endpoint, route, idempotencyKey } = submit;
   if (idempotencyKey !== undefined) checkKey(idempotencyKey);
-  const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(submit.body);
-  const parts = await readSubmission(submit.body);
+  const { bytes, ...parts } = await readSubmission(submit.body);
+  const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(bytes);
   const now = needs.clock.now();
   const job = newJob(needs, submit, parts, now);
   const keyed: NewJob = {
@@ -50,7 +51,12 @@ export async function submitJob(
   return { jobId: job.id };
 }
 
-function newJob({ ids, vault }: Needs<"ids" | "vault">, submit: Submit, parts: SubmissionParts, now: number): NewJob {
+function newJob(
+  { ids, vault }: Needs<"ids" | "vault">,
+  submit: Submit,
+  parts: Omit<SubmissionParts, "bytes">,
+  now: number,
+): NewJob {
   const { endpoint, route, waitMs } = submit;
   const uuid = ids.uuid(now);
   return {

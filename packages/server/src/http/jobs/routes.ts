@@ -13,6 +13,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 import type { JobStatus } from "../../domain/job.js";
 import { invalid, Refusal } from "../../errors.js";
+import type { Sent } from "../../json.js";
 import { limits } from "../../limits.js";
 import { cancelJob, cancelWaiting, setTtl } from "../../operations/change-job.js";
 import type { IdempotencyRecord, Parts } from "../../operations/needs.js";
@@ -138,12 +139,12 @@ async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "
   const submitted = await submitJob(parts, {
     endpoint: request.endpoint,
     route,
-    body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+    body: request.body as Sent,
     waitMs,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
   });
-  request.releaseBody?.();
+  request.largeBody?.release();
   request.body = undefined; // a long wait for the result need not hold it
   return submitted;
 }

@@ -106,36 +106,40 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
   app.addHook("onRequest", async (request) => void (await workerOf(parts, request)));
   countBodies(app, "workers");
   const word = (request: FastifyRequest) => request.body as Word;
+  const bytes = (request: FastifyRequest) => request.body as Buffer | undefined;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
   const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {
     const worker = await workerOf(parts, request);
     if (isLive(worker)) await act(worker); // what an ended worker says is dropped
   };
   app.register(async (scope) => {
-    takeWords(scope, limits.outputBytesMax + 1_024);
+    takeWords(scope, limits.outputBytesMax + 1_024, true);
     scope.post("/:endpointId/job-done/:workerId/:jobId", (request, reply) =>
       hear(
         reply,
         whenLive(request, (worker) => finishJob(parts, worker, jobId(request), word(request))),
       ),
     );
+  });
+  app.register(async (scope) => {
+    takeWords(scope, limits.outputBytesMax + 1_024, false);
     scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
       hear(
         reply,
         whenLive(request, (worker) => {
-          const bytes = word(request);
-          const append = () => appendChunk(parts, worker, jobId(request), bytes);
-          return bytes ? onceHeard(reply, worker, jobId(request), parts.vault.hash(bytes), append) : append();
+          const chunk = bytes(request);
+          const append = () => appendChunk(parts, worker, jobId(request), chunk);
+          return chunk ? onceHeard(reply, worker, jobId(request), parts.vault.hash(chunk), append) : append();
         }),
       ),
     );
   });
   app.register(async (scope) => {
-    takeWords(scope, limits.outputBytesHard);
+    takeWords(scope, limits.outputBytesHard, false);
     scope.post("/:endpointId/job-done-batch/:workerId", (request, reply) =>
       hear(
         reply,
-        whenLive(request, (worker) => finishJobs(parts, worker, word(request))),
+        whenLive(request, (worker) => finishJobs(parts, worker, bytes(request))),
       ),
     );
   });

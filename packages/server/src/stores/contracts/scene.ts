@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { endpointDefaults } from "../../domain/endpoint.js";
-import type { Change, JobStatus } from "../../domain/job.js";
+import type { Change, JobStatus, JsonText } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import type { NewJob, Stores, TakenJob } from "../../store.js";
 
@@ -22,7 +22,7 @@ export const statuses: readonly JobStatus[] = [
   "CANCELLED",
   "TIMED_OUT",
 ];
-export const completed = (output?: string) => ({ status: "COMPLETED", output }) as const;
+export const completed = (output?: JsonText) => ({ status: "COMPLETED", output }) as const;
 export const failed = (error: string) => ({ status: "FAILED", error, output: undefined }) as const;
 export const idsOf = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id);
 

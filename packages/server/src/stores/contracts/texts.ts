@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { JsonText } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import { completed, failed, type Scene, type Setting } from "./scene.js";
 
@@ -18,17 +19,31 @@ export function texts(setting: () => Setting): void {
       "letters of every plane": '{"a":"é漢\u2028😀"}',
       "a text of 20 MB": `{"a":"${"x".repeat(limits.runsyncBytesMax - 8)}"}`,
     };
-    it.each(Object.entries(traps))("pass unchanged: %s", async (_, text) => {
-      const id = await scene.submit({ body: text });
+    const ways: { as: string; json: (text: string) => JsonText }[] = [
+      { as: "a text", json: (text) => text },
+      { as: "bytes", json: (text) => Buffer.from(text) },
+      // a body's input lies within the body
+      { as: "bytes among others", json: (text) => Buffer.from(`{"input":${text}}`).subarray(9, -1) },
+    ];
+    const cases = ways.flatMap((way) => Object.entries(traps).map(([it, text]) => ({ ...way, it, text })));
+    it.each(cases)("pass unchanged as $as: $it", async ({ text, json }) => {
+      const id = await scene.submit({ body: json(text) });
       expect((await scene.takeOne(first)).input === text).toBe(true);
       await scene.append(id, first, text);
-      await scene.stores.jobs.progress(scene.endpointNo, id, first, text);
+      await scene.stores.jobs.progress(scene.endpointNo, id, first, json(text));
       const running = await scene.job(id);
       expect(running.progress === text).toBe(true);
-      await scene.settle(id, first, completed(text));
+      await scene.settle(id, first, completed(json(text)));
       expect((await scene.job(id)).output === text).toBe(true);
       expect((await scene.stores.reader.submission(running.no))?.input === text).toBe(true);
       expect((await scene.stores.chunks.handOut(running.no, 1)).chunks[0]?.output === text).toBe(true);
+    });
+
+    it("stay the call's own where they are bytes that came with others", async () => {
+      const bodies = Array.from({ length: 8 }, (_, n) => `{"n":"${`${n}`.repeat(limits.jsonThreadBytes)}"}`);
+      await Promise.all(bodies.map((body, n) => scene.submit({ body: n % 2 === 0 ? Buffer.from(body) : body })));
+      const inputs = (await scene.take(first, bodies.length)).map(({ input }) => bodies.indexOf(input));
+      expect(inputs.sort()).toEqual(bodies.map((_, n) => n));
     });
 
     it("keep a NUL in a sentence", async () => {

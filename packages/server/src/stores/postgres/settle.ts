@@ -1,4 +1,4 @@
-import type { Verdict } from "../../domain/job.js";
+import type { JsonText, Verdict } from "../../domain/job.js";
 import type { Settled } from "../../store.js";
 import { code, statusOf } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
@@ -116,7 +116,7 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
 };
 
 /** Records how far a job is. */
-export const progressVerb: Verb<[endpointNo: number, jobId: string, workerNo: number, progress: string], boolean> = {
+export const progressVerb: Verb<[endpointNo: number, jobId: string, workerNo: number, progress: JsonText], boolean> = {
   callsMax: 1,
   run: async ({ connection }, [args = [0, "", 0, ""]]) => [
     (await connection.query(settleSql.progress, [...args])).length > 0,

@@ -1,4 +1,4 @@
-import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/job.js";
+import { type Change, type Job, type JobStatus, type JsonText, mayHappen, type Verdict } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
 import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
@@ -73,7 +73,9 @@ const statements = (db: Database) => ({
   insert:
     db.prepare(`INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
     expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, 0, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
-  insertInput: db.prepare("INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, ?, ?, ?, ?)"),
+  insertInput: db.prepare(
+    "INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, CAST(? AS TEXT), ?, ?, ?)",
+  ),
   input: db.prepare(
     "SELECT body, octet_length(body) AS bytes, webhook, s3_config, policy FROM job_input WHERE job_no = ?",
   ),
@@ -86,14 +88,14 @@ const statements = (db: Database) => ({
   settle: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL,
     expires_at = min(ttl_end_at, ?2 + retention_ms)
     WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING ${settledColumns}`),
-  output: db.prepare(`INSERT INTO job_output (job_no, output, error) VALUES (?, ?, ?)
+  output: db.prepare(`INSERT INTO job_output (job_no, output, error) VALUES (?, CAST(? AS TEXT), ?)
     ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, error = excluded.error, progress = NULL`),
   sameError: db.prepare(`INSERT INTO job_output (job_no, error) SELECT value, ?2 FROM json_each(?1) WHERE true
     ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL`),
   heardStopped: db.prepare(`UPDATE job SET stop_wanted = 0
     WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND stop_wanted = 1`),
   progress: db.prepare(`INSERT INTO job_output (job_no, progress)
-    SELECT no, ?4 FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = 1
+    SELECT no, CAST(?4 AS TEXT) FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = 1
     ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress`),
   giveBack: db.prepare(`UPDATE job SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
     retries = retries + ?1, excused = excused + 1 - ?1
@@ -218,7 +220,7 @@ export class SqliteJobs {
     return this.#ended(row, verdict.status, now);
   }
 
-  progress(endpointNo: number, jobId: string, workerNo: number, progress: string): boolean {
+  progress(endpointNo: number, jobId: string, workerNo: number, progress: JsonText): boolean {
     return Number(this.#sql.progress.run(endpointNo, jobId, workerNo, progress).changes) > 0;
   }
 
@@ -367,14 +369,18 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
   return Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)]));
 }
 
+/** Bytes cannot be part of a small group, which crosses to the writing thread as text. */
+const sizeOf = (json: JsonText | undefined): number =>
+  json instanceof Uint8Array ? Math.max(json.length, limits.jsonThreadBytes) : (json?.length ?? 0);
+
 /** The queue's writes as calls to the writer. */
 export function sqliteJobStore(writer: GroupWriter): JobStore {
   return {
-    submit: (job) => writer.admit("submit", [job], job.body.length),
+    submit: (job) => writer.admit("submit", [job], sizeOf(job.body)),
     isInOrder: true,
     take: (...args) => writer.follow("take", args),
-    settle: (...args) => writer.word("settle", args, args[3].output?.length ?? 0),
-    progress: (...args) => writer.word("progress", args, args[3].length),
+    settle: (...args) => writer.word("settle", args, sizeOf(args[3].output)),
+    progress: (...args) => writer.word("progress", args, sizeOf(args[3])),
     change: (...args) => writer.word("change", args),
     setTtl: (...args) => writer.call("setTtl", args),
     confirmStopped: (...args) => writer.word("confirmStopped", args),

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import { limits } from "../../limits.js";
 import { packed, unpacked } from "./parcel.js";
 import type { Outcome, Write } from "./transactions.js";
 import type { Answer } from "./writer-thread.js";
@@ -7,6 +8,17 @@ import type { Answer } from "./writer-thread.js";
 interface Sent {
   readonly resolve: (outcomes: Outcome[]) => void;
   readonly reject: (error: Error) => void;
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+
+/** The memory of the large texts of a group that are bytes: it goes to the thread as it is. */
+function movable(group: readonly Write[]): ArrayBuffer[] {
+  const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array;
+  const values = group.flatMap(({ args }) => args).flatMap((arg) => (isPlain(arg) ? Object.values(arg) : [arg]));
+  const large = values.filter(isBytes).filter(({ length }) => length >= limits.jsonThreadBytes);
+  return [...new Set(large.map(({ buffer }) => buffer))];
 }
 
 /** The transactions of a database file, in a thread of their own: a commit that waits for the disk holds up nobody else. */
@@ -37,7 +49,7 @@ export function threaded(path: string): {
       new Promise((resolve, reject) => {
         if (failed) return reject(failed);
         sent.push({ resolve, reject });
-        thread.postMessage({ group: packed(group, bytes) });
+        thread.postMessage({ group: packed(group, bytes) }, bytes < limits.jsonThreadBytes ? [] : movable(group));
       }),
     close: async () => {
       thread.postMessage("close");
