@@ -1,16 +1,14 @@
-import { createHash } from "node:crypto";
 import fc from "fast-check";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import { limits } from "../../limits.js";
 import { numbers, storable, texts } from "./arrays.js";
-import { Pieces, PiecewiseClient } from "./pieces.js";
 
 let server: TestPostgres;
-let client: PiecewiseClient;
+let client: pg.Client;
 beforeAll(async () => {
   server = await startPostgres({ settings: { fsync: "off" } });
-  client = new PiecewiseClient(server.url());
+  client = new pg.Client(server.url());
   await client.connect();
 });
 afterAll(async () => {
@@ -19,7 +17,7 @@ afterAll(async () => {
 });
 
 /** What the database makes of an array: its elements one by one, and how it prints them itself. */
-async function sent(type: "text" | "bigint", array: Buffer | Pieces): Promise<(string | null)[]> {
+async function sent(type: "text" | "bigint", array: Buffer): Promise<(string | null)[]> {
   const asked = `SELECT e::text AS e FROM unnest($1::${type}[]) WITH ORDINALITY AS u (e, n) ORDER BY n`;
   return (await client.query(asked, [array])).rows.map(({ e }) => e);
 }
@@ -41,19 +39,6 @@ describe("An array as it is sent", () => {
   it("keeps bytes beside texts", async () => {
     const bytes = Buffer.from("__é漢😀__").subarray(2, -2);
     expect(await sent("text", texts(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
-  });
-
-  it("keeps large bytes, which are sent from where they lie, beside values of every kind", async () => {
-    const large = Buffer.from(`__${"é漢😀".repeat(limits.jsonThreadBytes)}__`).subarray(2, -2);
-    const array = texts(["a", large, null, "", large]);
-    expect(array).toBeInstanceOf(Pieces);
-    const asked = `SELECT md5(string_agg(coalesce(e, 'NULL'), '|' ORDER BY n)) AS md5, $2::bigint AS n, $3::text AS t, $4::text AS nothing
-      FROM unnest($1::text[]) WITH ORDINALITY AS u (e, n)`;
-    const whole = ["a", large.toString(), "NULL", "", large.toString()].join("|");
-    for (const name of ["named", "named", undefined]) {
-      const { rows } = await client.query({ ...(name && { name }), text: asked, values: [array, 7, "é", null] });
-      expect(rows).toEqual([{ md5: createHash("md5").update(whole).digest("hex"), n: "7", t: "é", nothing: null }]);
-    }
   });
 
   it("keeps whatever text there is", async () => {

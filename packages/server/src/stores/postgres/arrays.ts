@@ -1,6 +1,3 @@
-import { limits } from "../../limits.js";
-import { Pieces } from "./pieces.js";
-
 /** PostgreSQL's type numbers of the elements that we send. */
 const textOid = 25;
 const bigintOid = 20;
@@ -17,7 +14,11 @@ function encode(
 ): Buffer {
   const bytes = sizes.reduce<number>((sum, size) => sum + 4 + (size ?? 0), headerBytes);
   const array = Buffer.allocUnsafe(bytes);
-  writeHeader(array, oid, sizes);
+  array.writeInt32BE(1, 0); // dimensions
+  array.writeInt32BE(sizes.includes(null) ? 1 : 0, 4);
+  array.writeInt32BE(oid, 8);
+  array.writeInt32BE(sizes.length, 12);
+  array.writeInt32BE(1, 16); // the first index
   let at = headerBytes;
   sizes.forEach((size, n) => {
     array.writeInt32BE(size ?? -1, at);
@@ -29,40 +30,12 @@ function encode(
   return array;
 }
 
-function writeHeader(array: Buffer, oid: number, sizes: readonly (number | null)[]): void {
-  array.writeInt32BE(1, 0); // dimensions
-  array.writeInt32BE(sizes.includes(null) ? 1 : 0, 4);
-  array.writeInt32BE(oid, 8);
-  array.writeInt32BE(sizes.length, 12);
-  array.writeInt32BE(1, 16); // the first index
-}
-
-/** The same array in pieces: large texts stay where they are. */
-function encodePieces(values: readonly (string | Uint8Array | null)[]): Pieces {
-  const elements = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
-  const header = Buffer.alloc(headerBytes);
-  writeHeader(
-    header,
-    textOid,
-    elements.map((element) => element?.length ?? null),
-  );
-  const parts = elements.flatMap((element) => {
-    const size = Buffer.alloc(4);
-    size.writeInt32BE(element?.length ?? -1);
-    return element ? [size, element] : [size];
-  });
-  return new Pieces([header, ...parts]);
-}
-
 /** A text as PostgreSQL takes it: a NUL (in an id of a URL, or what a process printed) would fail the whole statement. */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text);
 
 /** `text[]`, where nothing is NULL. Bytes are UTF-8 without NUL. */
-export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer | Pieces {
+export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer {
   const stored = values.map((value) => (typeof value === "string" ? storable(value) : (value ?? null)));
-  const isLarge = (text: string | Uint8Array | null) =>
-    text instanceof Uint8Array && text.length >= limits.jsonThreadBytes;
-  if (stored.some(isLarge)) return encodePieces(stored);
   const sizes = stored.map((text) => (typeof text === "string" ? Buffer.byteLength(text) : (text?.length ?? null)));
   return encode(textOid, sizes, (into, at, n) => {
     const text = stored[n];

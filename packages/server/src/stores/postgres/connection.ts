@@ -3,7 +3,6 @@ import { busy } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { storable } from "./arrays.js";
 import { isLost, worded } from "./failures.js";
-import { PiecewiseClient } from "./pieces.js";
 
 /** One connection, as statements see it. */
 export interface Connection {
@@ -76,12 +75,7 @@ export class Connections {
   readonly #plans = new WeakMap<pg.PoolClient, { madeAt: number; keptMs: number }>();
 
   constructor(url: string, max: number) {
-    this.#pool = new pg.Pool({
-      ...connectionConfig(url),
-      Client: PiecewiseClient,
-      max,
-      idleTimeoutMillis: limits.connectionIdleMs,
-    });
+    this.#pool = new pg.Pool({ ...connectionConfig(url), max, idleTimeoutMillis: limits.connectionIdleMs });
     // an idle connection broke: the next use opens another
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => void client.on("error", () => {}));
