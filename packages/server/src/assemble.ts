@@ -2,13 +2,14 @@ import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
 import { postgresBell } from "./bells/postgres.js";
 import { type Clock, type SystemClock, systemClock } from "./clock.js";
-import type { Config } from "./config.js";
+import { type Config, isLoopback } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
 import { workerState } from "./domain/worker.js";
 import type { Emit } from "./events.js";
 import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
 import { buildHttp } from "./http/server.js";
+import { workersOnly } from "./http/workers/only.js";
 import { type Ids, systemIds } from "./ids.js";
 import { limits } from "./limits.js";
 import { TakeLine } from "./lines/take-line.js";
@@ -24,6 +25,11 @@ import type { Parts } from "./operations/needs.js";
 import { clearEndpoint } from "./operations/save-endpoint.js";
 import { settleOrphans, stopWorker } from "./operations/worker-life.js";
 import type { Provider } from "./provider.js";
+import { byImage } from "./providers/by-image.js";
+import { dockerProvider } from "./providers/docker/docker-provider.js";
+import { engineAddress, openEngine } from "./providers/docker/engine.js";
+import { gatewayOf, noWayBack } from "./providers/docker/gateway.js";
+import { noContainers } from "./providers/no-containers.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
 import { Registry } from "./registry.js";
@@ -136,8 +142,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   listeners.push(meter.emit);
 
+  const engine = config.containers ? openContainers(process.env) : undefined;
   const provider =
-    given.provider ?? processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
+    given.provider ??
+    byImage(
+      processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs }),
+      engine ? dockerProvider(engine) : noContainers,
+    );
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const app = await buildHttp(
     {
@@ -153,7 +164,12 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     door.take,
   );
 
-  const workerUrl = () => config.workerUrl ?? `http://${bracketed(reachable(config.host))}:${door.port}`;
+  const sideDoor = containerDoor(config, door);
+  const workerUrl = async (isContainer: boolean) => {
+    if (config.workerUrl !== undefined) return config.workerUrl;
+    if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${door.port}`;
+    return `http://${bracketed(await sideDoor.open(await gatewayOf(engine.docker, engine.host)))}:${door.port}`;
+  };
   const deciding = new AbortController();
   const serving = new AbortController();
   const leases = shared && new Leases(clock);
@@ -208,6 +224,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await Promise.all([...servers, sharing]);
     await shared?.leave(hostNo).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
+    await sideDoor.close();
     await door.close();
     await app.close();
     await bell.close();
@@ -216,6 +233,39 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     lock?.release();
   }
   return { url, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
+}
+
+/** The container engine that this server's environment leads to. */
+function openContainers(env: NodeJS.ProcessEnv) {
+  try {
+    const address = engineAddress(env);
+    return { docker: openEngine(address), host: address.host };
+  } catch (error) {
+    throw new StartError(`${error instanceof Error ? error.message : error}: mend it, or set MILLRACE_CONTAINERS=off`);
+  }
+}
+
+/** Where containers reach a server that listens on loopback only: the worker routes, and no others, on the bridge's own address. */
+function containerDoor({ host }: Config, door: Door) {
+  let opened: Promise<Door> | undefined;
+  return {
+    async open(gateway: string): Promise<string> {
+      if (host === "0.0.0.0" || host === "::") return gateway;
+      if (!isLoopback(host)) return host;
+      opened ??= openDoor(gateway, door.port).then((side) => {
+        side.take(workersOnly((request, reply) => door.server.emit("request", request, reply)));
+        return side;
+      });
+      await opened.catch((error) => {
+        opened = undefined;
+        // the engine is another machine's
+        if (error.code === "EADDRNOTAVAIL") throw new Error(noWayBack);
+        throw new Error(`the workers' door at ${gateway}:${door.port} could not be opened (${error.message})`);
+      });
+      return gateway;
+    },
+    close: async () => (await opened?.catch(() => undefined))?.close(),
+  };
 }
 
 const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>
