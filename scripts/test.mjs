@@ -27,6 +27,9 @@ const machineNeeds = [
   // it lies beside what only root finds
   { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
   { probe: ["faketime", "--version"], debian: "faketime" },
+  // its command line is the package's own: another one that is found first may not fit its engine
+  { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
+  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
 ];
 
 /** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */

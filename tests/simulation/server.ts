@@ -127,7 +127,7 @@ export class Server {
     await parts.registry.load(timeline.now());
     const tend = tendWorkersLoop(parts, {
       provider,
-      workerUrl: () => "http://127.0.0.1:8000",
+      workerUrl: async () => "http://127.0.0.1:8000",
       startTimeoutMs: 120_000,
       homesDir: join(directory, "homes"),
       env: {},

@@ -9,6 +9,7 @@ import type { Emit } from "./events.js";
 import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
 import { buildHttp } from "./http/server.js";
+import { workersDoor } from "./http/workers/door.js";
 import { type Ids, systemIds } from "./ids.js";
 import { limits } from "./limits.js";
 import { TakeLine } from "./lines/take-line.js";
@@ -25,6 +26,11 @@ import type { Parts } from "./operations/needs.js";
 import { clearEndpoint } from "./operations/save-endpoint.js";
 import { settleOrphans, stopWorker } from "./operations/worker-life.js";
 import type { Provider } from "./provider.js";
+import { byImage } from "./providers/by-image.js";
+import { dockerProvider } from "./providers/docker/docker-provider.js";
+import { type Engine, engineAddress, openEngine } from "./providers/docker/engine.js";
+import { gatewayOf } from "./providers/docker/gateway.js";
+import { noContainers } from "./providers/no-containers.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
 import { Registry } from "./registry.js";
@@ -145,8 +151,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   listeners.push(meter.emit);
 
+  const engine = config.containers ? findEngine(process.env) : undefined;
   const provider =
-    given.provider ?? processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
+    given.provider ??
+    byImage(
+      processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs }),
+      engine ? dockerProvider(engine) : noContainers,
+    );
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const app = await buildHttp(
     {
@@ -170,7 +181,12 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       // the one before tells the time as well
     }
   };
-  const workerUrl = () => config.workerUrl ?? `http://${bracketed(reachable(config.host))}:${door.port}`;
+  const sideDoor = workersDoor(config.host, door);
+  const workerUrl = async (isContainer: boolean) => {
+    if (config.workerUrl !== undefined) return config.workerUrl;
+    if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${door.port}`;
+    return `http://${bracketed(await sideDoor.open(await gatewayOf(engine)))}:${door.port}`;
+  };
   const deciding = new AbortController();
   const serving = new AbortController();
   const leases = shared && new Leases(clock);
@@ -226,6 +242,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await Promise.all([...servers, sharing]);
     await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
+    await sideDoor.close();
     await door.close();
     await app.close();
     await bell.close();
@@ -235,6 +252,15 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     lock?.release();
   }
   return { url, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
+}
+
+/** The container engine that this server's environment leads to. */
+function findEngine(env: NodeJS.ProcessEnv): Engine {
+  try {
+    return openEngine(engineAddress(env));
+  } catch (error) {
+    throw new StartError(`${error instanceof Error ? error.message : error}: mend it, or set MILLRACE_CONTAINERS=off.`);
+  }
 }
 
 const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>

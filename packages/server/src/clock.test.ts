@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
+import { PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import { limits } from "./limits.js";
 
 const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));

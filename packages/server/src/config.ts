@@ -73,6 +73,10 @@ export const settings = Type.Object({
   ),
   MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
   MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
+  MILLRACE_CONTAINERS: onOff(
+    "Whether templates may name a container image, run by the Docker engine that DOCKER_HOST, the current Docker context or the default socket lead to.",
+    "on",
+  ),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
     onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback."),
   ),
@@ -104,6 +108,7 @@ export interface Config {
   readonly awayMs: number;
   readonly demo: boolean;
   readonly localProcesses: boolean;
+  readonly containers: boolean;
   readonly webhookPrivate: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
@@ -170,6 +175,7 @@ function toConfig(s: Settings): Config {
     awayMs: s.MILLRACE_AWAY_MAX * 1_000,
     demo: s.MILLRACE_DEMO === "on",
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
+    containers: s.MILLRACE_CONTAINERS === "on",
     webhookPrivate:
       s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     location: s.MILLRACE_LOCATION,

@@ -44,6 +44,8 @@ const serverRules: readonly Rule[] = [
   // the keeper is a process of its own: it must start fast, and stand when all else is gone
   { who: /^providers\/process\/(keeper|worker-log)$/, own: ["providers/process/worker-log"], npm: [] },
   { who: /^providers\/process\//, own: [...driver, "provider"], npm: [] },
+  // which of them a worker's own is, and none
+  { who: /^providers\/(by-image|no-containers)$/, own: [...driver, "provider"], npm: [] },
   { who: /^providers\/docker\//, own: [...driver, "provider"], npm: ["dockerode"] },
   { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
   { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },

@@ -86,6 +86,8 @@ export const limits = {
   logLineBytesMax: 16 * kib,
   logLinesPerSecondMax: 2_000,
   logBytesPerSecondMax: 512 * kib,
+  containerProcessesMax: 4_096, // of one container; a handler needs hundreds, a fork bomb everything
+  engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
   hostKeptMs: 24 * hour,

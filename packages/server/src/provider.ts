@@ -1,31 +1,46 @@
-import type { Exit, ProcessHandle } from "./domain/worker.js";
+import type { Exit, WorkerHandle } from "./domain/worker.js";
 
-/** What a worker is started from. */
-export interface Launch {
+interface Started {
   readonly workerId: string;
-  /** The handler's directory. */
-  readonly directory: string;
-  /** The template's own command, or none: then the handler found in the directory is run. */
+  /** The template's own start command, or none: then the one that comes with what is started. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** A worker that is a process of this machine. */
+export interface ProcessLaunch extends Started {
+  /** The handler's directory. */
+  readonly directory: string;
+}
+
+/** A worker that is a container. */
+export interface ContainerLaunch extends Started {
+  readonly image: string;
+  /** In place of the image's own, where the template has one. */
+  readonly entrypoint: readonly string[];
+  /** Directories of the engine's machine, and where the container sees them. */
+  readonly mounts: readonly { readonly source: string; readonly target: string }[];
+}
+
+/** What a worker is started from. */
+export type Launch = ProcessLaunch | ContainerLaunch;
+
 /** A worker as its provider sees it now. */
 export type Sighting =
-  | { readonly state: "running"; readonly handle: ProcessHandle }
+  | { readonly state: "running"; readonly handle: WorkerHandle }
   | { readonly state: "ended"; readonly exit: Exit }
   | { readonly state: "unknown" };
 
 /** The contract for running workers: start, look, stop. Everything is named by the worker's id, so that each call may be repeated. */
-export interface Provider {
+export interface Provider<From extends Launch = Launch, Handle extends WorkerHandle = WorkerHandle> {
   /** Starts a worker; rejects with one sentence where it cannot. */
-  start(launch: Launch): Promise<ProcessHandle>;
-  /** What became of a worker, also one that an earlier server started. */
-  look(workerId: string): Promise<Sighting>;
+  start(launch: From): Promise<Handle>;
+  /** What became of a worker, also one that an earlier server started; its handle, where it is known, tells whose it is. */
+  look(workerId: string, handle?: WorkerHandle): Promise<Sighting>;
   /** Asks its leader to stop. */
   stop(workerId: string): Promise<void>;
   /** Ends it and all its children. `handle` finds those whose keeper is gone. */
-  kill(workerId: string, handle: ProcessHandle | undefined): Promise<void>;
+  kill(workerId: string, handle: WorkerHandle | undefined): Promise<void>;
   /** The last lines of a worker's log, for the reason of a failed start. */
   logTail(workerId: string): Promise<string>;
   /** Forgets an ended worker. */

@@ -3,7 +3,7 @@ import type { Change, Job, JobReport, JobStatus, JsonText, Verdict } from "./dom
 import type { ApiKey, Scope } from "./domain/key.js";
 import type { Template, TemplateSettings } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import type { Exit, ProcessHandle, Wanted, Worker } from "./domain/worker.js";
+import type { Exit, Wanted, Worker, WorkerHandle } from "./domain/worker.js";
 
 /** A job to store. `policy` is JSON, too; `s3Config` is sealed already. */
 export interface NewJob {
@@ -252,7 +252,7 @@ export interface VolumeStore {
 export interface WorkerPatch {
   readonly wanted?: Wanted;
   readonly secretHash?: string;
-  readonly handle?: ProcessHandle;
+  readonly handle?: WorkerHandle;
   readonly workerUrl?: string;
   readonly startedAt?: number;
   readonly readyAt?: number;

@@ -12,7 +12,8 @@ export interface WorkerPlace {
   readonly memoryGb: number;
   readonly gpus: readonly string[];
   readonly volume: { readonly id: string; readonly path: string } | undefined;
-  readonly home: string;
+  /** Undefined where an image brings its own. */
+  readonly home: string | undefined;
   /** From the server's own environment, by allow-list. */
   readonly inherited: Readonly<Record<string, string>>;
   /** The template's and the endpoint's own variables. */
@@ -36,7 +37,7 @@ export function workerEnvironment(place: WorkerPlace): Record<string, string> {
   const query = `?gpu=${encodeURIComponent(place.gpus[0] ?? "cpu")}&token=${place.secret}`;
   const calls = `${place.workerUrl}/v2/${place.endpointId}`;
   const overridable: Record<string, string> = {
-    HOME: place.home,
+    ...(place.home === undefined ? {} : { HOME: place.home }),
     RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: "true",
     RUNPOD_DEBUG_LEVEL: "INFO",
     ...(place.gpus.length === 0 ? { RUNPOD_SKIP_GPU_CHECK: "true" } : {}),

@@ -16,6 +16,15 @@ export interface ProcessHandle {
   readonly startTime: string;
 }
 
+/** Where a container is found again. */
+export interface ContainerHandle {
+  readonly containerId: string;
+}
+
+export type WorkerHandle = ProcessHandle | ContainerHandle;
+export const isContainer = (handle: WorkerHandle | undefined): handle is ContainerHandle =>
+  handle !== undefined && "containerId" in handle;
+
 /** One running copy of a version. Its row exists before it is started. Times are milliseconds. */
 export interface Worker {
   readonly no: number;
@@ -25,7 +34,7 @@ export interface Worker {
   readonly hostNo: number;
   readonly wanted: Wanted;
   readonly secretHash: string | undefined;
-  readonly handle: ProcessHandle | undefined;
+  readonly handle: WorkerHandle | undefined;
   /** The address it was told to call; a worker of another address is stopped at adoption. */
   readonly workerUrl: string | undefined;
   readonly createdAt: number;

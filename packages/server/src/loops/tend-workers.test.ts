@@ -93,14 +93,39 @@ describe("A worker that is wanted", () => {
     });
   });
 
-  it("whose image is no directory is refused with a sentence", async () => {
-    const template = await scene.template({ imageName: "registry.example/image" });
+  it("whose image is no directory is a container, with nothing of ours but what the protocol tells it", async () => {
+    const template = await scene.template({
+      imageName: "registry.example/image",
+      dockerEntrypoint: ["/entry"],
+      dockerStartCmd: ["serve"],
+      env: { GREETING: "hello" },
+    });
     endpoint = await scene.endpoint({ templateId: template.id });
+    scene.run(scene.loops.tend());
+    const worker = await wanted();
+    await scene.advance(5);
+    const [launch] = scene.provider.launches;
+    expect(launch).toMatchObject({
+      image: "registry.example/image",
+      entrypoint: ["/entry"],
+      command: ["serve"],
+      mounts: [],
+    });
+    expect(launch?.env).toMatchObject({ GREETING: "hello", RUNPOD_POD_ID: worker.row.id });
+    for (const name of ["HOME", "PATH"]) expect(launch?.env).not.toHaveProperty(name);
+  });
+
+  it("whose endpoint has a volume finds it where images look for it", async () => {
+    const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+    const template = await scene.template({ imageName: "registry.example/image" });
+    endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
     scene.run(scene.loops.tend());
     await wanted();
     await scene.advance(5);
-    expect(scene.now(endpoint).verdict).toMatch(/container/);
-    expect(scene.provider.calls.filter((call) => call.startsWith("start"))).toEqual([]);
+    const [launch] = scene.provider.launches;
+    const source = join(scene.parts.place.volumesDir, id);
+    expect(launch).toMatchObject({ mounts: [{ source, target: "/runpod-volume" }] });
+    expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
 
   it("that ends before it asks for a job is a failed start, with the last lines of its log", async () => {

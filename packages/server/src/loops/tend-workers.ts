@@ -1,23 +1,15 @@
-import { mkdirSync } from "node:fs";
-import { availableParallelism, hostname, totalmem } from "node:os";
-import { join } from "node:path";
-import { inheritedNames, workerEnvironment } from "../domain/environment.js";
-import { type Exit, failedToStart } from "../domain/worker.js";
+import { type Exit, failedToStart, isContainer } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import { endWorker, stopWorker } from "../operations/worker-life.js";
 import type { Provider } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
+import { type LaunchOptions, launchOf } from "./launch.js";
 import type { Loop } from "./loop.js";
 
-export interface TendOptions {
+export interface TendOptions extends LaunchOptions {
   readonly provider: Provider;
-  /** Where workers of this host reach us. */
-  readonly workerUrl: () => string;
   readonly startTimeoutMs: number;
-  /** One HOME per endpoint, so that downloaded models stay. */
-  readonly homesDir: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "place">;
@@ -69,12 +61,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
   async function adopt(worker: LiveWorker): Promise<number | undefined> {
     const { row } = worker;
-    const seen = await provider.look(row.id);
+    const seen = await provider.look(row.id, row.handle);
     known.add(row.id);
     if (seen.state === "running") {
       const startedAt = row.startedAt ?? needs.clock.now();
       await needs.registry.patchWorker(worker, { handle: seen.handle, startedAt });
-      if (row.workerUrl !== options.workerUrl()) {
+      if (row.workerUrl !== (await options.workerUrl(isContainer(seen.handle)))) {
         await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
       }
     } else if (seen.state === "ended") return ended(worker);
@@ -87,21 +79,26 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const { row } = worker;
     known.add(row.id);
     const secret = needs.ids.secret(32);
-    const workerUrl = options.workerUrl();
+    const prepared = await launchOf(needs, options, worker, secret).catch((error) => failed(worker, error));
+    if (!prepared) return undefined;
+    const { workerUrl, launch } = prepared;
     await needs.registry.patchWorker(worker, { secretHash: needs.vault.hash(secret), workerUrl });
     try {
-      const launch = launchOf(needs, options, worker, secret);
       const handle = await provider.start(launch);
       await needs.registry.patchWorker(worker, { handle, startedAt: needs.clock.now() });
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
-      needs.emit({ type: "worker.started", endpointId, workerId: row.id, pid: handle.pid });
+      needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
       if (gone.has(row.id)) needs.bell.ring("workers");
       return needs.clock.now() + options.startTimeoutMs;
     } catch (error) {
-      const note = error instanceof Error ? error.message : String(error);
-      await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
-      return undefined;
+      return failed(worker, error);
     }
+  }
+
+  async function failed(worker: LiveWorker, error: unknown): Promise<undefined> {
+    const note = error instanceof Error ? error.message : String(error);
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
+    return undefined;
   }
 
   async function neverStarted(worker: LiveWorker): Promise<undefined> {
@@ -110,7 +107,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   }
 
   async function ended(worker: LiveWorker): Promise<number | undefined> {
-    const seen = await provider.look(worker.row.id);
+    const seen = await provider.look(worker.row.id, worker.row.handle);
     if (seen.state === "running") return undefined;
     if (seen.state === "unknown") return lost(worker);
     const held = await needs.reader.heldBy(worker.row.no);
@@ -152,7 +149,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     for (const worker of needs.registry.endedWorkers()) {
       const { row } = worker;
       if (row.hostNo !== needs.place.hostNo || buried.has(row.id) || busy.has(row.id)) continue;
-      const seen = await provider.look(row.id);
+      const seen = await provider.look(row.id, row.handle);
       if (seen.state === "running") await provider.kill(row.id, row.handle);
       buried.add(row.id);
       if (seen.state !== "unknown") await forget(worker);
@@ -196,45 +193,5 @@ const earliest = (...times: (number | undefined)[]): number | undefined => {
 };
 
 const howItEnded = (exit: Exit): string =>
-  exit.signal === undefined ? `it ended with exit code ${exit.code ?? "unknown"}` : `it was ended by ${exit.signal}`;
-
-function launchOf(needs: Tending, options: TendOptions, { row }: LiveWorker, secret: string) {
-  const endpoint = needs.registry.endpointByNo(row.endpointNo);
-  const template = endpoint && needs.registry.template(endpoint.settings.templateId);
-  if (!endpoint || !template) throw new Error("its endpoint or template is gone");
-  const { imageName, dockerEntrypoint, dockerStartCmd, env } = template.settings;
-  if (!imageName.startsWith("/"))
-    throw new Error("container images need a container engine, which this version does not drive yet");
-  if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
-  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
-    throw new Error("only the admin's endpoints may run local processes");
-  const home = join(options.homesDir, endpoint.id);
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  const volumeId = endpoint.settings.networkVolumeIds[0];
-  const volume = volumeId === undefined ? undefined : { id: volumeId, path: join(needs.place.volumesDir, volumeId) };
-  // it may have been made at another host
-  if (volume) mkdirSync(volume.path, { recursive: true, mode: 0o700 });
-  const inherited = inheritedNames.flatMap((name) =>
-    options.env[name] === undefined ? [] : [[name, options.env[name]] as const],
-  );
-  return {
-    workerId: row.id,
-    directory: imageName,
-    command: [...dockerEntrypoint, ...dockerStartCmd],
-    env: workerEnvironment({
-      workerId: row.id,
-      endpointId: endpoint.id,
-      secret,
-      workerUrl: options.workerUrl(),
-      hostname: hostname(),
-      location: needs.place.location ?? "",
-      cpuCount: availableParallelism(),
-      memoryGb: Math.round(totalmem() / 2 ** 30),
-      gpus: [],
-      volume,
-      home,
-      inherited: Object.fromEntries(inherited),
-      own: { ...env, ...endpoint.settings.env },
-    }),
-  };
-}
+  exit.note ??
+  (exit.signal === undefined ? `it ended with exit code ${exit.code ?? "unknown"}` : `it was ended by ${exit.signal}`);

@@ -265,7 +265,7 @@ export class Scene {
       tend: () =>
         tendWorkersLoop(parts, {
           provider: this.provider,
-          workerUrl: () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
+          workerUrl: async () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
           startTimeoutMs: 900_000,
           homesDir: join(this.directory, "homes"),
           env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, watch, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Provider } from "../../provider.js";
+import type { ProcessHandle } from "../../domain/worker.js";
+import type { ProcessLaunch, Provider } from "../../provider.js";
 import { endOf, type OpenedProvider, type Puppet, providerContract, Stage } from "../contract.js";
 import { handlerCommand, processProvider } from "./process-provider.js";
 import { killGroup, statOf } from "./process-table.js";
@@ -28,6 +29,12 @@ async function open(): Promise<OpenedProvider> {
   let provider = providerOf(dataDir);
   return {
     provider,
+    launch: (wish) => wish,
+    unstartable: [
+      [/no-such-command.*could not be started/, (wish) => ({ ...wish, command: ["./no-such-command"] })],
+      [/gone/, (wish) => ({ ...wish, directory: join(wish.directory, "gone") })],
+      [/no handler\.ts.*no start command/, (wish) => ({ ...wish, command: [] })],
+    ],
     again: async () => (provider = providerOf(dataDir)),
     end: async () => {
       await provider.leave(0);
@@ -43,7 +50,7 @@ describe("The keeper of local processes", () => {
   const id = "worker00000001";
   let dataDir: string;
   let stage: Stage;
-  let provider: Provider;
+  let provider: Provider<ProcessLaunch, ProcessHandle>;
   beforeEach(async () => {
     dataDir = newHost();
     stage = new Stage();

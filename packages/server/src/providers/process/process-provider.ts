@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import type { Launch, Provider, Sighting } from "../../provider.js";
+import { isContainer, type ProcessHandle } from "../../domain/worker.js";
+import type { ProcessLaunch, Provider, Sighting } from "../../provider.js";
 import { KeeperClient, type KeeperOptions } from "./keeper-client.js";
 import { killGroup } from "./process-table.js";
 
@@ -18,7 +19,7 @@ export function handlerCommand(directory: string): string[] | undefined {
 const runHandler = () => createRequire(import.meta.url).resolve("@millrace/worker/run-handler");
 
 /** Runs workers as local processes, each in a process group of its own, under the keeper. */
-export function processProvider(options: KeeperOptions): Provider {
+export function processProvider(options: KeeperOptions): Provider<ProcessLaunch, ProcessHandle> {
   mkdirSync(options.logsDir, { recursive: true, mode: 0o700 });
   const listeners: ((workerId: string) => void)[] = [];
   const tell = (workerId: string) => listeners.forEach((listener) => void listener(workerId));
@@ -29,7 +30,7 @@ export function processProvider(options: KeeperOptions): Provider {
     lost: () => [...started].forEach(tell),
   });
   return {
-    async start({ workerId, directory, command, env }: Launch) {
+    async start({ workerId, directory, command, env }) {
       const argv = command.length > 0 ? command : handlerCommand(directory);
       if (!argv) {
         throw new Error(
@@ -37,7 +38,7 @@ export function processProvider(options: KeeperOptions): Provider {
         );
       }
       if (!existsSync(directory)) throw new Error("the handler's directory is gone");
-      const handle = await keeper.call<{ pid: number; startTime: string }>("start", workerId, {
+      const handle = await keeper.call<ProcessHandle>("start", workerId, {
         argv,
         cwd: directory,
         env,
@@ -53,7 +54,7 @@ export function processProvider(options: KeeperOptions): Provider {
     stop: async (workerId) => void (await keeper.call("stop", workerId)),
     async kill(workerId, handle) {
       await keeper.call("kill", workerId);
-      if (handle) killGroup(workerId, handle);
+      if (handle && !isContainer(handle)) killGroup(workerId, handle);
     },
     logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
     async forget(workerId) {

@@ -1,0 +1,33 @@
+/** How an engine answers: HTTP's status, and a sentence of its own. */
+interface EngineError {
+  readonly statusCode?: number;
+  readonly code?: string;
+  readonly json?: { readonly message?: string } | null;
+  readonly message: string;
+}
+
+export const statusOf = (error: unknown): number | undefined => (error as EngineError).statusCode;
+
+/** What an engine said, without the library's words around it. */
+export function said(error: unknown): string {
+  const { json, message } = error as EngineError;
+  return (json?.message ?? message.replace(/^\(HTTP code \d+\) [^-]*- /, "")).trim().slice(0, 500);
+}
+
+/** Whether nobody answered at all. */
+export const isAway = (error: unknown): boolean =>
+  /^(ENOENT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EACCES)$/.test(
+    (error as EngineError).code ?? "",
+  );
+
+/** Why a container could not be started, as a sentence for the one who set its image. */
+export function whyNot(error: unknown, image: string, host: string): Error {
+  const { code } = error as EngineError;
+  if (code === "EACCES")
+    return new Error(`the container engine at ${host} does not let us in: add this user to its group (docker)`);
+  if (isAway(error))
+    return new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
+  const text = said(error);
+  const reason = /exec: "[^"]*": [^:]+/.exec(text)?.[0] ?? text;
+  return new Error(`the image '${image}' could not be started: ${reason}`);
+}

@@ -1,0 +1,19 @@
+import type { Engine } from "./engine.js";
+import { isAway } from "./failures.js";
+
+/**
+ * The address of the engine's machine that containers of its default network see. Rejects with one sentence where it is not
+ * to be found.
+ */
+export async function gatewayOf({ docker, host }: Engine): Promise<string> {
+  const bridge = await docker
+    .getNetwork("bridge")
+    .inspect()
+    .catch((error) => {
+      if (!isAway(error)) throw error;
+      throw new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
+    });
+  const [{ Gateway = "" } = {}] = (bridge.IPAM?.Config ?? []) as { Gateway?: string }[];
+  if (Gateway !== "") return Gateway;
+  throw new Error("the engine's default network has no address: set MILLRACE_WORKER_URL to one that containers reach");
+}

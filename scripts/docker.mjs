@@ -1,0 +1,172 @@
+// A Docker Engine of the tests' own: started, broken and ended by them, beside whatever engine the machine has.
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const readyWithinMs = 60_000;
+/** What lies beside what only root finds. */
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+let engines = 0;
+
+/** Starts an engine with a folder, a socket and a bridge of its own. It needs root. */
+export async function startDocker() {
+  const home = mkdtempSync(join(tmpdir(), "millrace-docker-"));
+  const socketPath = join(home, "docker.sock");
+  const pidFile = join(home, "docker.pid");
+  const bridge = makeBridge();
+  let child;
+  let exited;
+  let log = "";
+
+  const start = async () => {
+    rmSync(pidFile, { force: true }); // what was killed has left it
+    const folders = ["--data-root", join(home, "data"), "--exec-root", join(home, "exec"), "--pidfile", pidFile];
+    // the machine's own network stays as it is
+    const network = ["-b", bridge.name, "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
+    child = spawn("dockerd", ["-H", `unix://${socketPath}`, ...folders, ...network, "--live-restore"], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const own = child;
+    exited = new Promise((done) => own.once("exit", done));
+    own.once("error", (error) => (log += `${error.message}\n`));
+    for (const out of [own.stdout, own.stderr]) out.on("data", (text) => (log = `${log}${text}`.slice(-20_000)));
+    await untilReady(own, socketPath, () => log);
+  };
+  const stop = async (signal = "SIGTERM") => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+    if (signal !== "SIGTERM") await endContainerd(join(home, "exec/containerd"));
+  };
+  /** What the engine's own command line prints. */
+  const docker = (...args) => {
+    const { status, stdout, stderr } = spawnSync("/usr/bin/docker", ["-H", `unix://${socketPath}`, ...args], {
+      encoding: "utf8",
+      env: { ...env, DOCKER_CONFIG: home },
+      maxBuffer: 2 ** 26,
+    });
+    if (status !== 0) throw new Error(`docker ${args.join(" ")}: ${stderr}`);
+    return stdout.trim();
+  };
+  const end = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) await start();
+    const left = docker("ps", "-aq").split("\n").filter(Boolean);
+    if (left.length > 0) docker("rm", "-f", ...left);
+    await stop();
+    bridge.remove();
+    unmountUnder(home);
+    rmSync(home, { recursive: true, force: true });
+  };
+  process.once("exit", () => child?.kill("SIGKILL"));
+  await start();
+  return {
+    host: `unix://${socketPath}`,
+    socketPath,
+    gateway: bridge.gateway,
+    docker,
+    log: () => log,
+    start,
+    stop,
+    end,
+    /** Makes an image of programs of this machine, each where it lies here, and of more files. */
+    makeImage(name, { programs, files = {}, changes = [] }) {
+      const folder = join(home, "image");
+      makeRoot(folder, programs, files);
+      const tar = join(home, "image.tar");
+      check(spawnSync("tar", ["-C", folder, "-cf", tar, "."], { encoding: "utf8" }));
+      docker("import", ...changes.flatMap((change) => ["-c", change]), tar, name);
+      for (const path of [folder, tar]) rmSync(path, { recursive: true, force: true });
+      return name;
+    },
+  };
+}
+
+/** A bridge with an address in a range that is kept for tests of this kind. */
+function makeBridge() {
+  const n = (process.pid + engines++ * 7) % 250;
+  const name = `mrtest${n}`;
+  const gateway = `198.18.${n}.1`;
+  check(spawnSync("ip", ["link", "add", name, "type", "bridge"], { env, encoding: "utf8" }));
+  check(spawnSync("ip", ["addr", "add", `${gateway}/24`, "dev", name], { env, encoding: "utf8" }));
+  check(spawnSync("ip", ["link", "set", name, "up"], { env, encoding: "utf8" }));
+  return { name, gateway, remove: () => check(spawnSync("ip", ["link", "del", name], { env, encoding: "utf8" })) };
+}
+
+function check({ status, stderr, error }) {
+  if (status !== 0) throw new Error(stderr || String(error));
+}
+
+/** Copies programs with the libraries they load, and what names and users need. */
+function makeRoot(folder, programs, files) {
+  for (const path of ["tmp", "proc", "sys", "dev", "root", "etc"]) mkdirSync(join(folder, path), { recursive: true });
+  const copy = (path) => {
+    const to = join(folder, path);
+    if (existsSync(to)) return;
+    mkdirSync(dirname(to), { recursive: true });
+    cpSync(realpathSync(path), to);
+  };
+  for (const program of programs) {
+    copy(program);
+    const { stdout } = spawnSync("ldd", [program], { encoding: "utf8" });
+    for (const [library] of (stdout ?? "").matchAll(/\/[^ )]+/g)) copy(library.replace(/:$/, ""));
+  }
+  writeFileSync(join(folder, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+  writeFileSync(join(folder, "etc/group"), "root:x:0:\n");
+  for (const [path, from] of Object.entries(files))
+    cpSync(from, join(folder, path), { recursive: true, dereference: true });
+}
+
+/** A crash takes the engine's own containerd with it, not at once: one that lingers would keep the next from its socket. */
+async function endContainerd(folder) {
+  const pidFile = join(folder, "containerd.pid");
+  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, "utf8")) : 0;
+  if (pid > 0 && readText(`/proc/${pid}/cmdline`)?.includes("containerd")) process.kill(pid, "SIGKILL");
+  while (pid > 0 && readText(`/proc/${pid}/cmdline`)?.includes("containerd")) await sleep(20);
+  for (const name of ["containerd.pid", "containerd.sock", "containerd.sock.ttrpc", "containerd-debug.sock"]) {
+    rmSync(join(folder, name), { force: true });
+  }
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function unmountUnder(folder) {
+  const mounts = readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[1] ?? "");
+  for (const path of mounts
+    .filter((each) => each.startsWith(`${folder}/`))
+    .sort()
+    .reverse())
+    spawnSync("umount", [path]);
+}
+
+async function untilReady(child, socketPath, log) {
+  const deadline = Date.now() + readyWithinMs;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`dockerd ended with ${child.exitCode}:\n${log()}`);
+    if (await answers(socketPath)) return;
+    if (Date.now() > deadline) throw new Error(`dockerd was not ready after ${readyWithinMs / 1_000} s:\n${log()}`);
+    await sleep(20);
+  }
+}
+
+function answers(socketPath) {
+  return new Promise((resolve) => {
+    const call = request({ socketPath, path: "/_ping", timeout: 1_000 }, (reply) => {
+      reply.resume();
+      resolve(reply.statusCode === 200);
+    });
+    call.on("timeout", () => call.destroy());
+    call.on("error", () => resolve(false));
+    call.end();
+  });
+}
