@@ -14,10 +14,18 @@ export interface TestDocker {
   stop(signal?: NodeJS.Signals): Promise<void>;
   /** Ends what it runs, stops it and removes its folder. */
   end(): Promise<void>;
-  /** Makes an image of programs of this machine with their libraries, of more files (path in the image: path here), and of changes (`CMD …`). */
+  /**
+   * Makes an image of programs of this machine with what they load, and what `libraries` (among the files) load; of more files
+   * (path in the image: path here); and of changes (`CMD …`).
+   */
   makeImage(
     name: string,
-    parts: { programs: readonly string[]; files?: Readonly<Record<string, string>>; changes?: readonly string[] },
+    parts: {
+      programs: readonly string[];
+      libraries?: readonly string[];
+      files?: Readonly<Record<string, string>>;
+      changes?: readonly string[];
+    },
   ): string;
 }
 

@@ -72,9 +72,9 @@ export async function startDocker() {
     stop,
     end,
     /** Makes an image of programs of this machine, each where it lies here, and of more files. */
-    makeImage(name, { programs, files = {}, changes = [] }) {
+    makeImage(name, { programs, libraries = [], files = {}, changes = [] }) {
       const folder = join(home, "image");
-      makeRoot(folder, programs, files);
+      makeRoot(folder, programs, libraries, files);
       const tar = join(home, "image.tar");
       check(spawnSync("tar", ["-C", folder, "-cf", tar, "."], { encoding: "utf8" }));
       docker("import", ...changes.flatMap((change) => ["-c", change]), tar, name);
@@ -100,7 +100,7 @@ function check({ status, stderr, error }) {
 }
 
 /** Copies programs with the libraries they load, and what names and users need. */
-function makeRoot(folder, programs, files) {
+function makeRoot(folder, programs, libraries, files) {
   for (const path of ["tmp", "proc", "sys", "dev", "root", "etc"]) mkdirSync(join(folder, path), { recursive: true });
   const copy = (path) => {
     const to = join(folder, path);
@@ -108,11 +108,10 @@ function makeRoot(folder, programs, files) {
     mkdirSync(dirname(to), { recursive: true });
     cpSync(realpathSync(path), to);
   };
-  for (const program of programs) {
-    copy(program);
-    const { stdout } = spawnSync("ldd", [program], { encoding: "utf8" });
-    for (const [library] of (stdout ?? "").matchAll(/\/[^ )]+/g)) copy(library.replace(/:$/, ""));
-  }
+  for (const program of programs) copy(program);
+  const { stdout } = spawnSync("ldd", [...programs, ...libraries], { encoding: "utf8", maxBuffer: 2 ** 26 });
+  // of a library that comes with its own, those beside it are there already
+  for (const [, library] of (stdout ?? "").matchAll(/\s(\/[^ ():]+) \(0x/g)) copy(library);
   writeFileSync(join(folder, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
   writeFileSync(join(folder, "etc/group"), "root:x:0:\n");
   for (const [path, from] of Object.entries(files))
