@@ -197,7 +197,7 @@ describe("beside hostile clients healthy ones are served as ever, nothing is los
     const job = await submit(server, id);
     expect((await worker.take()).body?.id).toBe(job);
     expect((await worker.done(job, `{"output":"${"x".repeat(20 * mib - 100)}"}`)).status).toBe(200);
-    await expectMemory("slow readers", 1_200, () =>
+    await expectMemory("slow readers", 1_600, () =>
       crowd(50, async (members) => {
         for (const { socket } of members) socket.removeAllListeners("data").pause();
         for (const member of members) member.head("GET", `/v2/${id}/status/${job}`);

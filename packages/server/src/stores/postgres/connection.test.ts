@@ -29,12 +29,12 @@ it("plans statements anew that were planned while a table was small", async () =
   /** How a take finds the rows that it has picked. */
   const planOfTake = () =>
     connections.lend(async (connection) => {
-      await connection.query(takeSql.take, [1, 1, 1, 0, "{}", "{}"]);
+      await connection.query(takeSql.take, [1, 1, 1, 0, "{}", "{}", 1]);
       const [found] = await connection.query<{ name: string }>(
         "SELECT name FROM pg_prepared_statements WHERE statement LIKE '%WITH slot%' AND statement NOT LIKE '%pg_prepared%'",
       );
       const lines = await connection.query<{ "QUERY PLAN": string }>(
-        `EXPLAIN EXECUTE ${found?.name} (1, 1, 1, 0, '{}', '{}')`,
+        `EXPLAIN EXECUTE ${found?.name} (1, 1, 1, 0, '{}', '{}', 1)`,
       );
       return lines.map((line) => line["QUERY PLAN"]).join("\n");
     });
