@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -35,6 +35,17 @@ print(json.dumps({"program": os.path.realpath(sys.executable), "library": paths[
   return JSON.parse(facts.toString());
 }
 
+/** Python's own library, without what else is kept in its folder. */
+const libraryFiles = (library: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(library)
+      .filter(
+        (name) =>
+          !/^(site-packages|dist-packages|test|idlelib|ensurepip|turtledemo|lib2to3|config-.*|__pycache__)$/.test(name),
+      )
+      .map((name) => [join(library, name), join(library, name)]),
+  );
+
 let engine: TestDocker;
 let server: TestServer;
 let endpoint: string;
@@ -46,7 +57,7 @@ beforeAll(async () => {
   const imageName = engine.makeImage("millrace-test/python:1", {
     programs: [program],
     libraries: objects,
-    files: { [library]: library, "/packages": packages, "/handler.py": join(folder, "handler.py") },
+    files: { ...libraryFiles(library), "/packages": packages, "/handler.py": join(folder, "handler.py") },
     changes: ["ENV PYTHONPATH=/packages", `CMD ${JSON.stringify([program, "-u", "/handler.py"])}`],
   });
   rmSync(folder, { recursive: true });

@@ -33,8 +33,8 @@ export type Sighting =
 
 /** The contract for running workers: start, look, stop. Everything is named by the worker's id, so that each call may be repeated. */
 export interface Provider<From extends Launch = Launch, Handle extends WorkerHandle = WorkerHandle> {
-  /** Starts a worker; rejects with one sentence where it cannot. */
-  start(launch: From): Promise<Handle>;
+  /** Starts a worker; rejects with one sentence where it cannot. `note` hears what is being done, where it takes long. */
+  start(launch: From, note?: (doing: string) => void): Promise<Handle>;
   /** What became of a worker, also one that an earlier server started; its handle, where it is known, tells whose it is. */
   look(workerId: string, handle?: WorkerHandle): Promise<Sighting>;
   /** Asks its leader to stop. */

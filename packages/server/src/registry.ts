@@ -24,6 +24,8 @@ export interface LiveWorker {
   readonly polls: Set<{ readonly arrivedAt: number }>;
   /** Jobs on their way to it: taken, but the answer is not yet written. */
   readonly unwritten: Set<string>;
+  /** What is being done to start it, where that takes long and is done here. */
+  doing?: string | undefined;
   /** Set when its polls are to be answered at once. */
   readonly dismissed: PlainSignal;
 }

@@ -58,6 +58,8 @@ describe("A job waits", () => {
     expect(waitReason(facts({ it: "", reason: "", failedStarts: 4 })).waitDetail).toMatch(
       /last 4 workers.*exit code 3: no such module/,
     );
+    const starting = { ...facts({ it: "", reason: "", states: ["starting"] }), doing: "pulling the image 'a'" };
+    expect(waitReason(starting).waitDetail).toBe("A worker is starting (pulling the image 'a').");
     expect(waitReason(facts({ it: "", reason: "", obstacle: noGpu })).waitDetail).toBe(noGpu.detail);
     expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
   });

@@ -18,6 +18,8 @@ export interface WaitFacts {
   readonly lowPriority: boolean;
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
+  /** What is being done to start a worker, where that takes long. */
+  readonly doing?: string | undefined;
   /** Why this host cannot run the endpoint's workers, where it cannot. */
   readonly obstacle?: { readonly reason: "no_capacity" | "location"; readonly detail: string } | undefined;
 }
@@ -45,7 +47,10 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
       ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
       : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");
   }
-  if (count("starting") > 0) return say("starting", "A worker is starting and has not asked for a job yet.");
+  if (count("starting") > 0) {
+    const doing = facts.doing === undefined ? "and has not asked for a job yet" : `(${facts.doing})`;
+    return say("starting", `A worker is starting ${doing}.`);
+  }
   if (facts.lowPriority) return say("low_priority", "A lowPriority job waits for a worker that other jobs start.");
   if (facts.states.length >= settings.workersMax) {
     return say("workers_max_reached", `The workers there are still stop, and workersMax is ${settings.workersMax}.`);

@@ -84,7 +84,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const { workerUrl, launch } = prepared;
     await needs.registry.patchWorker(worker, { secretHash: needs.vault.hash(secret), workerUrl });
     try {
-      const handle = await provider.start(launch);
+      const handle = await provider.start(launch, (doing) => {
+        worker.doing = doing;
+      });
+      worker.doing = undefined;
       await needs.registry.patchWorker(worker, { handle, startedAt: needs.clock.now() });
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });

@@ -69,10 +69,12 @@ export async function listJobs(
 
 async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<Waiting> {
   const held = await needs.tallies.holdings(endpoint.no);
-  const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const workers = needs.registry.workersOf(endpoint.no);
+  const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
   const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
   return {
-    ...waitReason({ lowPriority: job.lowPriority, endpoint, states, obstacle: obstacle(needs, endpoint) }),
+    ...waitReason({ lowPriority: job.lowPriority, endpoint, states, doing, obstacle: obstacle(needs, endpoint) }),
     queuePosition: position < limits.queuePositionMax ? position : undefined,
   };
 }

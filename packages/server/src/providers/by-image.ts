@@ -26,9 +26,9 @@ export function byImage(processes: Provider<ProcessLaunch>, containers: Provider
   };
 
   return {
-    async start(launch: Launch) {
+    async start(launch: Launch, note) {
       homes.set(launch.workerId, "image" in launch ? containers : processes);
-      return "image" in launch ? containers.start(launch) : processes.start(launch);
+      return "image" in launch ? containers.start(launch, note) : processes.start(launch);
     },
     look: lookFor,
     stop: async (workerId) => (await homeOf(workerId)).stop(workerId),

@@ -39,9 +39,9 @@ export function dockerProvider({ docker, host }: Engine): Provider<ContainerLaun
     }
   }
 
-  async function started(launch: ContainerLaunch): Promise<ContainerHandle> {
+  async function started(launch: ContainerLaunch, note: (doing: string) => void): Promise<ContainerHandle> {
     try {
-      await readyImage(launch.image, launch.command.length + launch.entrypoint.length > 0);
+      await readyImage(launch.image, launch.command.length + launch.entrypoint.length > 0, note);
       const container = await made(launch);
       await container.start().catch(async (error) => {
         if (statusOf(error) === 304) return; // it runs
@@ -59,9 +59,9 @@ export function dockerProvider({ docker, host }: Engine): Provider<ContainerLaun
   const starting = new Map<string, Promise<ContainerHandle>>();
 
   return {
-    start(launch) {
+    start(launch, note = () => {}) {
       const { workerId } = launch;
-      const start = starting.get(workerId) ?? started(launch).finally(() => starting.delete(workerId));
+      const start = starting.get(workerId) ?? started(launch, note).finally(() => starting.delete(workerId));
       starting.set(workerId, start);
       return start;
     },

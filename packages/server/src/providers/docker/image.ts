@@ -11,17 +11,25 @@ const architectures: Readonly<Record<string, string>> = {
 };
 
 /** Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. */
-export function imagesOf(docker: Docker): (image: string, hasCommand: boolean) => Promise<void> {
-  /** Workers that need the same image wait for one pull together. */
-  const pulls = new Map<string, Promise<void>>();
-  const pulled = async (image: string) => {
-    const pulling = pulls.get(image) ?? pull(docker, image).finally(() => pulls.delete(image));
-    pulls.set(image, pulling);
-    await pulling;
+export function imagesOf(
+  docker: Docker,
+): (image: string, hasCommand: boolean, note: (doing: string) => void) => Promise<void> {
+  /** Workers that need the same image wait for one pull together, and all hear how far it is. */
+  const pulls = new Map<string, { done: Promise<void>; notes: Set<(doing: string) => void> }>();
+  const pulled = async (image: string, note: (doing: string) => void) => {
+    let pulling = pulls.get(image);
+    if (!pulling) {
+      const notes = new Set<(doing: string) => void>();
+      const tell = (doing: string) => notes.forEach((each) => void each(doing));
+      pulling = { notes, done: pull(docker, image, tell).finally(() => pulls.delete(image)) };
+      pulls.set(image, pulling);
+    }
+    pulling.notes.add(note);
+    await pulling.done;
     return docker.getImage(image).inspect();
   };
-  return async (image, hasCommand) => {
-    const found = (await inspected(docker, image)) ?? (await pulled(image));
+  return async (image, hasCommand, note) => {
+    const found = (await inspected(docker, image)) ?? (await pulled(image, note));
     const { Architecture } = (await docker.info()) as { Architecture: string };
     const machine = architectures[Architecture] ?? Architecture;
     if (found.Architecture && found.Architecture !== machine) {
@@ -45,16 +53,59 @@ async function inspected(docker: Docker, image: string): Promise<Docker.ImageIns
   }
 }
 
-async function pull(docker: Docker, image: string): Promise<void> {
+/** A line of a pull: what the engine says of one layer, or that it failed. */
+interface PullLine {
+  readonly id?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+}
+
+async function pull(docker: Docker, image: string, tell: (doing: string) => void): Promise<void> {
+  const layers = new PulledLayers();
   try {
-    const progress = await docker.pull(/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
-    const lines = await new Promise<{ error?: string }[]>((resolve, reject) =>
-      docker.modem.followProgress(progress, (error, all) => (error ? reject(error) : resolve(all))),
+    tell(`pulling the image '${image}'`);
+    const lines = await docker.pull(/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
+    let failed: string | undefined;
+    await new Promise<void>((resolve, reject) =>
+      docker.modem.followProgress(
+        lines,
+        (error) => (error ? reject(error) : resolve()),
+        (line: PullLine) => {
+          // an error comes as a line of its own, and the library takes it for progress
+          failed = line.error ?? failed;
+          layers.hear(line);
+          tell(`pulling the image '${image}'${layers.said()}`);
+        },
+      ),
     );
-    // an error comes as a line of its own, and the library takes it for progress
-    const failed = lines.find((line) => line.error !== undefined);
-    if (failed) throw new Error(failed.error);
+    if (failed !== undefined) throw new Error(failed);
   } catch (error) {
     throw new Error(`the image '${image}' is not on this machine and could not be pulled: ${said(error)}`);
+  }
+}
+
+const megabyte = 1_000_000;
+
+/** How much of an image has come: its layers tell their sizes one by one, as they begin. */
+class PulledLayers {
+  readonly #layers = new Map<string, { current: number; total: number }>();
+
+  hear({ id, status, progressDetail }: PullLine): void {
+    if (id === undefined || status === undefined) return;
+    const before = this.#layers.get(id);
+    if (status === "Downloading" && progressDetail?.total !== undefined) {
+      this.#layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
+    } else if (before && /^(Download complete|Verifying Checksum|Extracting|Pull complete)$/.test(status)) {
+      this.#layers.set(id, { ...before, current: before.total });
+    }
+  }
+
+  /** `: 120 of 340 MB so far`; nothing while no size is known. */
+  said(): string {
+    const layers = [...this.#layers.values()];
+    if (layers.length === 0) return "";
+    const sum = (part: "current" | "total") => layers.reduce((all, layer) => all + layer[part], 0);
+    return `: ${Math.floor(sum("current") / megabyte)} of ${Math.ceil(sum("total") / megabyte)} MB so far`;
   }
 }

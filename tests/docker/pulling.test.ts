@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
+import { uniqueName } from "../e2e/resources.js";
+import { call, root, startServer, type TestServer } from "../harness.js";
+import { TestRegistry } from "./registry.js";
+
+let engine: TestDocker;
+let registry: TestRegistry;
+let server: TestServer;
+let image: string;
+let foreign: string;
+beforeAll(async () => {
+  engine = await startDocker();
+  registry = await TestRegistry.open();
+  engine.makeImage("local:1", {
+    programs: [process.execPath, "/bin/sh"],
+    files: {
+      "/app/worker": `${root}/packages/worker/dist`,
+      "/app/handler.mjs": `${root}/tests/docker/echo-handler.mjs`,
+    },
+    changes: [`CMD ${JSON.stringify([process.execPath, "/app/worker/run-handler.js", "/app/handler.mjs"])}`],
+  });
+  image = registry.keep(engine, "local:1", "team/echo");
+  foreign = registry.keep(engine, "local:1", "team/foreign", "s390x");
+  engine.docker("rmi", "local:1");
+  server = await startServer({ DOCKER_HOST: engine.host, MILLRACE_STOP_GRACE: "5" });
+});
+afterAll(async () => {
+  await server?.end();
+  await registry?.close();
+  await engine?.end();
+});
+
+async function submit(imageName: string) {
+  const template = await call(server, "POST", "/v1/templates", { name: uniqueName(), imageName, isServerless: true });
+  const endpoint = await call(server, "POST", "/v1/endpoints", { name: "a", templateId: template.body.id });
+  const job = await call(server, "POST", `/v2/${endpoint.body.id}/run`, { input: { text: "pulled" } });
+  const address = `/v2/${endpoint.body.id}`;
+  return {
+    detail: async () => (await call(server, "GET", `${address}/status/${job.body.id}`)).body.waitDetail,
+    end: async () => (await call(server, "GET", `${address}/status-sync/${job.body.id}?wait=120000`)).body,
+    remove: () => call(server, "DELETE", `/sdk/v1/endpoints/${endpoint.body.id}`),
+  };
+}
+
+it("an image that is not here is pulled, and a job that waits for it is told how far it is", async () => {
+  registry.hold();
+  const job = await submit(image);
+  await expect
+    .poll(job.detail, { timeout: 30_000 })
+    .toMatch(/pulling the image '.*team\/echo:1': \d+ of \d+ MB so far/);
+  registry.goOn();
+  expect(await job.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
+  await job.remove();
+});
+
+it("an image for another kind of machine is refused in words", async () => {
+  const job = await submit(foreign);
+  await expect
+    .poll(job.detail, { timeout: 60_000 })
+    .toMatch(/is for s390x, and this machine is \w+: build it for this one/);
+  await job.remove();
+});
+
+it("a tag that the registry does not have is told as the engine tells it", async () => {
+  const job = await submit(image.replace(/:1$/, ":2"));
+  await expect.poll(job.detail, { timeout: 60_000 }).toMatch(/team\/echo:2' .*could not be pulled: .*manifest unknown/);
+  await job.remove();
+});
