@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
 import { uniqueName } from "../e2e/resources.js";
@@ -16,7 +17,7 @@ beforeAll(async () => {
     programs: [process.execPath, "/bin/sh"],
     files: {
       "/app/worker": `${root}/packages/worker/dist`,
-      "/app/handler.mjs": `${root}/tests/docker/echo-handler.mjs`,
+      "/app/handler.mjs": `${root}/tests/docker/echo/handler.mjs`,
     },
     changes: [`CMD ${JSON.stringify([process.execPath, "/app/worker/run-handler.js", "/app/handler.mjs"])}`],
   });
@@ -52,6 +53,23 @@ it("an image that is not here is pulled, and a job that waits for it is told how
   registry.goOn();
   expect(await job.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
   await job.remove();
+});
+
+it("while an image is pulled other workers are looked after, and what waits for it may be given up", async () => {
+  engine.docker("rmi", "-f", image);
+  registry.hold();
+  const job = await submit(image);
+  await expect.poll(job.detail, { timeout: 30_000 }).toMatch(/pulling/);
+  const other = await submit(join(root, "tests/docker/echo"));
+  expect(await other.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
+  await other.remove();
+  await job.remove();
+  const workers = async () => (await fetch(`${server.url}/metrics`)).text();
+  await expect.poll(workers, { timeout: 20_000 }).not.toMatch(/^millrace_workers\{.*\} [1-9]/m);
+  registry.goOn();
+  const next = await submit(image);
+  expect(await next.end()).toMatchObject({ status: "COMPLETED" });
+  await next.remove();
 });
 
 it("an image for another kind of machine is refused in words", async () => {

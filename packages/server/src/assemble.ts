@@ -4,7 +4,7 @@ import { HostTaken, postgresBell } from "./bells/postgres.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
 import { type DataDirectory, openDataDirectory, randomHex, StartError } from "./data-directory.js";
-import { workerState } from "./domain/worker.js";
+import { isContainer, workerState } from "./domain/worker.js";
 import type { Emit } from "./events.js";
 import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
@@ -28,7 +28,7 @@ import { settleOrphans, stopWorker } from "./operations/worker-life.js";
 import type { Provider } from "./provider.js";
 import { byImage } from "./providers/by-image.js";
 import { dockerProvider } from "./providers/docker/docker-provider.js";
-import { type Engine, engineAddress, openEngine } from "./providers/docker/engine.js";
+import { engineAddress, openEngine } from "./providers/docker/engine.js";
 import { gatewayOf } from "./providers/docker/gateway.js";
 import { noContainers } from "./providers/no-containers.js";
 import { processProvider } from "./providers/process/process-provider.js";
@@ -104,6 +104,12 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
 
   const draining = new PlainSignal();
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
+  const sideDoor = workersDoor(config.host, door);
+  // the results of containers that outlived us are not refused, while it takes until they are found
+  for (const { row } of config.workerUrl === undefined ? registry.liveWorkers() : []) {
+    const url = row.hostNo === hostNo && isContainer(row.handle) ? row.workerUrl : undefined;
+    if (url !== undefined) await sideDoor.open(new URL(url).hostname).catch(() => {});
+  }
   const lines = new Map<number, TakeLine>();
   const bell =
     shared && config.databaseUrl !== undefined
@@ -151,13 +157,10 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   listeners.push(meter.emit);
 
-  const engine = config.containers ? findEngine(process.env) : undefined;
+  const { engine, containers } = findContainers(config.containers, process.env, hostId);
   const provider =
     given.provider ??
-    byImage(
-      processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs }),
-      engine ? dockerProvider(engine) : noContainers,
-    );
+    byImage(processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs }), containers);
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const app = await buildHttp(
     {
@@ -181,7 +184,6 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       // the one before tells the time as well
     }
   };
-  const sideDoor = workersDoor(config.host, door);
   const workerUrl = async (isContainer: boolean) => {
     if (config.workerUrl !== undefined) return config.workerUrl;
     if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${door.port}`;
@@ -254,12 +256,17 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   return { url, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
 }
 
-/** The container engine that this server's environment leads to. */
-function findEngine(env: NodeJS.ProcessEnv): Engine {
+/** Containers by the engine that this server's environment leads to; what is wrong with that stops nothing but them. */
+function findContainers(isOn: boolean, env: NodeJS.ProcessEnv, hostId: string) {
+  if (!isOn) {
+    const off = "container images are turned off here (MILLRACE_CONTAINERS); use a directory as the image";
+    return { engine: undefined, containers: noContainers(off) };
+  }
   try {
-    return openEngine(engineAddress(env));
+    const engine = openEngine(engineAddress(env));
+    return { engine, containers: dockerProvider(engine, hostId) };
   } catch (error) {
-    throw new StartError(`${error instanceof Error ? error.message : error}: mend it, or set MILLRACE_CONTAINERS=off.`);
+    return { engine: undefined, containers: noContainers(error instanceof Error ? error.message : String(error)) };
   }
 }
 

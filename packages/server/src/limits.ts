@@ -87,6 +87,9 @@ export const limits = {
   logLinesPerSecondMax: 2_000,
   logBytesPerSecondMax: 512 * kib,
   containerProcessesMax: 4_096, // of one container; a handler needs hundreds, a fork bomb everything
+  containerMemoryShare: 0.9, // of its machine's: the server and the engine need the rest
+  containerOomScore: 500, // where memory runs out, containers go before the server
+  engineAnswerMs: 20 * second, // an engine that says nothing for so long is away; making a container takes it seconds
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,

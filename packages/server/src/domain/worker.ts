@@ -16,14 +16,14 @@ export interface ProcessHandle {
   readonly startTime: string;
 }
 
-/** Where a container is found again. */
+/** Where a container is found again: by a name that is known before it is made. */
 export interface ContainerHandle {
-  readonly containerId: string;
+  readonly container: string;
 }
 
 export type WorkerHandle = ProcessHandle | ContainerHandle;
 export const isContainer = (handle: WorkerHandle | undefined): handle is ContainerHandle =>
-  handle !== undefined && "containerId" in handle;
+  handle !== undefined && "container" in handle;
 
 /** One running copy of a version. Its row exists before it is started. Times are milliseconds. */
 export interface Worker {

@@ -2,7 +2,7 @@ import { type Exit, failedToStart, isContainer } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import { endWorker, stopWorker } from "../operations/worker-life.js";
-import type { Provider } from "../provider.js";
+import { type Provider, StartUnsure } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
 import { type LaunchOptions, launchOf } from "./launch.js";
 import type { Loop } from "./loop.js";
@@ -19,6 +19,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const { provider } = options;
   /** Workers this process has seen running, or started: the others' fate is asked for first. */
   const known = new Set<string>();
+  /** Workers that are being started, and what says that they are not wanted any more. */
+  const starting = new Map<string, AbortController>();
   const asked = new Set<string>();
   const killed = new Set<string>();
   const gone = new Set<string>();
@@ -41,10 +43,14 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function tend(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
+    if (starting.has(row.id)) {
+      if (row.wanted === "stopped") starting.get(row.id)?.abort();
+      return undefined;
+    }
     // one that was started, though that could not be stored, is not started again: its secret would be another
     const mayRun = !known.has(row.id) || row.startedAt === undefined;
     if (mayRun && row.secretHash !== undefined) return adopt(worker);
-    if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : start(worker);
+    if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : begin(worker);
     if (gone.has(row.id)) return ended(worker);
     const isWaited = row.readyAt === undefined && row.killAt === undefined;
     const lateAt = isWaited ? Math.max(row.startedAt, resumedAt) + options.startTimeoutMs : undefined;
@@ -62,46 +68,66 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function adopt(worker: LiveWorker): Promise<number | undefined> {
     const { row } = worker;
     const seen = await provider.look(row.id, row.handle);
-    known.add(row.id);
     if (seen.state === "running") {
+      const workerUrl = await options.workerUrl(isContainer(seen.handle));
+      known.add(row.id);
       const startedAt = row.startedAt ?? needs.clock.now();
       await needs.registry.patchWorker(worker, { handle: seen.handle, startedAt });
-      if (row.workerUrl !== (await options.workerUrl(isContainer(seen.handle)))) {
+      if (row.workerUrl !== workerUrl) {
         await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
       }
-    } else if (seen.state === "ended") return ended(worker);
-    else if (row.startedAt === undefined && row.wanted !== "stopped") return start(worker);
-    else await lost(worker);
-    return needs.clock.now();
+      return needs.clock.now();
+    }
+    known.add(row.id);
+    if (seen.state === "ended") return ended(worker);
+    if (row.startedAt === undefined && row.wanted !== "stopped") return begin(worker);
+    return lost(worker);
   }
 
-  async function start(worker: LiveWorker): Promise<number | undefined> {
+  /** Starts are waited for by nobody: an image may take minutes to come, and others have to be looked after meanwhile. */
+  function begin(worker: LiveWorker): undefined {
     const { row } = worker;
     known.add(row.id);
+    const wanted = new AbortController();
+    starting.set(row.id, wanted);
+    void start(worker, wanted.signal)
+      .catch((error) =>
+        needs.emit({ type: "server.warning", message: `worker ${row.id} could not be started just now`, error }),
+      )
+      .finally(() => {
+        starting.delete(row.id);
+        worker.doing = undefined;
+        needs.bell.ring("workers");
+      });
+  }
+
+  async function start(worker: LiveWorker, signal: AbortSignal): Promise<void> {
+    const { row } = worker;
     const secret = needs.ids.secret(32);
     const prepared = await launchOf(needs, options, worker, secret).catch((error) => failed(worker, error));
-    if (!prepared) return undefined;
+    if (!prepared) return;
     const { workerUrl, launch } = prepared;
-    await needs.registry.patchWorker(worker, { secretHash: needs.vault.hash(secret), workerUrl });
+    const expected = provider.handleOf(launch);
+    const secretHash = needs.vault.hash(secret);
+    await needs.registry.patchWorker(worker, { secretHash, workerUrl, ...(expected ? { handle: expected } : {}) });
+    const note = (doing: string) => {
+      worker.doing = doing;
+    };
     try {
-      const handle = await provider.start(launch, (doing) => {
-        worker.doing = doing;
-      });
-      worker.doing = undefined;
+      const handle = await provider.start(launch, { note, signal });
       await needs.registry.patchWorker(worker, { handle, startedAt: needs.clock.now() });
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
-      if (gone.has(row.id)) needs.bell.ring("workers");
-      return needs.clock.now() + options.startTimeoutMs;
     } catch (error) {
-      return failed(worker, error);
+      if (error instanceof StartUnsure) throw error; // it is looked for, as after a crash of ours
+      await failed(worker, error);
     }
   }
 
   async function failed(worker: LiveWorker, error: unknown): Promise<undefined> {
     const note = error instanceof Error ? error.message : String(error);
     await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
-    return undefined;
+    return forget(worker);
   }
 
   async function neverStarted(worker: LiveWorker): Promise<undefined> {
@@ -111,7 +137,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function ended(worker: LiveWorker): Promise<number | undefined> {
     const seen = await provider.look(worker.row.id, worker.row.handle);
-    if (seen.state === "running") return undefined;
+    if (seen.state === "running") {
+      gone.delete(worker.row.id); // it was to be looked for, no more
+      return needs.clock.now();
+    }
     if (seen.state === "unknown") return lost(worker);
     const held = await needs.reader.heldBy(worker.row.no);
     const tail = failedToStart(worker.row, held.length) ? await provider.logTail(worker.row.id) : "";
@@ -120,10 +149,11 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return forget(worker);
   }
 
-  /** Its keeper is gone, and it with it: what is left of its group is killed. */
+  /** Its keeper is gone, and it with it: what is left of its group is killed. Or its container was removed. */
   async function lost(worker: LiveWorker): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "its keeper was gone");
+    const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why);
     return forget(worker);
   }
 
@@ -159,7 +189,23 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     }
   }
 
-  /** One worker's tending at a time; a slow start does not hold up the others. */
+  /** What a provider tells of, and no row wants any more: a start that was given up, or a host's life before this one. */
+  async function endUnwanted(): Promise<void> {
+    for (const workerId of gone) {
+      const worker = needs.registry.worker(workerId);
+      if (starting.has(workerId) || (worker && worker.row.endedAt === undefined)) continue;
+      gone.delete(workerId);
+      try {
+        const seen = await provider.look(workerId);
+        if (seen.state === "running") await provider.kill(workerId, seen.handle);
+        else await provider.forget(workerId);
+      } catch {
+        // its provider is away, and tells of it again when it is back
+      }
+    }
+  }
+
+  /** One worker's tending at a time. */
   async function tendOne(worker: LiveWorker, now: number): Promise<number | undefined> {
     if (busy.has(worker.row.id)) {
       again.add(worker.row.id);
@@ -184,6 +230,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     async tick(now) {
       const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
       if (needs.registry.isShared) await endStrays();
+      await endUnwanted();
       const looks = await Promise.all(mine.map((worker) => tendOne(worker, now)));
       return earliest(...looks);
     },

@@ -1,46 +1,33 @@
 import { isContainer, type WorkerHandle } from "../domain/worker.js";
-import type { ContainerLaunch, Launch, ProcessLaunch, Provider, Sighting } from "../provider.js";
+import type { ContainerLaunch, Launch, ProcessLaunch, Provider } from "../provider.js";
 
-/** Processes and containers as one provider: what a worker is started from decides, and its handle tells afterwards. */
+/**
+ * Processes and containers as one provider: what a worker is started from decides, and its handle tells afterwards. A
+ * container's is known before it is started, so a worker without one is a process.
+ */
 export function byImage(processes: Provider<ProcessLaunch>, containers: Provider<ContainerLaunch>): Provider {
-  const homes = new Map<string, Provider<never>>();
-
-  /** Whose a worker is. One without a handle (we died as it was started) may be either's. */
-  async function lookFor(workerId: string, handle?: WorkerHandle): Promise<Sighting> {
-    const home = isContainer(handle) ? containers : handle ? processes : homes.get(workerId);
-    if (home) {
-      homes.set(workerId, home);
-      return home.look(workerId, handle);
-    }
-    for (const each of [processes, containers]) {
-      const seen = await each.look(workerId, undefined);
-      if (seen.state === "unknown") continue;
-      homes.set(workerId, each);
-      return seen;
-    }
-    return { state: "unknown" };
-  }
-  const homeOf = async (workerId: string): Promise<Provider<never>> => {
-    if (!homes.has(workerId)) await lookFor(workerId, undefined);
-    return homes.get(workerId) ?? processes;
+  /** Those that run in containers, or did. */
+  const contained = new Set<string>();
+  const homeOf = (workerId: string, handle?: WorkerHandle): Provider<never> => {
+    if (isContainer(handle)) contained.add(workerId);
+    return contained.has(workerId) ? containers : processes;
   };
+  containers.onEnd((workerId) => contained.add(workerId));
 
   return {
-    async start(launch: Launch, note) {
-      homes.set(launch.workerId, "image" in launch ? containers : processes);
-      return "image" in launch ? containers.start(launch, note) : processes.start(launch);
+    handleOf: (launch: Launch) => ("image" in launch ? containers.handleOf(launch) : processes.handleOf(launch)),
+    async start(launch: Launch, starting) {
+      if (!("image" in launch)) return processes.start(launch, starting);
+      contained.add(launch.workerId);
+      return containers.start(launch, starting);
     },
-    look: lookFor,
-    stop: async (workerId) => (await homeOf(workerId)).stop(workerId),
-    async kill(workerId, handle) {
-      const home = isContainer(handle) ? containers : handle ? processes : await homeOf(workerId);
-      await home.kill(workerId, handle);
-    },
-    logTail: async (workerId) => (await homeOf(workerId)).logTail(workerId),
+    look: (workerId, handle) => homeOf(workerId, handle).look(workerId, handle),
+    stop: (workerId) => homeOf(workerId).stop(workerId),
+    kill: (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
+    logTail: (workerId) => homeOf(workerId).logTail(workerId),
     async forget(workerId) {
-      const home = await homeOf(workerId);
-      homes.delete(workerId);
-      await home.forget(workerId);
+      await homeOf(workerId).forget(workerId);
+      contained.delete(workerId);
     },
     onEnd(listener) {
       for (const each of [processes, containers]) each.onEnd(listener);

@@ -48,6 +48,8 @@ export class StrictProvider implements Provider {
   secretOf = (workerId: string): string =>
     this.launches.find((launch) => launch.workerId === workerId)?.env.RUNPOD_AI_API_KEY ?? "";
 
+  handleOf(): undefined {}
+
   async start(launch: Launch): Promise<ProcessHandle> {
     const { workerId } = launch;
     this.#note("start", workerId);

@@ -11,7 +11,7 @@ export interface WorkersDoor {
 
 /** A second door to the worker routes, and to no others, at the port of the first. It opens when the first container needs it. */
 export function workersDoor(host: string, door: Door): WorkersDoor {
-  let opened: Promise<Door> | undefined;
+  const doors = new Map<string, Promise<Door>>();
   const openAt = async (gateway: string): Promise<Door> => {
     const side = await openDoor(gateway, door.port);
     side.take(workersOnly((request, reply) => door.server.emit("request", request, reply)));
@@ -21,14 +21,17 @@ export function workersDoor(host: string, door: Door): WorkersDoor {
     async open(gateway) {
       if (host === "0.0.0.0" || host === "::") return gateway;
       if (!/^(127\.|::1$|localhost$)/.test(host)) return host;
-      opened ??= openAt(gateway);
+      const opened = doors.get(gateway) ?? openAt(gateway);
+      doors.set(gateway, opened);
       await opened.catch((error) => {
-        opened = undefined;
+        doors.delete(gateway);
         throw new Error(sentence(error, `${gateway}:${door.port}`));
       });
       return gateway;
     },
-    close: async () => (await opened?.catch(() => undefined))?.close(),
+    async close() {
+      for (const opened of doors.values()) await opened.then((side) => side.close()).catch(() => {});
+    },
   };
 }
 

@@ -1,37 +1,50 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import type Docker from "dockerode";
 import { limits } from "../../limits.js";
+import type { Engine } from "./engine.js";
 
-/** By this label a container is known to be a worker of ours. */
-export const workerLabel = "millrace.worker";
+const workerLabel = "millrace.worker";
+const hostLabel = "millrace.host";
+export type Labels = Record<string, string>;
+
+/** By these a container is known to be a worker, and whose. */
+export const workerLabels = (hostId: string, workerId: string): Labels => ({
+  [workerLabel]: workerId,
+  [hostLabel]: hostId,
+});
 
 /**
- * Tells of each worker's container that has ended. The engine forgets its events when it restarts: after each connection
- * all containers of ours are looked through, so an end that nobody told is found.
+ * Tells of each worker's container that ends. The engine forgets its events when it restarts: after each connection every
+ * container of this host is told, so an end that nobody heard is found, and so is what nobody wants any more.
  */
-export function followEnds(docker: Docker, tell: (workerId: string) => void): { watch: () => void; close: () => void } {
+export function followEnds(
+  engine: Engine,
+  hostId: string,
+  tell: (workerId: string) => void,
+): { watch: () => void; close: () => void } {
   const closing = new AbortController();
-  const told = new Set<string>();
+  const ours = [`${hostLabel}=${hostId}`];
   let isWatching = false;
-
-  async function tellEnded(): Promise<void> {
-    const filters = { label: [workerLabel], status: ["exited", "dead"] };
-    for (const { Labels, Id } of await docker.listContainers({ all: true, filters })) {
-      if (told.has(Id)) continue;
-      told.add(Id);
-      tell(Labels[workerLabel] ?? "");
-    }
-  }
+  const tellOf = (labels: Labels | undefined) => {
+    const workerId = labels?.[workerLabel];
+    if (workerId) tell(workerId);
+  };
 
   async function follow(): Promise<void> {
-    const filters = { type: ["container" as never], event: ["die"], label: [workerLabel] };
-    const events = (await docker.getEvents({ filters, abortSignal: closing.signal })) as unknown as Readable;
-    await tellEnded();
-    for await (const line of createInterface({ input: events })) {
-      const { Actor } = JSON.parse(line) as { Actor: { ID: string; Attributes: Record<string, string> } };
-      told.add(Actor.ID);
-      tell(Actor.Attributes[workerLabel] ?? "");
+    const filters = { type: ["container" as never], event: ["die"], label: ours };
+    const events = (await engine.docker.getEvents({ filters, abortSignal: closing.signal })) as unknown as Readable;
+    const lines = createInterface({ input: events });
+    const over = new Promise<void>((end) => events.once("close", end));
+    // that the engine hung up is told by the close
+    for (const each of [events, lines]) each.on("error", () => {});
+    try {
+      lines.on("line", (line) => tellOf(labelsOf(line)));
+      const all = await engine.docker.listContainers({ all: true, filters: { label: ours } });
+      for (const { Labels } of all) tellOf(Labels);
+      await over;
+    } finally {
+      lines.close();
+      events.destroy();
     }
   }
 
@@ -49,4 +62,13 @@ export function followEnds(docker: Docker, tell: (workerId: string) => void): { 
     },
     close: () => closing.abort(),
   };
+}
+
+/** The labels of what an event tells of. */
+function labelsOf(line: string): Labels | undefined {
+  try {
+    return (JSON.parse(line) as { Actor?: { Attributes?: Labels } }).Actor?.Attributes;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import Docker from "dockerode";
+import type Docker from "dockerode";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -59,22 +60,33 @@ export interface Engine {
   readonly host: string;
 }
 
-export function openEngine({ host, certificates }: EngineAddress): Engine {
-  // what is not said is read from the environment by the library: everything is said
+/** An engine; its library is loaded when it is first called, since that takes longer than the rest of a start. */
+export function openEngine(address: EngineAddress): Engine {
+  let docker: Docker | undefined;
+  const options = optionsOf(address);
+  return {
+    host: address.host,
+    get docker() {
+      docker ??= new (createRequire(import.meta.url)("dockerode") as typeof Docker)(options);
+      return docker;
+    },
+  };
+}
+
+/** Everything is said: what is not, the library reads from the environment. */
+function optionsOf({ host, certificates }: EngineAddress): Docker.DockerOptions {
   if (host.startsWith("unix://")) {
-    const socket = { socketPath: host.slice("unix://".length), host: undefined };
-    return { host, docker: new Docker(socket as unknown as Docker.DockerOptions) };
+    return { socketPath: host.slice("unix://".length), host: undefined } as unknown as Docker.DockerOptions;
   }
-  if (!/^tcp:\/\/[^/]+$/.test(host))
-    throw new Error(`the container engine's address ${host} is neither unix:// nor tcp://`);
-  const { hostname, port } = new URL(host.replace(/^tcp:/, "http:"));
+  const [, name, port] = /^tcp:\/\/([^/:]+|\[[^\]]+\])(?::(\d+))?\/?$/.exec(host) ?? [];
+  if (name === undefined)
+    throw new Error(`the container engine's address ${host} is neither unix:///… nor tcp://host:port`);
   const isSecret = certificates !== undefined;
-  const pem = (name: string) => readable(join(certificates ?? "", `${name}.pem`));
-  const docker = new Docker({
+  const pem = (file: string) => readable(join(certificates ?? "", `${file}.pem`));
+  return {
     protocol: isSecret ? "https" : "http",
-    host: hostname,
-    port: Number(port || (isSecret ? 2376 : 2375)),
+    host: name.replace(/^\[|\]$/g, ""),
+    port: Number(port ?? (isSecret ? 2376 : 2375)),
     ...(isSecret ? { ca: pem("ca"), cert: pem("cert"), key: pem("key") } : {}),
-  } as Docker.DockerOptions);
-  return { host, docker };
+  } as Docker.DockerOptions;
 }

@@ -1,3 +1,5 @@
+import { limits } from "../../limits.js";
+
 /** How an engine answers: HTTP's status, and a sentence of its own. */
 interface EngineError {
   readonly statusCode?: number;
@@ -16,15 +18,29 @@ export function said(error: unknown): string {
 
 /** Whether nobody answered at all. */
 export const isAway = (error: unknown): boolean =>
+  error instanceof Silent ||
   /^(ENOENT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EACCES)$/.test(
     (error as EngineError).code ?? "",
   );
+
+class Silent extends Error {}
+
+/** Waits for an engine's answer, for a while. */
+export async function answered<T>(asked: Promise<T>, host: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    const late = () => reject(new Silent(`the container engine at ${host} does not answer`));
+    timer = setTimeout(late, limits.engineAnswerMs);
+  });
+  return Promise.race([asked, silence]).finally(() => clearTimeout(timer));
+}
 
 /** Why a container could not be started, as a sentence for the one who set its image. */
 export function whyNot(error: unknown, image: string, host: string): Error {
   const { code } = error as EngineError;
   if (code === "EACCES")
     return new Error(`the container engine at ${host} does not let us in: add this user to its group (docker)`);
+  if (error instanceof Silent) return error;
   if (isAway(error))
     return new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
   const text = said(error);

@@ -13,7 +13,10 @@ export async function gatewayOf({ docker, host }: Engine): Promise<string> {
       if (!isAway(error)) throw error;
       throw new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
     });
-  const [{ Gateway = "" } = {}] = (bridge.IPAM?.Config ?? []) as { Gateway?: string }[];
-  if (Gateway !== "") return Gateway;
+  const [{ Gateway, Subnet = "" } = {}] = (bridge.IPAM?.Config ?? []) as { Gateway?: string; Subnet?: string }[];
+  if (Gateway) return Gateway;
+  // an engine that was just installed does not say it until it is started again: it takes the first address
+  const [, network, last] = /^(\d+\.\d+\.\d+\.)(\d+)\//.exec(Subnet) ?? [];
+  if (network !== undefined) return `${network}${Number(last) + 1}`;
   throw new Error("the engine's default network has no address: set MILLRACE_WORKER_URL to one that containers reach");
 }

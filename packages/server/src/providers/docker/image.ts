@@ -1,4 +1,8 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import type Docker from "dockerode";
+import type { Starting } from "../../provider.js";
+import type { Engine } from "./engine.js";
 import { said, statusOf } from "./failures.js";
 
 /** How an engine names this machine's kind, and how images do. */
@@ -10,27 +14,29 @@ const architectures: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 
-/** Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. */
-export function imagesOf(
-  docker: Docker,
-): (image: string, hasCommand: boolean, note: (doing: string) => void) => Promise<void> {
+/**
+ * Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. Resolves with the
+ * memory of the engine's machine, in bytes.
+ */
+export function imagesOf(engine: Engine): (image: string, hasCommand: boolean, starting: Starting) => Promise<number> {
   /** Workers that need the same image wait for one pull together, and all hear how far it is. */
   const pulls = new Map<string, { done: Promise<void>; notes: Set<(doing: string) => void> }>();
-  const pulled = async (image: string, note: (doing: string) => void) => {
+  const pulled = async (image: string, { note, signal }: Starting) => {
     let pulling = pulls.get(image);
     if (!pulling) {
       const notes = new Set<(doing: string) => void>();
       const tell = (doing: string) => notes.forEach((each) => void each(doing));
-      pulling = { notes, done: pull(docker, image, tell).finally(() => pulls.delete(image)) };
+      pulling = { notes, done: pull(engine.docker, image, tell).finally(() => pulls.delete(image)) };
       pulls.set(image, pulling);
     }
     pulling.notes.add(note);
-    await pulling.done;
-    return docker.getImage(image).inspect();
+    note(`pulling the image '${image}'`);
+    await unlessAborted(pulling.done, signal).finally(() => pulling.notes.delete(note));
+    return engine.docker.getImage(image).inspect();
   };
-  return async (image, hasCommand, note) => {
-    const found = (await inspected(docker, image)) ?? (await pulled(image, note));
-    const { Architecture } = (await docker.info()) as { Architecture: string };
+  return async (image, hasCommand, starting) => {
+    const found = (await inspected(engine.docker, image)) ?? (await pulled(image, starting));
+    const { Architecture, MemTotal } = (await engine.docker.info()) as { Architecture: string; MemTotal: number };
     const machine = architectures[Architecture] ?? Architecture;
     if (found.Architecture && found.Architecture !== machine) {
       throw new Error(
@@ -41,7 +47,18 @@ export function imagesOf(
     if (!hasCommand && (Entrypoint ?? []).length === 0 && (Cmd ?? []).length === 0) {
       throw new Error(`the image '${image}' names no command: set dockerStartCmd in the template`);
     }
+    return MemTotal;
   };
+}
+
+/** A pull goes on though a worker that waited for it is not wanted any more: the next one will need the image. */
+function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(new Error("it is not wanted any more"));
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    done.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 async function inspected(docker: Docker, image: string): Promise<Docker.ImageInspectInfo | undefined> {
@@ -64,21 +81,14 @@ interface PullLine {
 async function pull(docker: Docker, image: string, tell: (doing: string) => void): Promise<void> {
   const layers = new PulledLayers();
   try {
-    tell(`pulling the image '${image}'`);
-    const lines = await docker.pull(/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
+    const pulling = (await docker.pull(/[:@][^/]+$/.test(image) ? image : `${image}:latest`)) as Readable;
     let failed: string | undefined;
-    await new Promise<void>((resolve, reject) =>
-      docker.modem.followProgress(
-        lines,
-        (error) => (error ? reject(error) : resolve()),
-        (line: PullLine) => {
-          // an error comes as a line of its own, and the library takes it for progress
-          failed = line.error ?? failed;
-          layers.hear(line);
-          tell(`pulling the image '${image}'${layers.said()}`);
-        },
-      ),
-    );
+    for await (const text of createInterface({ input: pulling })) {
+      const line = JSON.parse(text) as PullLine;
+      failed = line.error ?? failed; // an error comes as a line of its own
+      layers.hear(line);
+      tell(`pulling the image '${image}'${layers.said()}`);
+    }
     if (failed !== undefined) throw new Error(failed);
   } catch (error) {
     throw new Error(`the image '${image}' is not on this machine and could not be pulled: ${said(error)}`);

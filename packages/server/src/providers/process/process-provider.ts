@@ -30,6 +30,7 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
     lost: () => [...started].forEach(tell),
   });
   return {
+    handleOf: () => undefined, // the system gives it
     async start({ workerId, directory, command, env }) {
       const argv = command.length > 0 ? command : handlerCommand(directory);
       if (!argv) {
