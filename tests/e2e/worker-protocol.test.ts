@@ -335,16 +335,22 @@ describe.concurrent("a result", () => {
     expect((await statusOf(server, endpoint, running)).status).toBe("IN_PROGRESS");
   });
 
-  it("of a job that is asked to be the worker's last brings a fresh worker", async (test) => {
-    const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
-    await worker.done(job, { output: 1, stopPod: true });
-    expect(await status()).toMatchObject({ status: "COMPLETED", output: 1 });
-    const next = await submit(server, endpoint);
-    const fresh = await puppet(1);
-    expect(fresh.id).not.toBe(worker.id);
-    await until(() => !worker.alive());
-    expect((await fresh.take()).body.id).toBe(next);
-  });
+  it.for([
+    ["small", 1],
+    ["large", "x".repeat(400_000)],
+  ] as const)(
+    "of a job that is asked to be the worker's last brings a fresh worker: a %s one",
+    async ([, output], test) => {
+      const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
+      expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
+      expect(await status()).toMatchObject({ status: "COMPLETED", output });
+      const next = await submit(server, endpoint);
+      const fresh = await puppet(1);
+      expect(fresh.id).not.toBe(worker.id);
+      await until(() => !worker.alive());
+      expect((await fresh.take()).body.id).toBe(next);
+    },
+  );
 });
 
 describe.concurrent("progress", () => {

@@ -60,15 +60,21 @@ interface Done {
   readonly scan?: Scan;
   readonly pieces?: string[];
 }
-const waiting = new Map<number, (done: Done) => void>();
+const waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
 
 function startThread(): Worker {
   const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
   started.unref();
   started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
-    waiting.get(no)?.({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+    waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
     waiting.delete(no);
     if (waiting.size === 0) started.unref();
+  });
+  // it ran out of memory: what it had is refused for now, and the next text begins another
+  started.on("error", (error) => {
+    if (thread === started) thread = undefined;
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
   });
   return started;
 }
@@ -81,8 +87,8 @@ function tell(task: Task, moved: ArrayBuffer[] = []): Worker {
 
 /** Gives the thread something to do, and waits for it. */
 function inThread(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
-  return new Promise((resolve) => {
-    waiting.set(task.no, resolve);
+  return new Promise((resolve, reject) => {
+    waiting.set(task.no, { resolve, reject });
     tell(task, moved).ref();
   });
 }

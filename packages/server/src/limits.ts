@@ -116,7 +116,7 @@ export const limits = {
   hostSilenceMs: 30 * second,
   missGapMs: 100, // what is not known is looked for in the store at most so often
   clockSkewMsMax: second,
-  hostLockMs: 5 * second, // a server that was killed may count as connected so long
+  hostLockMs: 15 * second, // a server that was killed may count as connected so long
   databaseStartMs: 30 * second, // a database that starts with us may take so long
   notifyBytesMax: 7_900,
   notifyGatherMs: 2,

@@ -79,11 +79,22 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
   };
 }
 
+/** A machine that lost its power says no good-bye: the database is to notice, and to let go of what such a session locked. */
+const deadAfter = [
+  "tcp_keepalives_idle=3",
+  "tcp_keepalives_interval=1",
+  "tcp_keepalives_count=3",
+  `tcp_user_timeout=${limits.netMs}`,
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
+
 const clientOf = (url: string) =>
   new pg.Client({
     connectionString: url,
     application_name: "millrace bell",
     keepAlive: true,
+    options: deadAfter,
     connectionTimeoutMillis: limits.connectMs,
     query_timeout: limits.netMs,
   });
@@ -164,7 +175,7 @@ function* payloads(self: string, topics: Iterable<string>): Generator<string> {
 
 const lockHost = "SELECT pg_try_advisory_lock(hashtextextended('host ' || $1, 0)) AS held";
 const endFormer = `SELECT pg_terminate_backend(pid, ${limits.beatMs}) FROM pg_stat_activity
-  WHERE pid = $1 AND usename = current_user AND application_name = 'millrace bell'`;
+  WHERE pid = $1 AND pid <> pg_backend_pid() AND usename = current_user AND application_name = 'millrace bell'`;
 
 /**
  * The connection that listens: asked every few seconds whether it still lives, and opened again where it does not. As long as
@@ -224,7 +235,7 @@ class Ear {
     }
     if (this.#closed) return client.end();
     this.#client = client;
-    this.#former = (client as unknown as { processID?: number }).processID;
+    if (this.#isHost) this.#former = (client as unknown as { processID?: number }).processID;
     this.#later();
     this.onOpen();
   }

@@ -73,13 +73,16 @@ const announced = ({ headers }: FastifyRequest): number =>
 class Arriving {
   readonly #request: FastifyRequest;
   readonly #isJson: boolean;
+  /** How long it may become: what it says is believed up to what is taken. */
+  readonly #bytesMax: number;
   #body: Joined | PartedText;
 
   /** `isJson`: nothing but to be checked and handed on is done with it. */
-  constructor(request: FastifyRequest, isJson: boolean) {
+  constructor(request: FastifyRequest, isJson: boolean, bytesMax: number) {
     this.#request = request;
     this.#isJson = isJson;
-    this.#body = new Joined(announced(request));
+    this.#bytesMax = Math.min(announced(request), bytesMax);
+    this.#body = new Joined(this.#bytesMax);
   }
 
   get length(): number {
@@ -91,7 +94,7 @@ class Arriving {
     const { largeBody } = this.#request;
     const isSmall = this.length <= limits.bodyBytesSmall;
     if (isSmall || !this.#isJson || !largeBody || this.#body instanceof PartedText) return;
-    const text = new PartedText(announced(this.#request));
+    const text = new PartedText(this.#bytesMax);
     text.add(this.#body.whole());
     largeBody.text = text;
     this.#body = text;
@@ -131,7 +134,7 @@ export function takeBytes(app: FastifyInstance): void {
     const bytesMax = request.routeOptions.bodyLimit ?? 0;
     const length = announced(request);
     if (length !== Number.POSITIVE_INFINITY && length > bytesMax) return done(bodyTooLarge(bytesMax));
-    const body = new Arriving(request, true);
+    const body = new Arriving(request, true, bytesMax);
     const hear = (part: Buffer) => {
       if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
       body.add(part);
@@ -162,7 +165,7 @@ export function ignoreBodies(app: FastifyInstance): void {
 export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolean): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request, payload, done) => {
-    let body: Arriving | undefined = new Arriving(request, isJson);
+    let body: Arriving | undefined = new Arriving(request, isJson, bytesMax);
     let bytes = 0;
     let isOver = false;
     const hear = (part: Buffer) => {

@@ -148,6 +148,28 @@ describe("The fast lane", () => {
     expect((await http.get(`/v2/${one.id}/health`)).json.jobs.inQueue).toBe(1);
   });
 
+  it("lets go of what stands behind an answer that goes on, when the client hangs up", async () => {
+    const rates = new Rates();
+    const letIn: string[] = [];
+    const emit = (event: MillraceEvent) => void (event.type === "request.served" && letIn.push(event.route));
+    const other = await openHttp(scene, { rates, emit });
+    const one = await scene.endpoint();
+    const id = await scene.submit(one);
+    const head = (path: string) =>
+      `GET /v2/${one.id}/${path} HTTP/1.1\r\nhost: here\r\nauthorization: ${scene.key}\r\n\r\n`;
+    const socket = connect(other.port, "127.0.0.1");
+    const stream = head(`stream/${id}`).replace("\r\n\r\n", "\r\naccept: text/event-stream\r\n\r\n");
+    // as many at once as may be, behind events that go on for as long as the job waits
+    socket.write(stream + head(`status/${id}`).repeat(400));
+    await expect.poll(() => letIn.length).toBe(400);
+    expect((await other.get(`/v2/${one.id}/status/${id}`)).status).toBe(429);
+    socket.destroy();
+    await expect.poll(async () => (await other.get(`/v2/${one.id}/status/${id}`)).status).toBe(200);
+    const free = Array.from({ length: 300 }, () => other.get(`/v2/${one.id}/status/${id}`));
+    expect((await Promise.all(free)).filter(({ status }) => status !== 200)).toEqual([]);
+    await other.close();
+  });
+
   it("refuses while the server stops", async () => {
     const other = await openHttp(scene, { draining: AbortSignal.abort() });
     const answer = await other.post(run(), { input: {} }).finally(other.close);

@@ -29,7 +29,9 @@ export function fastLane(parts: JobParts): (request: IncomingMessage, reply: Ser
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  headers["content-length"] !== undefined ||
+  headers["transfer-encoding"] !== undefined ||
+  headers["content-encoding"] !== undefined;
 
 /** Whether its body comes whole and small, as it is, and under no key. */
 function hasSmallBody({ headers }: IncomingMessage): boolean {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { RequestListener, Server } from "node:http";
+import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
@@ -35,6 +35,7 @@ export async function buildHttp(
   const app = Fastify({
     serverFactory: (listener) => {
       take((request, reply) => {
+        if (!reply.socket) endWith(request.socket, reply);
         if (isTaken(request, reply)) return;
         // bodies are taken under any content type, malformed ones too: the routes know what they read
         request.headers["content-type"] = "application/octet-stream";
@@ -135,6 +136,16 @@ function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?
   const type = "content-type: application/json; charset=utf-8";
   const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/**
+ * An answer that stands behind another one has no connection yet: of its end nobody would tell it, and what it holds until
+ * its close would be held for ever.
+ */
+function endWith(socket: Socket, reply: ServerResponse): void {
+  const over = () => void (reply.socket ?? reply.emit("close"));
+  socket.once("close", over);
+  reply.once("close", () => socket.off("close", over));
 }
 
 /** Every parameter is one text: a repeated one is joined by commas, as headers are. */

@@ -29,9 +29,9 @@ export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: str
   const checked = word && (await checkWord(word));
   const said = checked && isObject(checked) ? checked : undefined;
   if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
+  const wantsEnd = said !== undefined && memberOf(said, "stopPod") === true; // now: the bytes go with the verdict
   await settle(needs, worker, jobId, checked ? verdict(checked, bytes) : tooLarge());
-  if (said && memberOf(said, "stopPod") === true)
-    await closeWorker(needs, worker, "it asked for a fresh worker after this job");
+  if (wantsEnd) await closeWorker(needs, worker, "it asked for a fresh worker after this job");
 }
 
 /** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */

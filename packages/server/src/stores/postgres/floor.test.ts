@@ -139,6 +139,15 @@ describe("A take that looks from a floor", () => {
     expect(await scene.stores.tallies.recount(scene.endpointNo)).toEqual(await scene.tally());
   });
 
+  it("goes back to what another take held, and did not want after all", async () => {
+    const ids = await scene.submitMany(4);
+    await holder.query("BEGIN");
+    await holder.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE", [ids[0]]);
+    expect(await take(1)).toEqual([ids[1]]);
+    await holder.query("ROLLBACK");
+    expect(await take(2)).toEqual([ids[0], ids[2]]);
+  });
+
   it("finds what was committed late after ten seconds, though others wait", async () => {
     const commit = await lateSubmission();
     const ids = await scene.submitMany(6);

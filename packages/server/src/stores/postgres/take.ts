@@ -29,7 +29,8 @@ export const takeSql = {
   /**
    * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places lie before
    * the floor), then from the floor on, up to the job whose input reaches `$7` bytes: sizes are read without the inputs. Tells
-   * beside each job nothing but what its worker is handed; `asked`, `found` and `there` come in a row of their own.
+   * beside each job nothing but what its worker is handed; `asked`, `found`, `there` and `first` come in a row of their own.
+   * `first`, which becomes the floor, counts what another take holds just now: it may leave some of it.
    */
   take: `
   WITH slot AS MATERIALIZED (
@@ -64,7 +65,7 @@ export const takeSql = {
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
-    (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT min(place) FROM front)`,
+    (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT place FROM job WHERE ${waiting} AND place >= $4::bigint ORDER BY place LIMIT 1)`,
 
   /** What a take whose connection broke has given to these workers already. */
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
