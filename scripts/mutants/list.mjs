@@ -99,8 +99,8 @@ export const mutants = [
     patches: [
       {
         file: "loops/watch-workers.ts",
-        find: "for (const worker of live) looks.push(await judge(needs, worker, now));",
-        replace: "void judge;",
+        find: "now < dueAt ? dueAt : await judge(needs, worker, now)",
+        replace: "now < dueAt ? dueAt : (void judge, never)",
       },
     ],
   },
