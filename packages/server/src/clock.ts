@@ -70,7 +70,8 @@ function goneOn(bearing: string): Millis | undefined {
 }
 
 /**
- * Time as a clock before this one has left it, where there was one since the machine started, else wall time at start; plus monotonic time, slewed at most 1 s a minute towards the wall.
+ * Time as a clock before this one has left it, where there was one since the machine started, else wall time at start; plus
+ * monotonic time, slewed at most 1 s a minute towards the wall.
  * `performance.now()` stands still while the machine is suspended; the uptime does not, so the difference is taken in at once.
  */
 export function systemClock(bearing = ""): SystemClock {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import { readJob } from "../operations/read-job.js";
 import { submitJob } from "../operations/submit-job.js";
@@ -18,13 +19,16 @@ const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$
 export function fastLane(parts: JobParts): (request: IncomingMessage, reply: ServerResponse) => boolean {
   return (request, reply) => {
     const { method, url = "" } = request;
-    if (method === "POST") {
-      const [, prefix, endpointId] = runUrl.exec(url) ?? [];
-      return endpointId !== undefined && hasSmallBody(request) && run(parts, request, reply, `${prefix}`, endpointId);
-    }
-    const [, prefix, endpointId, jobId] = (method === "GET" && statusUrl.exec(url)) || [];
-    if (endpointId === undefined || jobId === undefined || hasBody(request)) return false;
-    return status(parts, request, reply, `${prefix}`, endpointId, jobId);
+    const isRun = method === "POST";
+    const [, prefix, endpointId, jobId = ""] = (isRun ? runUrl : statusUrl).exec(url) ?? [];
+    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !hasBody(request)))
+      return false;
+    const route = `${prefix}/:endpointId/${isRun ? "run" : "status/:jobId"}`;
+    const entered = enter(parts, request, reply, { route, endpointId, operation: isRun ? "run" : "status" });
+    if (!entered) return false;
+    if (isRun) run(parts, request, entered);
+    else status(parts, jobId, reply, entered);
+    return true;
   };
 }
 
@@ -43,51 +47,40 @@ function hasSmallBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-function run(
-  parts: JobParts,
-  request: IncomingMessage,
-  reply: ServerResponse,
-  prefix: string,
-  endpointId: string,
-): boolean {
-  const answer = enter(parts, request, reply, `${prefix}/:endpointId/run`, endpointId, "run");
-  if (!answer) return false;
-  const { endpoint, requestId } = answer;
+function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, send, fail }: Entered): void {
   readWhole(request, (body) => {
     const submit = { endpoint, route: "run", body, waitMs: undefined, idempotencyKey: undefined, requestId } as const;
-    submitJob(parts, submit).then(
-      ({ jobId }) => answer.send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`),
-      answer.fail,
-    );
+    submitJob(parts, submit).then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
   });
-  return true;
 }
 
-function status(
-  parts: JobParts,
-  request: IncomingMessage,
-  reply: ServerResponse,
-  prefix: string,
-  endpointId: string,
-  jobId: string,
-): boolean {
-  const answer = enter(parts, request, reply, `${prefix}/:endpointId/status/:jobId`, endpointId, "status");
-  if (!answer) return false;
-  readJob(parts, answer.endpoint, jobId)
-    .then((text) => answer.send(200, boundedReport(reply, text)))
-    .catch(answer.fail);
-  return true;
+function status(parts: JobParts, jobId: string, reply: ServerResponse, { endpoint, send, fail }: Entered): void {
+  readJob(parts, endpoint, jobId)
+    .then((text) => send(200, boundedReport(reply, text)))
+    .catch(fail);
 }
 
-/** Lets a request in, and gives what answers it; undefined where the routes must look at it. */
+/** A request that was let in, and what answers it. */
+interface Entered {
+  readonly endpoint: Endpoint;
+  readonly requestId: string;
+  readonly send: (status: number, body: string | Buffer) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+interface Asked {
+  readonly route: string;
+  readonly endpointId: string;
+  readonly operation: "run" | "status";
+}
+
+/** Lets a request in; undefined where the routes must look at it. */
 function enter(
   parts: JobParts,
   request: IncomingMessage,
   reply: ServerResponse,
-  route: string,
-  endpointId: string,
-  operation: "run" | "status",
-) {
+  { route, endpointId, operation }: Asked,
+): Entered | undefined {
   if (request.headers.expect !== undefined || misframed(request)) return undefined;
   const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");
   if (!admitted) return undefined;

@@ -35,14 +35,18 @@ export async function answered<T>(asked: Promise<T>, host: string): Promise<T> {
   return Promise.race([asked, silence]).finally(() => clearTimeout(timer));
 }
 
+/** That nobody answers, as a sentence for the one who runs the machine. */
+export const away = (error: unknown, host: string): Error =>
+  error instanceof Silent
+    ? error
+    : new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
+
 /** Why a container could not be started, as a sentence for the one who set its image. */
 export function whyNot(error: unknown, image: string, host: string): Error {
   const { code } = error as EngineError;
   if (code === "EACCES")
     return new Error(`the container engine at ${host} does not let us in: add this user to its group (docker)`);
-  if (error instanceof Silent) return error;
-  if (isAway(error))
-    return new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
+  if (isAway(error)) return away(error, host);
   const text = said(error);
   const reason = /exec: "[^"]*": [^:]+/.exec(text)?.[0] ?? text;
   return new Error(`the image '${image}' could not be started: ${reason}`);

@@ -1,18 +1,14 @@
 import type { Engine } from "./engine.js";
-import { isAway } from "./failures.js";
+import { answered, away, isAway } from "./failures.js";
 
 /**
  * The address of the engine's machine that containers of its default network see. Rejects with one sentence where it is not
  * to be found.
  */
 export async function gatewayOf({ docker, host }: Engine): Promise<string> {
-  const bridge = await docker
-    .getNetwork("bridge")
-    .inspect()
-    .catch((error) => {
-      if (!isAway(error)) throw error;
-      throw new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
-    });
+  const bridge = await answered(docker.getNetwork("bridge").inspect(), host).catch((error) => {
+    throw isAway(error) ? away(error, host) : error;
+  });
   const [{ Gateway, Subnet = "" } = {}] = (bridge.IPAM?.Config ?? []) as { Gateway?: string; Subnet?: string }[];
   if (Gateway) return Gateway;
   // an engine that was just installed does not say it until it is started again: it takes the first address

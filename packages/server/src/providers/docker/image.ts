@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type Docker from "dockerode";
 import type { Starting } from "../../provider.js";
 import type { Engine } from "./engine.js";
-import { said, statusOf } from "./failures.js";
+import { answered, said, statusOf } from "./failures.js";
 
 /** How an engine names this machine's kind, and how images do. */
 const architectures: Readonly<Record<string, string>> = {
@@ -32,11 +32,14 @@ export function imagesOf(engine: Engine): (image: string, hasCommand: boolean, s
     pulling.notes.add(note);
     note(`pulling the image '${image}'`);
     await unlessAborted(pulling.done, signal).finally(() => pulling.notes.delete(note));
-    return engine.docker.getImage(image).inspect();
+    return answered(engine.docker.getImage(image).inspect(), engine.host);
   };
   return async (image, hasCommand, starting) => {
-    const found = (await inspected(engine.docker, image)) ?? (await pulled(image, starting));
-    const { Architecture, MemTotal } = (await engine.docker.info()) as { Architecture: string; MemTotal: number };
+    const found = (await inspected(engine, image)) ?? (await pulled(image, starting));
+    const { Architecture, MemTotal } = (await answered(engine.docker.info(), engine.host)) as {
+      Architecture: string;
+      MemTotal: number;
+    };
     const machine = architectures[Architecture] ?? Architecture;
     if (found.Architecture && found.Architecture !== machine) {
       throw new Error(
@@ -61,9 +64,9 @@ function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> 
   });
 }
 
-async function inspected(docker: Docker, image: string): Promise<Docker.ImageInspectInfo | undefined> {
+async function inspected({ docker, host }: Engine, image: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
-    return await docker.getImage(image).inspect();
+    return await answered(docker.getImage(image).inspect(), host);
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw error;
