@@ -1,25 +1,11 @@
 import { limits } from "../../limits.js";
 import type { Ask, Taken, TakenJob } from "../../store.js";
+import { type TakenRow, toTakenJob } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
 import { isLost } from "./failures.js";
 import { isHeld, tallied } from "./tallies.js";
 import type { Group, Verb } from "./writer.js";
-
-interface TakenRow {
-  no: number;
-  id: string;
-  place: number;
-  starts: number;
-  worker_no: number;
-  queued_at: number;
-  taken_at: number;
-  deadline_at: number;
-  body: string;
-  webhook: string | null;
-  s3_config: string | null;
-  policy: string | null;
-}
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
   i.body, i.webhook, i.s3_config, i.policy`;
@@ -71,20 +57,6 @@ export const takeSql = {
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
     WHERE t.worker_no = ANY ($1::bigint[]) AND ${isHeld("t")} AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
 };
-
-const toTakenJob = (row: TakenRow): TakenJob => ({
-  no: row.no,
-  id: row.id,
-  workerNo: row.worker_no,
-  starts: row.starts,
-  takenAt: row.taken_at,
-  queuedAt: row.queued_at,
-  deadlineAt: row.deadline_at,
-  input: row.body,
-  webhook: row.webhook ?? undefined,
-  s3Config: row.s3_config ?? undefined,
-  policy: row.policy ?? undefined,
-});
 
 /** Where looking for waiting jobs begins: beside an old snapshot dead entries pile up at the head of the index. */
 interface Floor {

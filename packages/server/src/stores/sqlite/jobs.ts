@@ -1,7 +1,7 @@
 import { type Change, type Job, type JobStatus, type JsonText, mayHappen, type Verdict } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
-import { code, type HeldRow, heldColumns, statusOf, toHeldJob } from "../tables/job-row.js";
+import { code, type HeldRow, heldColumns, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import type { Tallies } from "./tallies.js";
 import type { Verbs } from "./transactions.js";
@@ -18,44 +18,12 @@ interface SettledRow {
   low_priority: number;
 }
 
-interface InputRow {
-  body: string;
-  bytes: number;
-  webhook: string | null;
-  s3_config: string | null;
-  policy: string | null;
-}
-
-interface TakenRow {
-  no: number;
-  id: string;
-  place: number;
-  starts: number;
-  low_priority: number;
-  queued_at: number;
-  deadline_at: number;
-}
-
-const toTakenJob = (row: TakenRow, input: InputRow, workerNo: number, now: number): TakenJob => ({
-  no: row.no,
-  id: row.id,
-  workerNo,
-  starts: row.starts,
-  takenAt: now,
-  queuedAt: row.queued_at,
-  deadlineAt: row.deadline_at,
-  input: input.body,
-  webhook: input.webhook ?? undefined,
-  s3Config: input.s3_config ?? undefined,
-  policy: input.policy ?? undefined,
-});
-
 const waiting = "SELECT no, place FROM job WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place";
 const taking = (
   which: string,
 ): string => `UPDATE job SET status = 1, worker_no = ?1, starts = starts + 1, taken_at = ?2,
     deadline_at = ?2 + execution_timeout_ms WHERE no IN (SELECT no FROM (${which}))
-    RETURNING no, id, place, starts, low_priority, queued_at, deadline_at`;
+    RETURNING no, id, place, starts, low_priority, worker_no, queued_at, taken_at, deadline_at`;
 
 const statements = (db: Database) => ({
   endpointOpen: db.prepare("SELECT 1 FROM endpoint WHERE no = ? AND deleted_at IS NULL"),
@@ -191,10 +159,10 @@ export class SqliteJobs {
       const { takeOne, take } = this.#sql;
       const found =
         count === 1 ? takeOne.all(workerNo, now, endpointNo) : take.all(workerNo, now, endpointNo, count, room);
-      const rows: TakenRow[] = found.sort((a, b) => a.place - b.place);
+      const rows: (TakenRow & { low_priority: number })[] = found.sort((a, b) => a.place - b.place);
       for (const row of rows) {
-        const input: InputRow = this.#sql.input.get(row.no);
-        jobs.push(toTakenJob(row, input, workerNo, now));
+        const input = this.#sql.input.get(row.no);
+        jobs.push(toTakenJob({ ...row, ...input }));
         room -= input.bytes;
       }
       const normal = rows.filter((row) => row.low_priority === 0).length;

@@ -1,5 +1,5 @@
 import type { JobReport, JobStatus } from "../../domain/job.js";
-import type { HeldJob } from "../../store.js";
+import type { HeldJob, TakenJob } from "../../store.js";
 
 /** How a status is stored. */
 export const code = {
@@ -133,4 +133,34 @@ export const toHeldJob = (row: HeldRow): HeldJob => ({
   takenAt: row.taken_at,
   finishedAt: optional(row.finished_at),
   stopWanted: row.stop_wanted === 1,
+});
+
+/** A taken job beside its input. */
+export interface TakenRow {
+  no: number;
+  id: string;
+  place: number;
+  starts: number;
+  worker_no: number;
+  queued_at: number;
+  taken_at: number;
+  deadline_at: number;
+  body: string;
+  webhook: string | null;
+  s3_config: string | null;
+  policy: string | null;
+}
+
+export const toTakenJob = (row: TakenRow): TakenJob => ({
+  no: row.no,
+  id: row.id,
+  workerNo: row.worker_no,
+  starts: row.starts,
+  takenAt: row.taken_at,
+  queuedAt: row.queued_at,
+  deadlineAt: row.deadline_at,
+  input: row.body,
+  webhook: row.webhook ?? undefined,
+  s3Config: row.s3_config ?? undefined,
+  policy: row.policy ?? undefined,
 });
