@@ -22,7 +22,7 @@ CREATE TABLE endpoint (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, settings TEXT NOT NULL,
   version INTEGER NOT NULL, created_at INTEGER NOT NULL, deleted_at INTEGER,
   failed_starts INTEGER NOT NULL DEFAULT 0, failed_at INTEGER, verdict TEXT
-) STRICT;
+, proven_version INTEGER NOT NULL DEFAULT 0, held_version INTEGER) STRICT;
 
 CREATE TABLE worker (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, endpoint_no INTEGER NOT NULL, version INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE worker (
   secret_hash TEXT, handle TEXT, worker_url TEXT, created_at INTEGER NOT NULL, started_at INTEGER, ready_at INTEGER,
   closed_at INTEGER, stop_at INTEGER, kill_at INTEGER, ended_at INTEGER, last_done_at INTEGER,
   has_pinged INTEGER NOT NULL DEFAULT 0, exit TEXT
-, asked_at INTEGER, seen_at INTEGER NOT NULL DEFAULT 0, busy_at INTEGER NOT NULL DEFAULT 0, polled_at INTEGER NOT NULL DEFAULT 0, slots INTEGER NOT NULL DEFAULT 1) STRICT;
+, asked_at INTEGER, seen_at INTEGER NOT NULL DEFAULT 0, busy_at INTEGER NOT NULL DEFAULT 0, polled_at INTEGER NOT NULL DEFAULT 0, slots INTEGER NOT NULL DEFAULT 1, resources TEXT, address TEXT, throttled_at INTEGER, placed_at INTEGER, image_at INTEGER, made_at INTEGER, output_at INTEGER, paused_at INTEGER, resumed_at INTEGER, trouble TEXT, why TEXT) STRICT;
 
 CREATE INDEX worker_endpoint ON worker (endpoint_no) WHERE ended_at IS NULL;
 
@@ -126,3 +126,16 @@ CREATE INDEX decision_endpoint ON decision (endpoint_no, no);
 CREATE INDEX decision_until ON decision (until_at);
 
 CREATE INDEX delivery_job_id ON delivery (job_id, endpoint_no);
+
+CREATE INDEX worker_listed ON worker (endpoint_no, no);
+
+CREATE TABLE version (
+  endpoint_no INTEGER NOT NULL, n INTEGER NOT NULL, made_at INTEGER NOT NULL, settings TEXT NOT NULL, template TEXT NOT NULL,
+  rollback_of INTEGER, proven_at INTEGER, held_at INTEGER, verdict TEXT,
+  PRIMARY KEY (endpoint_no, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE registry_auth (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, name TEXT NOT NULL,
+  username TEXT NOT NULL, password TEXT NOT NULL
+) STRICT;

@@ -138,13 +138,82 @@ export const Template = Type.Object({
 });
 export type Template = Static<typeof Template>;
 
-/** A worker as it is shown in an endpoint's `workers`. */
-export const WorkerSummary = Type.Object({
+const time = () => Type.String({ format: "date-time" });
+const ms = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+
+/** How long each step of a worker's start took, in milliseconds. */
+export const ColdStart = Type.Object({
+  placeMs: ms("Until a host had what it needs, where it had to wait for that."),
+  imageMs: ms("Until its image was there."),
+  createMs: ms("Until its container was made."),
+  startMs: ms("Until its process was started."),
+  readyMs: ms("Until it first asked for a job, or first was healthy."),
+  totalMs: ms("All of that."),
+  outputMs: ms("From then to its first output."),
+});
+
+/** A worker, with its life. */
+export const Worker = Type.Object({
   id: Type.String(),
   endpointId: Type.String(),
+  version: Type.Integer(),
   desiredStatus: Type.String({ description: "RUNNING or EXITED." }),
-  state: Type.String({ description: "What the worker is doing now." }),
-  lastStartedAt: Type.Optional(Type.String({ format: "date-time" })),
+  state: Type.String({
+    description:
+      "initializing, idle, running, throttled, unhealthy, outdated, paused, closing (its last jobs), stopping or ended.",
+  }),
+  since: time(),
+  why: Type.Optional(Type.String()),
+  doing: Type.Optional(Type.String({ description: "What its start is at, where that takes long." })),
+  jobs: Type.Integer({ minimum: 0, description: "How many jobs it holds." }),
+  gpus: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  vcpuCount: Type.Optional(Type.Integer()),
+  memoryInGb: Type.Optional(Type.Number()),
+  lastStartedAt: Type.Optional(time()),
+  coldStart: ColdStart,
+  timeline: Type.Array(Type.Object({ phase: Type.String(), at: time(), afterMs: Type.Integer({ minimum: 0 }) })),
+  exit: Type.Optional(
+    Type.Object({
+      code: Type.Optional(Type.Integer()),
+      signal: Type.Optional(Type.String()),
+      cause: Type.Optional(Type.String({ description: "image, memory, gpu or start." })),
+      note: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+const Percentiles = Type.Optional(Type.Object({ p50: Type.Integer(), p90: Type.Integer(), p99: Type.Integer() }));
+
+/** How an endpoint's workers started: percentiles of each step, in milliseconds. */
+export const ColdStarts = Type.Object({
+  starts: Type.Integer({ minimum: 0 }),
+  totalMs: Percentiles,
+  placeMs: Percentiles,
+  imageMs: Percentiles,
+  createMs: Percentiles,
+  startMs: Percentiles,
+  readyMs: Percentiles,
+  outputMs: Percentiles,
+});
+
+/** A version of an endpoint: what it is made of, and how it went. */
+export const ReleaseView = Type.Object({
+  version: Type.Integer({ minimum: 1 }),
+  madeAt: time(),
+  state: Type.String({ description: "unproven, rolling, current, stopped (its workers failed at start) or past." }),
+  workers: Type.Integer({ minimum: 0 }),
+  imageName: Type.String(),
+  templateId: Type.String(),
+  env: Type.Record(Type.String(), Type.String()),
+  dockerEntrypoint: Type.Array(Type.String()),
+  dockerStartCmd: Type.Array(Type.String()),
+  gpuTypeIds: Type.Array(Type.String()),
+  gpuCount: Type.Integer(),
+  computeType: Type.String(),
+  rollbackOf: Type.Optional(Type.Integer()),
+  provenAt: Type.Optional(time()),
+  stoppedAt: Type.Optional(time()),
+  why: Type.Optional(Type.String()),
 });
 
 /** An endpoint as it is shown. */
@@ -154,7 +223,7 @@ export const Endpoint = Type.Object({
   userId: Type.String(),
   templateId: Type.String(),
   template: Type.Optional(Template),
-  workers: Type.Optional(Type.Array(WorkerSummary)),
+  workers: Type.Optional(Type.Array(Worker)),
   version: Type.Integer(),
   createdAt: Type.String({ format: "date-time" }),
   type: choice(endpointTypes, "QB or LB."),
@@ -203,8 +272,25 @@ export const Volume = Type.Object({
   name: Type.String(),
   size: Type.Integer(),
   dataCenterId: Type.String(),
+  usedBytes: Type.Optional(Type.Integer({ description: "What it held when it was last measured." })),
+  usedAt: Type.Optional(Type.String({ format: "date-time", description: "When that was." })),
+  usedAtLeast: Type.Optional(
+    Type.Boolean({ description: "true: not all of it could be read; it holds this much at least." }),
+  ),
+  sizePassed: Type.Optional(Type.Boolean({ description: "Whether it holds more than its size." })),
 });
 export type Volume = Static<typeof Volume>;
+
+/** Body of `POST /containerregistryauth`. */
+export const RegistryAuthCreate = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 191, pattern: visible, description: "A name; unique among yours." }),
+  username: Type.String({ minLength: 1, maxLength: 1_000, description: "The registry's user." }),
+  password: Type.String({ minLength: 1, maxLength: 20_000, description: "Its password or token; it is never shown." }),
+});
+export type RegistryAuthCreate = Static<typeof RegistryAuthCreate>;
+/** Credentials of a container registry as they are shown. */
+export const RegistryAuth = Type.Object({ id: Type.String(), name: Type.String() });
+export type RegistryAuth = Static<typeof RegistryAuth>;
 
 /** One scaling decision: what was known, what was done, and why, for as long as it stayed the same. */
 export const ScalingDecision = Type.Object({
@@ -232,3 +318,15 @@ export const WebhookDelivery = Type.Object({
     }),
   ),
 });
+
+/** A line that a worker printed. */
+export const LogLine = Type.Object({
+  at: Type.String({ description: "When it was printed, RFC 3339." }),
+  workerId: Type.String(),
+  stream: Type.Union([Type.Literal("stdout"), Type.Literal("stderr")]),
+  text: Type.String({ description: "As the worker printed it, but for secrets." }),
+  jobId: Type.Optional(Type.String({ description: "Whose line it is, where the worker has marked it." })),
+  level: Type.Optional(Type.String({ description: "DEBUG, INFO, WARN, ERROR, where the worker has marked it." })),
+  message: Type.Optional(Type.String({ description: "The text without its mark." })),
+});
+export type LogLine = Static<typeof LogLine>;

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { topics } from "./bell.js";
 import { localBell } from "./bells/local.js";
 import { HostTaken, postgresBell } from "./bells/postgres.js";
@@ -8,18 +9,29 @@ import { isContainer, workerState } from "./domain/worker.js";
 import type { Emit } from "./events.js";
 import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
+import { ping } from "./http/gateway/dialler.js";
+import { openGateway } from "./http/gateway/gateway.js";
 import { buildHttp } from "./http/server.js";
 import { workersDoor } from "./http/workers/door.js";
 import { type Ids, systemIds } from "./ids.js";
+import { machineInventory } from "./inventories/machine.js";
+import { freeMemoryShare } from "./inventories/processors.js";
+import type { Inventory } from "./inventory.js";
 import { limits } from "./limits.js";
+import { Gate } from "./lines/gate.js";
+import { gateTallies } from "./lines/gate-tallies.js";
 import { TakeLine } from "./lines/take-line.js";
 import { deliverWebhooksLoop } from "./loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "./loops/expire-jobs.js";
 import { keepTimeLoop } from "./loops/keep-time.js";
 import { Leases, runOwned } from "./loops/leases.js";
 import { type Loop, runLoop } from "./loops/loop.js";
+import { VolumeMeasuring } from "./loops/measure-volumes.js";
+import { pollHealthLoop } from "./loops/poll-health.js";
+import { pruneLogsLoop } from "./loops/prune-logs.js";
 import { scaleLoop } from "./loops/scale.js";
 import { aheadOf, shareStateLoop } from "./loops/share-state.js";
+import { StockTaking } from "./loops/take-stock.js";
 import { tendWorkersLoop } from "./loops/tend-workers.js";
 import { watchWorkersLoop } from "./loops/watch-workers.js";
 import type { Parts } from "./operations/needs.js";
@@ -29,7 +41,9 @@ import type { Provider } from "./provider.js";
 import { byImage } from "./providers/by-image.js";
 import { dockerProvider } from "./providers/docker/docker-provider.js";
 import { engineAddress, openEngine } from "./providers/docker/engine.js";
+import { engineFacts } from "./providers/docker/facts.js";
 import { gatewayOf } from "./providers/docker/gateway.js";
+import { pruneLogs } from "./providers/log-files/pruning.js";
 import { noContainers } from "./providers/no-containers.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
@@ -52,6 +66,7 @@ export interface AssembleParts {
   readonly stores?: Stores;
   readonly provider?: Provider;
   readonly sender?: Sender;
+  readonly inventory?: Inventory;
   /** A socket that listens already. */
   readonly door?: Door;
   /** The disk has failed: the process must end. */
@@ -90,6 +105,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const emit: Emit = (event) => {
     for (const listener of listeners) listener(event);
   };
+  const inventory = given.inventory ?? machineInventory(config.gpus, process.env);
+  const stock = new StockTaking({ emit }, inventory, config);
+  const firstLook = stock.look(); // a driver that sleeps takes seconds to wake
   const hostId = directory.secret("host", () => ids.resource());
   /** What waits for the bell to be there. */
   const rings = { onBack: () => {}, onChange: () => {} };
@@ -130,8 +148,23 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       : localBell();
   rings.onBack = () => bell.ringAll();
   rings.onChange = () => bell.ringElsewhere("registry");
+  const gate = new Gate({
+    clock,
+    onDemand(endpointNo, isUrgent) {
+      bell.ring(topics.demand(endpointNo));
+      if (isUrgent && shared) bell.ring("hosts"); // the others are told how many wait
+    },
+    onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
+  });
+  const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
+  const tallies = gateTallies(stores.tallies, gate, isBalanced);
+  await firstLook; // before it is known what there is nothing is asked for and given out
+  const { engine, containers } = findContainers(config.containers, process.env, hostId, directory.logs, emit);
+  const facts = engine && engineFacts(engine);
   const parts: Parts = {
     ...stores,
+    tallies,
+    gate,
     clock,
     ids,
     bell,
@@ -142,33 +175,39 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     draining,
     place: {
       hostNo,
-      location: config.location,
-      gpuTypes: [],
+      facts: () => stock.facts,
       localProcesses: config.localProcesses,
       volumesDir: directory.volumes,
+      volumeUse: new Map(),
       workingDir: process.cwd(),
       stopGraceMs: config.stopGraceMs,
+      freeMemoryShare,
+      flashBootMs: config.flashBootMs,
+      ...(facts ? { imageComplaint: facts.imageComplaint } : {}),
+      ...(facts && config.dockerVolumes ? { removeEngineVolume: facts.removeEngineVolume } : {}),
     },
   };
   const meter = metrics({
     endpoints: () => registry.endpoints(),
-    tally: stores.tallies.tally,
+    tally: tallies.tally,
     workers: (no) => workerCounts(parts, no),
   });
   listeners.push(meter.emit);
 
-  const { engine, containers } = findContainers(config.containers, process.env, hostId);
   const provider =
     given.provider ??
     byImage(processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs }), containers);
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
+  const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy });
   const app = await buildHttp(
     {
       ...parts,
+      gateway,
       rates: config.rateLimits ? new Rates() : undefined,
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, hostNo, clock.now())),
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
+      logs: (workerId, handle, query) => provider.logs(workerId, handle, query),
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero }),
     },
@@ -189,8 +228,11 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${door.port}`;
     return `http://${bracketed(await sideDoor.open(await gatewayOf(engine)))}:${door.port}`;
   };
+  const measuring = new VolumeMeasuring(parts);
+  listeners.push(measuring.hear);
   const deciding = new AbortController();
   const serving = new AbortController();
+  setMaxListeners(0, serving.signal); // one for each loop
   const leases = shared && new Leases(clock);
   const start = (loop: Loop, signal: AbortSignal) => runLoop(loop, parts, signal);
   const own = (make: () => Loop, signal: AbortSignal) => runOwned(make, leases, parts, signal);
@@ -212,6 +254,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
         workerUrl,
         startTimeoutMs: config.startTimeoutMs,
         homesDir: directory.homes,
+        hostAddress: shared ? hostAddress(config) : "127.0.0.1",
         env: process.env,
       }),
       serving.signal,
@@ -221,6 +264,19 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     own(() => expireJobsLoop(parts), serving.signal),
     own(() => timeOutJobsLoop(parts), serving.signal),
     start(keepTimeLoop(noteTime), serving.signal),
+    start(pollHealthLoop(parts, { ping, forget: gateway.forget }), serving.signal),
+    start(
+      stock.loop(() => {
+        bell.ring("demand");
+        bell.ring("workers");
+      }),
+      serving.signal,
+    ),
+    start(measuring.loop(), serving.signal),
+    start(
+      pruneLogsLoop(parts, (fateOf) => pruneLogs(directory.logs, fateOf)),
+      serving.signal,
+    ),
   ];
   await settleOrphans(parts, await stores.reader.orphaned(), true);
   for (const endpoint of registry.endpoints()) {
@@ -245,6 +301,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {}); // the others notice in a few seconds anyway
     await sender.close();
     await sideDoor.close();
+    await gateway.close();
     await door.close();
     await app.close();
     await bell.close();
@@ -257,16 +314,22 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
 }
 
 /** Containers by the engine that this server's environment leads to; what is wrong with that stops nothing but them. */
-function findContainers(isOn: boolean, env: NodeJS.ProcessEnv, hostId: string) {
+function findContainers(isOn: boolean, env: NodeJS.ProcessEnv, hostId: string, logsDir: string, emit: Emit) {
   if (!isOn) {
     const off = "container images are turned off here (MILLRACE_CONTAINERS); use a directory as the image";
-    return { engine: undefined, containers: noContainers(off) };
+    return { engine: undefined, containers: noContainers(off, logsDir) };
   }
   try {
     const engine = openEngine(engineAddress(env));
-    return { engine, containers: dockerProvider(engine, hostId) };
+    return {
+      engine,
+      containers: dockerProvider(engine, hostId, logsDir, (message) => emit({ type: "server.warning", message })),
+    };
   } catch (error) {
-    return { engine: undefined, containers: noContainers(error instanceof Error ? error.message : String(error)) };
+    return {
+      engine: undefined,
+      containers: noContainers(error instanceof Error ? error.message : String(error), logsDir),
+    };
   }
 }
 
@@ -403,6 +466,12 @@ async function workerCounts(parts: Parts, endpointNo: number): Promise<ReadonlyM
     counts.set(state, (counts.get(state) ?? 0) + 1);
   }
   return counts;
+}
+
+/** What the other servers call this machine: the address we listen on, or the one that workers are told. */
+function hostAddress({ host, workerUrl }: Config): string {
+  if (!/^(127\.|::1$|::$|0\.0\.0\.0$|localhost$)/.test(host)) return host;
+  return workerUrl === undefined ? "127.0.0.1" : new URL(workerUrl).hostname.replace(/^\[|\]$/g, "");
 }
 
 const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);

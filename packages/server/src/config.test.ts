@@ -58,6 +58,24 @@ describe("The settings", () => {
     expect(Object.isFrozen(config)).toBe(true);
   });
 
+  it.each([
+    ["all", "all"],
+    ["none", []],
+    ["0,2 , 11", ["0", "2", "11"]],
+    ["GPU-5f1c3a9e-0000-4000-8000-000000000001,3", ["GPU-5f1c3a9e-0000-4000-8000-000000000001", "3"]],
+  ])("name the GPUs that may be given out: %s", (text, expected) => {
+    expect(readConfig({ MILLRACE_GPUS: text }).gpus).toEqual(expected);
+  });
+
+  it.each(["all,0", "0,", "0 1", "GPU", "-1", "none,1", "GPU-xyz"])("do not take '%s' for a list of GPUs", (text) => {
+    expect(mistakesOf({ MILLRACE_GPUS: text })).toEqual([expect.stringContaining("indexes and UUIDs")]);
+  });
+
+  it("enforce GPUs by what is found, or as they say", () => {
+    const enforced = (text: string) => readConfig({ MILLRACE_ENFORCE_GPUS: text }).enforceGpus;
+    expect([enforced(""), enforced("on"), enforced("off")]).toEqual([undefined, true, false]);
+  });
+
   it("report all mistakes at once, one sentence each", () => {
     const mistakes = mistakesOf({
       MILLRACE_PORT: "80000",
@@ -67,6 +85,8 @@ describe("The settings", () => {
       MILLRACE_WORKER_URL: "ftp://x",
       MILLRACE_LOCATION: "ZZ",
       MILLRACE_LOG_LEVEL: "loud",
+      MILLRACE_GPUS: "first",
+      MILLRACE_ENFORCE_GPUS: "maybe",
       MILLRACE_COLOUR: "red",
       MILLRACE_PORT_2: "1",
       MILLRACE_DATABASE_URL: "mysql://me:secret@localhost/x",
@@ -75,6 +95,8 @@ describe("The settings", () => {
       "MILLRACE_AWAY_MAX",
       "MILLRACE_COLOUR",
       "MILLRACE_DATABASE_URL",
+      "MILLRACE_ENFORCE_GPUS",
+      "MILLRACE_GPUS",
       "MILLRACE_LOCATION",
       "MILLRACE_LOG_LEVEL",
       "MILLRACE_PORT",

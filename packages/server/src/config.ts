@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import Type, { type Static } from "typebox";
 import { Value } from "typebox/value";
-import { countries, limits } from "./limits.js";
+import { countries, dataCenters, limits } from "./limits.js";
 
 const onOff = (description: string, fallback?: "on" | "off") =>
   Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });
@@ -65,6 +65,12 @@ export const settings = Type.Object({
     0,
     3_600,
   ),
+  MILLRACE_FLASHBOOT_KEEP: whole(
+    "Seconds a paused worker of an endpoint with FlashBoot is kept, its memory with it.",
+    limits.flashBootMs / 1_000,
+    0,
+    7 * 86_400,
+  ),
   MILLRACE_AWAY_MAX: whole(
     "Seconds that workers live on while no server is there.",
     limits.awayMsDefault / 1_000,
@@ -77,13 +83,39 @@ export const settings = Type.Object({
     "Whether templates may name a container image, run by the Docker engine that DOCKER_HOST, the current Docker context or the default socket lead to.",
     "on",
   ),
+  MILLRACE_GPUS: Type.String({
+    description:
+      "The GPUs that workers may be given: all, none, or some by index or UUID as nvidia-smi names them, comma-separated.",
+    default: "all",
+    pattern: "^(all|none|(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40})( *, *(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40}))*)$",
+  }),
+  MILLRACE_ENFORCE_GPUS: Type.Optional(
+    onOff("Whether workers get the GPUs that their endpoint asks for or wait; by default where GPUs are found."),
+  ),
+  MILLRACE_DOCKER_VOLUMES: onOff(
+    "Whether containers find network volumes in volumes of the Docker engine, rather than in directories of this machine.",
+    "off",
+  ),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
     onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback."),
   ),
+  MILLRACE_LB_DOMAIN: Type.Optional(
+    Type.String({
+      description:
+        "The domain under which each load-balancing endpoint has a host name of its own, {endpoint_id}.{domain}.",
+      pattern: "^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$",
+    }),
+  ),
+  MILLRACE_TRUST_PROXY: onOff(
+    "Whether the X-Forwarded headers of load-balanced requests are believed: only behind a proxy that sets them itself.",
+    "off",
+  ),
   MILLRACE_LOCATION: Type.Optional(
     Type.Union(
-      countries.map((country) => Type.Literal(country)),
-      { description: "The country this host is in, for endpoints that name locations." },
+      [...countries, ...dataCenters].map((code) => Type.Literal(code)),
+      {
+        description: "The country or data centre this host is in, for endpoints that name locations or dataCenterIds.",
+      },
     ),
   ),
   MILLRACE_LOG_LEVEL: Type.Union(
@@ -105,11 +137,18 @@ export interface Config {
   readonly workerUrl: string | undefined;
   readonly startTimeoutMs: number;
   readonly stopGraceMs: number;
+  readonly flashBootMs: number;
   readonly awayMs: number;
   readonly demo: boolean;
   readonly localProcesses: boolean;
   readonly containers: boolean;
+  /** Indexes and UUIDs, or all of them. */
+  readonly gpus: "all" | readonly string[];
+  readonly enforceGpus: boolean | undefined;
+  readonly dockerVolumes: boolean;
   readonly webhookPrivate: boolean;
+  readonly lbDomain: string | undefined;
+  readonly trustProxy: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
 }
@@ -154,9 +193,16 @@ function expected(name: string): string {
   if (schema.minimum !== undefined) return `it must be a whole number from ${schema.minimum} to ${schema.maximum}.`;
   if (schema.anyOf) return `it must be one of ${schema.anyOf.map((each) => each.const).join(", ")}.`;
   if (name === "MILLRACE_DATABASE_URL") return "it must be a postgres://user:password@host:port/database address.";
+  if (name === "MILLRACE_GPUS") return "it must be all, none, or indexes and UUIDs of GPUs, comma-separated.";
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
+  if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, as lb.example.com.";
   if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
+}
+
+function chosenGpus(text: string): "all" | readonly string[] {
+  if (text === "all") return text;
+  return text === "none" ? [] : text.split(",").map((each) => each.trim());
 }
 
 function toConfig(s: Settings): Config {
@@ -172,12 +218,18 @@ function toConfig(s: Settings): Config {
     workerUrl: s.MILLRACE_WORKER_URL?.replace(/\/+$/, ""),
     startTimeoutMs: s.MILLRACE_START_TIMEOUT * 1_000,
     stopGraceMs: s.MILLRACE_STOP_GRACE * 1_000,
+    flashBootMs: s.MILLRACE_FLASHBOOT_KEEP * 1_000,
     awayMs: s.MILLRACE_AWAY_MAX * 1_000,
     demo: s.MILLRACE_DEMO === "on",
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
     containers: s.MILLRACE_CONTAINERS === "on",
+    gpus: chosenGpus(s.MILLRACE_GPUS),
+    enforceGpus: s.MILLRACE_ENFORCE_GPUS === undefined ? undefined : s.MILLRACE_ENFORCE_GPUS === "on",
+    dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
     webhookPrivate:
       s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
+    lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),
+    trustProxy: s.MILLRACE_TRUST_PROXY === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
   };

@@ -29,6 +29,12 @@ export const endpointNotFound = (id: string) =>
 export const jobNotFound = (id: string) =>
   new Refusal("JOB_NOT_FOUND", `There is no job '${clip(id)}' here; it never was, or its ttl or retention has passed.`);
 
+export const logElsewhere = (hostNo: number) =>
+  new Refusal(
+    "LOG_ELSEWHERE",
+    `This worker's log is kept by host ${hostNo}, not by this one: ask the server that runs there.`,
+  );
+
 export const unauthorized = (why = "Send a valid API key in the Authorization header.") =>
   new Refusal("UNAUTHORIZED", why);
 

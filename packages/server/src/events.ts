@@ -16,8 +16,14 @@ export type MillraceEvent =
   | { type: "worker.started"; endpointId: string; workerId: string; pid?: number; container?: string }
   | { type: "worker.ready"; endpointId: string; workerId: string; afterMs: number }
   | { type: "worker.stopping"; endpointId: string; workerId: string; why: string }
+  | { type: "worker.pausing"; endpointId: string; workerId: string; why: string }
+  | { type: "worker.resuming"; endpointId: string; workerId: string; why: string }
   | { type: "worker.ended"; endpointId: string; workerId: string; exit: Exit; why: string }
   | { type: "worker.startFailed"; endpointId: string; workerId: string; failedStarts: number; why: string }
+  | { type: "gpu.found"; gpuId: string; name: string; memoryMib: number; driver: string }
+  | { type: "gpu.lost"; gpuId: string; name: string; why: string }
+  | { type: "gpu.back"; gpuId: string; name: string }
+  | { type: "volume.passed"; volumeId: string; usedBytes: number; sizeGb: number }
   | { type: "endpoint.scaled"; endpointId: string; outcome: string; reason: string }
   | {
       type: "webhook.attempted";

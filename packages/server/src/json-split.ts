@@ -39,3 +39,22 @@ function cutText(text: string, bytesMax: number): string[] {
 }
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
+
+/** A piece that {@link cutOutput} made of what was no array, as its text; undefined for what was not cut so. */
+export function pieceOf(output: string, metrics: string | undefined): { text: string; isLast: boolean } | undefined {
+  if (!output.startsWith('"') || !metrics?.includes('"parts"')) return undefined;
+  const { part, parts } = JSON.parse(metrics) as { part?: unknown; parts?: unknown };
+  if (typeof part !== "number" || typeof parts !== "number") return undefined;
+  return { text: JSON.parse(output), isLast: part + 1 >= parts };
+}
+
+/** Whether pieces that were put together again are the JSON of an object or an array: a string's pieces are mostly not. */
+export function isJsonText(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { setImmediate as turn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { JsonText } from "./domain/job.js";
 import type { Bounds, Scan, Span } from "./json-scan.js";
@@ -9,6 +10,7 @@ import { limits } from "./limits.js";
 
 export { Joined } from "./json-parts.js";
 export type { Scan, Span } from "./json-scan.js";
+export { isJsonText, pieceOf } from "./json-split.js";
 
 /** A checked text: its bytes (perhaps moved) and what was found. */
 export interface Checked {
@@ -30,6 +32,21 @@ export const checkWord = (sent: Sent): Promise<Checked> | Checked => check(sent,
 /** The same for an array of words. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
   check(bytes, { ...wordBounds, elementsMax: limits.doneBatchMax });
+
+/** So many are made before others have their turn. */
+const elementsPerTurn = 10_000;
+
+/** The elements of a JSON text that is an array, as they stand in it; undefined where it is none. */
+export async function elementsOf(text: string): Promise<string[] | undefined> {
+  const checked = await check(Buffer.from(text), { ...wordBounds, elementsMax: Number.MAX_SAFE_INTEGER });
+  if (!checked.scan.ok || checked.scan.kind !== "array") return undefined;
+  const texts: string[] = [];
+  for (const span of checked.scan.elements) {
+    if (texts.length > 0 && texts.length % elementsPerTurn === 0) await turn();
+    texts.push(textOf(checked.bytes, span));
+  }
+  return texts;
+}
 
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);

@@ -12,7 +12,7 @@ interface Rule {
   readonly node?: false;
 }
 
-const contracts = ["store", "bell", "provider", "sender", "vault", "clock", "ids", "events"];
+const contracts = ["store", "bell", "provider", "inventory", "sender", "vault", "clock", "ids", "events"];
 const memory = ["registry", "lines", "rates", "json"];
 const operationsMay = ["domain", ...contracts, ...memory, "errors"];
 const driver = ["domain", "clock", "ids", "errors"];
@@ -42,12 +42,20 @@ const serverRules: readonly Rule[] = [
   { who: /^stores\/postgres\//, own: [...driver, "store", "stores/tables"], npm: ["kysely", "pg"] },
   { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
   // the keeper is a process of its own: it must start fast, and stand when all else is gone
-  { who: /^providers\/process\/(keeper|worker-log)$/, own: ["providers/process/worker-log"], npm: [] },
-  { who: /^providers\/process\//, own: [...driver, "provider"], npm: [] },
+  {
+    who: /^providers\/process\/(keeper|worker-log)$/,
+    own: ["domain/log-line", "providers/process/worker-log", "providers/log-files"],
+    npm: [],
+  },
+  { who: /^providers\/log-files\/(log-file|stored-line)$/, own: ["domain/log-line"], npm: [] },
+  // what workers of either kind have said is kept in the same files
+  { who: /^providers\/log-files\//, own: [...driver, "provider"], npm: [] },
+  { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files"], npm: [] },
   // which of them a worker's own is, and none
-  { who: /^providers\/(by-image|no-containers)$/, own: [...driver, "provider"], npm: [] },
-  { who: /^providers\/docker\//, own: [...driver, "provider"], npm: ["dockerode"] },
+  { who: /^providers\/(by-image|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
+  { who: /^providers\/docker\//, own: [...driver, "provider", "providers/log-files"], npm: ["dockerode"] },
   { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
+  { who: /^inventories\//, own: [...driver, "inventory"], npm: [] },
   { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },
   { who: /^vaults\//, own: [...driver, "vault"], npm: ["standardwebhooks"] },
   { who: /^http\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
@@ -174,7 +182,11 @@ const f = await import("f"), g = require("g");
     ["operations/take-jobs", "../http/replies.js", "its own modules are"],
     ["stores/sqlite/jobs", "../postgres/jobs.js", "its own modules are"],
     ["stores/sqlite/jobs", "fastify", "its packages are: kysely, @photostructure/sqlite"],
-    ["providers/process/keeper", "./process-table.js", "its own modules are: limits, providers/process/worker-log"],
+    [
+      "providers/process/keeper",
+      "./process-table.js",
+      "its own modules are: limits, domain/log-line, providers/process/worker-log, providers/log-files",
+    ],
     ["http/jobs/routes", "../../stores/sqlite/open.js", "its own modules are"],
     ["http/jobs/routes", "undici", "its packages are"],
     ["main", "./registry.js", "its own modules are"],

@@ -9,6 +9,7 @@ export const limits = {
   // the contract's
   runBytesMax: 10 * mib,
   runsyncBytesMax: 20 * mib,
+  openaiBytesMax: 20 * mib,
   chunkBytesMax: mib,
   waitMsMin: second,
   waitMsMax: 300 * second,
@@ -64,6 +65,8 @@ export const limits = {
   streamHoldMsMax: 30 * second,
   streamGatherMs: 50,
   sseKeepAliveMs: 15 * second,
+  openaiReadBytesMax: 256 * kib, // what is read at once of a stream that somebody reads as it comes
+  openaiEventBytesMax: 2 * mib, // of an event that a worker has not ended: longer ones go on as they are
 
   // workers
   pingMs: 4 * second,
@@ -78,6 +81,12 @@ export const limits = {
   startTimeoutMsDefault: 15 * minute,
   awayMsDefault: 15 * minute,
   crashLoopStarts: 3,
+  releasesKept: 50, // versions of an endpoint that can be brought back
+  workersListedMax: 500, // of an endpoint, those that ended among them
+  flashBootMs: hour, // a worker that is paused for longer gives its memory back
+  memoryLowShare: 0.1, // of a host's memory: with less free, paused workers give theirs back
+  memoryLookMs: 5 * second, // so often that is looked at while a worker is paused
+  resumeMs: 5 * second, // a resumed worker that says nothing for so long is replaced
   crashPauseMsMin: second,
   crashPauseMsMax: 5 * minute,
   logTailLines: 5,
@@ -86,10 +95,28 @@ export const limits = {
   logLineBytesMax: 16 * kib,
   logLinesPerSecondMax: 2_000,
   logBytesPerSecondMax: 512 * kib,
+  logFlushMs: 50, // what a worker says is written so soon: many lines at once
+  logRepeatsToldMs: 10 * second, // a line that repeats for ever is told of so often
+  logsBytesMax: 1_024 * mib, // of all workers' logs on a host; the oldest of those that ended go first
+  logPruneMs: 10 * minute,
+  logTailDefault: 100,
+  logTailMax: 10_000,
+  logReplyBytesMax: 16 * mib, // of lines in one reply, made in memory
+  logSearchBytesMax: 64 * mib, // read for one request: a job that nobody knows is not looked for in 1 GB
+  logReadsMax: 4, // such replies that are made at once; others wait
+  logBlockBytes: 256 * kib, // so much of a file is read at a time; a line must fit
+  logPollMs: 100, // a followed file is looked at so often
+  logGatherMs: 50, // lines of several workers are brought in order, and sent, so often
+  logHoldMs: 150, // a line waits so long for others' that are older: as long as their way to us takes
+  logPassMs: 500, // a worker whose log ended and whose row lives is looked at again
+  logFollowersMax: 256,
+  logFollowersPerOwner: 64,
+  logSourcesMax: 100, // workers of an endpoint that one reader follows at once
   containerProcessesMax: 4_096, // of one container; a handler needs hundreds, a fork bomb everything
   containerMemoryShare: 0.9, // of its machine's: the server and the engine need the rest
   containerOomScore: 500, // where memory runs out, containers go before the server
   engineAnswerMs: 20 * second, // an engine that says nothing for so long is away; making a container takes it seconds
+  imageCheckMs: second, // a save waits no longer for what the container engine knows of an image
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
@@ -161,6 +188,39 @@ export const limits = {
   graphqlDepthMax: 12,
   drainRetryAfterSeconds: 5,
 
+  // load balancing
+  gateWaitMs: 2 * minute, // a request waits so long for a worker
+  gateWaitingMax: 1_000, // of one endpoint at one server: their bodies are not read meanwhile
+  gateRingMs: 250, // the scaler looks at requests in flight at most so often
+  gateTriesMax: 3, // a request that ends every worker must end
+  gateDialsMax: 10, // one whose workers are well, but take no connection, too
+  gateKeptBytesMax: 64 * kib, // of the body of an idempotent request, so that it can be sent again
+  gateIdleMs: 2 * second, // connections to workers: shorter than any server keeps them, or a request meets one being closed
+  gateFirstBytesMax: 16 * kib, // the beginning of a reply, put together with its head
+  gateConnectMs: 2 * second,
+  gateReplyHeaderBytesMax: 64 * kib,
+  gateStallMs: minute, // a client that reads nothing of a reply for so long is gone
+  gateDrainMs: 30 * second, // WebSockets of a worker that is replaced may end by themselves
+  healthMs: 5 * second,
+  healthSoonMs: 250, // until a worker is ready, and once it has failed
+  healthTimeoutMs: 2 * second,
+  healthFailuresMax: 3,
+  healthPatienceMs: 30 * second, // a worker that fails for so long is replaced
+
+  // the host
+  gpuAnswerMs: 15 * second, // nvidia-smi wakes the driver for each GPU; one that says nothing for so long hangs
+  gpuTextBytesMax: 64 * kib, // of its answer: a line for each GPU
+  gpusMax: 32, // asked for one by one where one of them spoils the answer for all
+  stockMs: 10 * second, // so soon a GPU that fell off is noticed
+  stockRareMs: minute, // on a machine without GPUs there is little to see
+  stockDoubtsMax: 3, // looks that could not tell: a busy driver answers late now and then
+  volumeMeasureMs: 5 * minute, // of a volume in use: reading its every name costs its disk something
+  volumeGapMs: 30 * second, // workers may come and go every second
+  volumeEntriesMax: 1_000_000, // of one volume; what is beyond is not counted
+  volumeFoldersMax: 50_000, // that wait to be read, each with its name: 25 MB at most
+  volumeCountMs: 2 * minute, // of one volume, while others wait; a million names on a fast disk
+  volumeTurn: 256, // entries between two moments for others
+
   // loops
   netMs: 5 * second,
   loopGapMs: 20, // a loop that is rung all the time still lets others run
@@ -182,9 +242,41 @@ const relations: [boolean, string][] = [
   [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is read"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
+  [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
+  [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);
 
 /** The countries of the contract: where a host may be, and what an endpoint may ask for. */
 export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
+
+/** The data centres that public clients name where they mean anywhere. */
+export const dataCenters = [
+  "EU-RO-1",
+  "CA-MTL-1",
+  "EU-SE-1",
+  "US-IL-1",
+  "EUR-IS-1",
+  "EU-CZ-1",
+  "US-TX-3",
+  "EUR-IS-2",
+  "US-KS-2",
+  "US-GA-2",
+  "US-WA-1",
+  "US-TX-1",
+  "CA-MTL-3",
+  "EU-NL-1",
+  "US-TX-4",
+  "US-CA-2",
+  "US-NC-1",
+  "OC-AU-1",
+  "US-DE-1",
+  "EUR-IS-3",
+  "CA-MTL-2",
+  "AP-JP-1",
+  "EUR-NO-1",
+  "EU-FR-1",
+  "US-KS-3",
+  "US-GA-1",
+] as const;

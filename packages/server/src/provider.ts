@@ -1,4 +1,5 @@
-import type { Exit, WorkerHandle } from "./domain/worker.js";
+import type { LogLine } from "./domain/log-line.js";
+import type { Exit, ExitCause, WorkerHandle } from "./domain/worker.js";
 
 interface Started {
   readonly workerId: string;
@@ -18,12 +19,26 @@ export interface ContainerLaunch extends Started {
   readonly image: string;
   /** In place of the image's own, where the template has one. */
   readonly entrypoint: readonly string[];
-  /** Directories of the engine's machine, and where the container sees them. */
-  readonly mounts: readonly { readonly source: string; readonly target: string }[];
+  readonly mounts: readonly Mount[];
+  /** What its registry asks for where the image has to be pulled. */
+  readonly auth?: { readonly username: string; readonly password: string } | undefined;
+  /** The GPUs it is to have, by id: all others are hidden from it. */
+  readonly gpus?: readonly string[] | undefined;
+  readonly cpus?: number | undefined;
+  /** Without it: a share of the engine's machine. */
+  readonly memoryMib?: number | undefined;
+  /** How much it may write beside its volumes, where the engine can bound that. */
+  readonly diskGb?: number | undefined;
 }
+
+/** What a start has behind it: its image is there; its container is made. */
+export type StartPhase = "image" | "made";
+/** What a container sees beside its image: a directory of the engine's machine, or a volume that the engine keeps. */
+export type Mount = { readonly target: string } & ({ readonly source: string } | { readonly volume: string });
 
 /** What who waits for a start may say and hear. */
 export interface Starting {
+  readonly reached: (phase: StartPhase) => void;
   /** Hears what is being done, where it takes long. */
   readonly note: (doing: string) => void;
   /** Aborted when the worker is not wanted any more: what has not begun does not begin. */
@@ -32,6 +47,16 @@ export interface Starting {
 
 /** Whether a worker was started is not known: its provider went away meanwhile. It is to be looked for, not given up. */
 export class StartUnsure extends Error {}
+
+/** A worker that could not be started, and what that is to be blamed on. */
+export class StartFailed extends Error {
+  readonly blame: ExitCause;
+
+  constructor(sentence: string, blame: ExitCause) {
+    super(sentence);
+    this.blame = blame;
+  }
+}
 
 /** What a worker is started from. */
 export type Launch = ProcessLaunch | ContainerLaunch;
@@ -42,6 +67,27 @@ export type Sighting =
   | { readonly state: "ended"; readonly exit: Exit }
   | { readonly state: "unknown" };
 
+/** Which lines of a worker's log are wanted. */
+export interface LogQuery {
+  /** Those of this microsecond and later. */
+  readonly sinceUs?: number | undefined;
+  /** The last so many of those that are there; without it all that are kept. */
+  readonly tail?: number | undefined;
+  /** Those that are marked as this job's. */
+  readonly jobId?: string | undefined;
+  /** Also what comes from now on, until the worker ends. */
+  readonly follow?: boolean;
+  /** What may be read of lines that are there already; without it all that are kept. */
+  readonly search?: LogSearch | undefined;
+  /** Ends the reading. */
+  readonly signal: AbortSignal;
+}
+
+/** How many bytes one request may still have read, of all logs together: who reads counts them off. */
+export interface LogSearch {
+  bytesLeft: number;
+}
+
 /** The contract for running workers: start, look, stop. Everything is named by the worker's id, so that each call may be repeated. */
 export interface Provider<From extends Launch = Launch, Handle extends WorkerHandle = WorkerHandle> {
   /** Where a worker will be found again, as far as that is known before it is started. */
@@ -50,13 +96,22 @@ export interface Provider<From extends Launch = Launch, Handle extends WorkerHan
   start(launch: From, starting?: Starting): Promise<Handle>;
   /** What became of a worker, also one that an earlier server started; its handle, where it is known, tells whose it is. */
   look(workerId: string, handle?: WorkerHandle): Promise<Sighting>;
-  /** Asks its leader to stop. */
+  /** Freezes a worker with all its processes; its memory is kept. */
+  pause(workerId: string): Promise<void>;
+  /** Lets a paused worker go on. */
+  resume(workerId: string): Promise<void>;
+  /** Asks its leader to stop; a paused one goes on to do so. */
   stop(workerId: string): Promise<void>;
   /** Ends it and all its children. `handle` finds those whose keeper is gone. */
   kill(workerId: string, handle: WorkerHandle | undefined): Promise<void>;
   /** The last lines of a worker's log, for the reason of a failed start. */
   logTail(workerId: string): Promise<string>;
-  /** Forgets an ended worker. */
+  /**
+   * A worker's lines in their order, some at a time, never none: also of one that has ended, or was forgotten, as long as they
+   * are kept. Who reads slowly keeps nobody waiting. An unknown worker has none. The worker's own secret is masked.
+   */
+  logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery): AsyncIterable<readonly LogLine[]>;
+  /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
   /** Calls `listener` whenever a worker has ended, or should be looked for: it may be none of those that are wanted. */
   onEnd(listener: (workerId: string) => void): void;

@@ -4,6 +4,7 @@ import { limits } from "./limits.js";
 import { Registry } from "./registry.js";
 import type { SharedStore, Stores } from "./store.js";
 import { openSqlite } from "./stores/sqlite/open.js";
+import { plainRelease, plainTemplate } from "./testing/facts-fixture.js";
 
 /** The numbers of the workers that were written, in order: a mark is how many there were. */
 let written: number[];
@@ -99,7 +100,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.close());
 
-const made = { id: "endpoint000001", ownerNo: 1, settings, createdAt: startAt };
+const made = { id: "endpoint000001", ownerNo: 1, settings, template: plainTemplate, createdAt: startAt };
 const worker = { id: "worker00000001", endpointNo: 1, version: 1, hostNo: 1, createdAt: startAt };
 
 describe("A server that looks again", () => {
@@ -108,7 +109,7 @@ describe("A server that looks again", () => {
     const template = await others.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
     const live = await others.createWorker({ ...worker, endpointNo: endpoint.no });
     expect(await ours.known(() => ours.endpoint(made.id))).toMatchObject({ settings: { name: "first" } });
-    await others.saveEndpoint(endpoint, named("second"), true);
+    await others.saveEndpoint(endpoint, named("second"), plainRelease);
     await others.patchWorker(live, { wanted: "closed" });
     await others.removeTemplate(template);
     await ours.refresh();
@@ -221,7 +222,7 @@ describe("A reading that began before a write of ours does not undo it:", () => 
   }
 
   it("a saved endpoint", async () => {
-    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), true));
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), plainRelease));
     expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
     await ours.refresh();
     expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
@@ -266,9 +267,9 @@ describe("A reading that began before a write of ours does not undo it:", () => 
   });
 
   it("but a later change of another server is seen", async () => {
-    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), false));
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), undefined));
     await others.refresh();
-    await others.saveEndpoint(others.endpoint(made.id)!, named("third"), false);
+    await others.saveEndpoint(others.endpoint(made.id)!, named("third"), undefined);
     await ours.refresh();
     expect(endpoint().settings.name).toBe("third");
   });

@@ -2,11 +2,13 @@ import { PlainSignal } from "./clock.js";
 import { type Heard, nothingHeard } from "./domain/absence.js";
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
+import type { RegistryAuth } from "./domain/registry-auth.js";
+import type { Release } from "./domain/release.js";
 import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import type { Worker } from "./domain/worker.js";
+import { isFrozen, type Worker } from "./domain/worker.js";
 import { limits } from "./limits.js";
-import type { Host, Sign, Stores, User, WorkerPatch } from "./store.js";
+import type { Host, NewRelease, Place, Sign, StartNote, Stores, User, WorkerPatch } from "./store.js";
 
 /** What this server knows of a worker beyond its row: begun anew at each start. */
 export interface LiveWorker {
@@ -27,7 +29,7 @@ export interface LiveWorker {
   /** What is being done to start it, where that takes long and is done here. */
   doing?: string | undefined;
   /** Set when its polls are to be answered at once. */
-  readonly dismissed: PlainSignal;
+  dismissed: PlainSignal;
 }
 
 export interface RegistryOptions {
@@ -45,6 +47,7 @@ export class Registry {
   readonly #endpointNos = new Map<string, number>();
   readonly #templates = new Map<string, Template>();
   readonly #volumes = new Map<string, Volume>();
+  readonly #registryAuths = new Map<string, RegistryAuth>();
   readonly #workers = new Map<number, LiveWorker>();
   readonly #workerNos = new Map<string, number>();
   readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
@@ -75,6 +78,7 @@ export class Registry {
     for (const endpoint of await this.#stores.endpoints.all()) this.#put(endpoint);
     for (const template of await this.#stores.templates.all()) this.#templates.set(template.id, template);
     for (const volume of await this.#stores.volumes.all()) this.#volumes.set(volume.id, volume);
+    for (const auth of await this.#stores.registryAuths.all()) this.#registryAuths.set(auth.id, auth);
     for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#admit(row, now);
   }
 
@@ -140,10 +144,11 @@ export class Registry {
       const writes = this.#writes.get(kept);
       return writes !== undefined && (writes.onTheWay > 0 || writes.lastTurn >= begun);
     };
-    const [endpoints, templates, volumes, rows] = await Promise.all([
+    const [endpoints, templates, volumes, registryAuths, rows] = await Promise.all([
       this.#stores.endpoints.all(),
       this.#stores.templates.all(),
       this.#stores.volumes.all(),
+      this.#stores.registryAuths.all(),
       shared && since !== undefined ? shared.workersSince(since, endedSince) : this.#stores.workers.all(endedSince),
       this.reloadKeys(),
     ]);
@@ -153,6 +158,7 @@ export class Registry {
     if (!isOurs(this.#endpoints)) this.#missDeleted(before.endpoints, endpoints, now);
     if (!isOurs(this.#templates)) replace(this.#templates, templates);
     if (!isOurs(this.#volumes)) replace(this.#volumes, volumes);
+    if (!isOurs(this.#registryAuths)) replace(this.#registryAuths, registryAuths);
     let isComplete = true;
     for (const row of rows) {
       const live = this.#workers.get(row.no);
@@ -196,7 +202,10 @@ export class Registry {
     live.busyAt = Math.max(live.busyAt, row.busyAt);
     live.polledAt = Math.max(live.polledAt, row.polledAt);
     this.noteSlots(row.endpointNo, row.version, row.slots);
-    if (row.askedAt !== undefined || row.endedAt !== undefined) live.dismissed.abort();
+    // by what is known now: what was read may be older than our own last word
+    const { askedAt, endedAt, wanted } = live.row;
+    if (askedAt !== undefined || endedAt !== undefined || isFrozen(live.row)) live.dismissed.abort();
+    else if (live.dismissed.aborted && wanted === "running") live.dismissed = new PlainSignal();
   }
 
   /** Nobody was heard, because we did not listen: each silence begins anew. But for what this host's own workers said to us, where that is given. */
@@ -280,11 +289,16 @@ export class Registry {
   async createEndpoint(made: Parameters<Stores["endpoints"]["create"]>[0]): Promise<Endpoint> {
     return this.#written(this.#endpoints, async () => this.#put(await this.#stores.endpoints.create(made)));
   }
-  async saveEndpoint(endpoint: Endpoint, settings: EndpointSettings, release: boolean): Promise<Endpoint> {
+  async saveEndpoint(
+    endpoint: Endpoint,
+    settings: EndpointSettings,
+    release: NewRelease | undefined,
+  ): Promise<Endpoint> {
     await this.#written(this.#endpoints, () => this.#stores.endpoints.save(endpoint.no, settings, release));
     const now = this.#endpoints.get(endpoint.no) ?? endpoint;
     const version = now.version + (release ? 1 : 0);
-    return this.#put({ ...now, settings, version, failedStarts: 0, failedAt: undefined, verdict: undefined });
+    const fresh = { failedStarts: 0, failedAt: undefined, verdict: undefined, heldVersion: undefined };
+    return this.#put({ ...now, settings, version, ...fresh });
   }
   async removeEndpoint(endpoint: Endpoint, now: number): Promise<void> {
     await this.#written(this.#endpoints, () => this.#stores.endpoints.remove(endpoint.no, now));
@@ -298,12 +312,28 @@ export class Registry {
       this.#endpointNos.delete(id);
     }
   }
-  async noteStart(no: number, note: { failedStarts: number; failedAt?: number; verdict?: string }): Promise<void> {
+  /** How the start of a worker of this version went, as the endpoint was then; three that fail hold a version that never came up. */
+  async noteStart({ no, version: present, provenVersion }: Endpoint, version: number, said: StartNote): Promise<void> {
+    const { failedStarts, at, verdict } = said;
+    const isUp = failedStarts === 0;
+    const isHeld = failedStarts >= limits.crashLoopStarts && provenVersion > 0 && version > provenVersion;
     const endpoint = this.#endpoints.get(no);
-    if (!endpoint) return;
-    this.#put({ ...endpoint, failedStarts: note.failedStarts, failedAt: note.failedAt, verdict: note.verdict });
-    await this.#written(this.#endpoints, () => this.#stores.endpoints.noteStart(no, note));
+    if (endpoint?.version !== present) return;
+    this.#put({
+      ...endpoint,
+      failedStarts: isHeld ? 0 : failedStarts,
+      failedAt: isUp || isHeld ? undefined : at,
+      verdict,
+      provenVersion: isUp ? Math.max(version, endpoint.provenVersion) : endpoint.provenVersion,
+      heldVersion: isHeld ? version : endpoint.heldVersion,
+    });
+    await this.#written(this.#endpoints, () =>
+      this.#stores.endpoints.noteStart(no, { present, tried: version, failedStarts, at, verdict, isHeld }),
+    );
   }
+  /** The versions of an endpoint that are kept, the newest first. */
+  releases = (no: number): Promise<Release[]> => this.#stores.endpoints.releases(no);
+  release = (no: number, n: number): Promise<Release | undefined> => this.#stores.endpoints.release(no, n);
   /** The most jobs that a worker of this version has held or asked for; 1 until known. */
   slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${endpoint.version}`) ?? 1;
   noteSlots(endpointNo: number, version: number, slots: number): void {
@@ -311,52 +341,50 @@ export class Registry {
     if (slots > (this.#slots.get(name) ?? 1)) this.#slots.set(name, slots);
   }
 
-  // templates and volumes
+  // templates, volumes and credentials
 
   template = (id: string): Template | undefined => this.#templates.get(id);
   templates = (): Template[] => [...this.#templates.values()];
-  async createTemplate(made: Parameters<Stores["templates"]["create"]>[0]): Promise<Template> {
-    return this.#written(this.#templates, async () => {
-      const template = await this.#stores.templates.create(made);
-      this.#templates.set(template.id, template);
-      return template;
-    });
-  }
-  async saveTemplate(template: Template, settings: Template["settings"]): Promise<Template> {
-    return this.#written(this.#templates, async () => {
+  createTemplate = (made: Parameters<Stores["templates"]["create"]>[0]): Promise<Template> =>
+    this.#putIn(this.#templates, () => this.#stores.templates.create(made));
+  saveTemplate = (template: Template, settings: Template["settings"]): Promise<Template> =>
+    this.#putIn(this.#templates, async () => {
       await this.#stores.templates.save(template.no, settings);
-      const saved = { ...template, settings };
-      this.#templates.set(template.id, saved);
-      return saved;
+      return { ...template, settings };
     });
-  }
-  async removeTemplate(template: Template): Promise<void> {
-    await this.#written(this.#templates, async () => {
-      await this.#stores.templates.remove(template.no);
-      this.#templates.delete(template.id);
-    });
-  }
+  removeTemplate = (template: Template): Promise<void> =>
+    this.#takeFrom(this.#templates, template, () => this.#stores.templates.remove(template.no));
 
   volume = (id: string): Volume | undefined => this.#volumes.get(id);
   volumes = (): Volume[] => [...this.#volumes.values()];
-  async createVolume(made: Omit<Volume, "no">): Promise<Volume> {
-    return this.#written(this.#volumes, async () => {
-      const volume = await this.#stores.volumes.create(made);
-      this.#volumes.set(volume.id, volume);
-      return volume;
+  createVolume = (made: Omit<Volume, "no">): Promise<Volume> =>
+    this.#putIn(this.#volumes, () => this.#stores.volumes.create(made));
+  saveVolume = (volume: Volume): Promise<Volume> =>
+    this.#putIn(this.#volumes, () => this.#stores.volumes.save(volume).then(() => volume));
+  removeVolume = (volume: Volume): Promise<void> =>
+    this.#takeFrom(this.#volumes, volume, () => this.#stores.volumes.remove(volume.no));
+
+  registryAuth = (id: string): RegistryAuth | undefined => this.#registryAuths.get(id);
+  registryAuths = (): RegistryAuth[] => [...this.#registryAuths.values()];
+  createRegistryAuth = (made: Omit<RegistryAuth, "no">): Promise<RegistryAuth> =>
+    this.#putIn(this.#registryAuths, () => this.#stores.registryAuths.create(made));
+  saveRegistryAuth = (auth: RegistryAuth): Promise<RegistryAuth> =>
+    this.#putIn(this.#registryAuths, () => this.#stores.registryAuths.save(auth).then(() => auth));
+  removeRegistryAuth = (auth: RegistryAuth): Promise<void> =>
+    this.#takeFrom(this.#registryAuths, auth, () => this.#stores.registryAuths.remove(auth.no));
+
+  /** Writes a resource, then keeps it. */
+  #putIn<T extends { readonly id: string }>(kept: Map<string, T>, write: () => Promise<T>): Promise<T> {
+    return this.#written(kept, async () => {
+      const resource = await write();
+      kept.set(resource.id, resource);
+      return resource;
     });
   }
-  async saveVolume(volume: Volume): Promise<Volume> {
-    return this.#written(this.#volumes, async () => {
-      await this.#stores.volumes.save(volume);
-      this.#volumes.set(volume.id, volume);
-      return volume;
-    });
-  }
-  async removeVolume(volume: Volume): Promise<void> {
-    await this.#written(this.#volumes, async () => {
-      await this.#stores.volumes.remove(volume.no);
-      this.#volumes.delete(volume.id);
+  #takeFrom<T extends { readonly id: string }>(kept: Map<string, T>, { id }: T, write: () => Promise<void>) {
+    return this.#written(kept, async () => {
+      await write();
+      kept.delete(id);
     });
   }
 
@@ -383,9 +411,22 @@ export class Registry {
   }
   /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
   async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {
-    worker.row = { ...worker.row, ...patch };
+    const { trouble, ...rest } = patch;
+    worker.row = { ...worker.row, ...rest, ...(trouble === undefined ? {} : { trouble: trouble ?? undefined }) };
     await this.#written(worker, () => this.#stores.workers.save(worker.row.no, patch));
   }
+  /** Gives a worker that waits for one its place; only who owns the scaler can. */
+  async placeWorker(worker: LiveWorker, found: Place): Promise<void> {
+    await this.#written(worker, async () => {
+      await this.#stores.workers.place(worker.row.no, found);
+      worker.row = { ...worker.row, ...found };
+    });
+  }
+  /** An endpoint's workers with those that ended, the newest first. */
+  workersListed = (endpointNo: number, limit: number): Promise<Worker[]> =>
+    this.#stores.workers.ofEndpoint(endpointNo, limit);
+  /** A worker's row, also of one that ended long ago. */
+  workerListed = (id: string): Promise<Worker | undefined> => this.#stores.workers.find(id);
   /** Forgets workers that ended long ago. */
   async forgetWorkers(endedBefore: number): Promise<void> {
     for (const [no, { row }] of this.#workers) {

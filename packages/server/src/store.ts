@@ -1,9 +1,12 @@
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
+import type { SaidFacts } from "./domain/host.js";
 import type { Change, Job, JobReport, JobStatus, JsonText, Verdict } from "./domain/job.js";
 import type { ApiKey, Scope } from "./domain/key.js";
+import type { RegistryAuth } from "./domain/registry-auth.js";
+import type { Release } from "./domain/release.js";
 import type { Template, TemplateSettings } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import type { Exit, Wanted, Worker, WorkerHandle } from "./domain/worker.js";
+import type { Exit, Resources, Wanted, Worker, WorkerHandle } from "./domain/worker.js";
 
 /** A job to store. `policy` is JSON, too; `s3Config` is sealed already. */
 export interface NewJob {
@@ -224,14 +227,47 @@ export interface DeliveryStore {
   forget(before: number): Promise<void>;
 }
 
+/** What makes a new version of an endpoint. */
+export interface NewRelease {
+  readonly template: TemplateSettings;
+  readonly madeAt: number;
+  readonly rollbackOf?: number;
+}
+
 export interface EndpointStore {
-  create(endpoint: { id: string; ownerNo: number; settings: EndpointSettings; createdAt: number }): Promise<Endpoint>;
+  /** With its first version. */
+  create(endpoint: {
+    id: string;
+    ownerNo: number;
+    settings: EndpointSettings;
+    template: TemplateSettings;
+    createdAt: number;
+  }): Promise<Endpoint>;
   /** `release` makes a new version. Any save ends crash-loop pauses. */
-  save(no: number, settings: EndpointSettings, release: boolean): Promise<void>;
+  save(no: number, settings: EndpointSettings, release: NewRelease | undefined): Promise<void>;
   remove(no: number, now: number): Promise<void>;
   /** All that are not deleted, or whose jobs or workers have not ended. */
   all(): Promise<Endpoint[]>;
-  noteStart(no: number, note: { failedStarts: number; failedAt?: number; verdict?: string }): Promise<void>;
+  /** Notes how a start went, where the endpoint is of the present version still. */
+  noteStart(no: number, note: TriedStart): Promise<void>;
+  /** Versions, the newest first, as many as are kept. */
+  releases(no: number): Promise<Release[]>;
+  release(no: number, n: number): Promise<Release | undefined>;
+}
+
+/** How the last start went: how many have failed in a row. */
+export interface StartNote {
+  readonly failedStarts: number;
+  readonly at: number;
+  readonly verdict?: string | undefined;
+}
+
+export interface TriedStart extends StartNote {
+  /** The endpoint's version then, and the version that was tried: a start that did not fail proves it. */
+  readonly present: number;
+  readonly tried: number;
+  /** It is not tried any more. */
+  readonly isHeld: boolean;
 }
 
 export interface TemplateStore {
@@ -248,14 +284,31 @@ export interface VolumeStore {
   all(): Promise<Volume[]>;
 }
 
+export interface RegistryAuthStore {
+  create(auth: Omit<RegistryAuth, "no">): Promise<RegistryAuth>;
+  save(auth: RegistryAuth): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<RegistryAuth[]>;
+}
+
 /** What may change in a worker's row after its making. */
 export interface WorkerPatch {
   readonly wanted?: Wanted;
   readonly secretHash?: string;
   readonly handle?: WorkerHandle;
   readonly workerUrl?: string;
+  readonly hostNo?: number;
+  readonly resources?: Resources;
+  readonly address?: string;
+  readonly throttledAt?: number;
+  readonly placedAt?: number;
+  readonly imageAt?: number;
+  readonly madeAt?: number;
   readonly startedAt?: number;
   readonly readyAt?: number;
+  readonly outputAt?: number;
+  readonly pausedAt?: number;
+  readonly resumedAt?: number;
   readonly closedAt?: number;
   readonly stopAt?: number;
   readonly askedAt?: number;
@@ -263,7 +316,17 @@ export interface WorkerPatch {
   readonly endedAt?: number;
   readonly lastDoneAt?: number;
   readonly hasPinged?: boolean;
+  /** Null: nothing is known against it any more. */
+  readonly trouble?: Worker["trouble"] | null;
+  readonly why?: string;
   readonly exit?: Exit;
+}
+
+/** Where a worker is to be, and what it has there. */
+export interface Place {
+  readonly hostNo: number;
+  readonly resources: Resources;
+  readonly placedAt: number;
 }
 
 export interface WorkerStore {
@@ -273,10 +336,18 @@ export interface WorkerStore {
     version: number;
     hostNo: number;
     createdAt: number;
+    resources?: Resources;
+    /** Why it has to wait for a place, where it has to. */
+    throttled?: string;
   }): Promise<Worker>;
   save(no: number, patch: WorkerPatch): Promise<void>;
+  /** Gives a worker that waits for one its place; rejects where it waits no more, or another server decides by now. */
+  place(no: number, found: Place): Promise<void>;
   /** All that have not ended, and those that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;
+  /** An endpoint's workers, the newest first, also those that ended. */
+  ofEndpoint(endpointNo: number, limit: number): Promise<Worker[]>;
+  find(id: string): Promise<Worker | undefined>;
   forget(endedBefore: number): Promise<void>;
 }
 
@@ -322,9 +393,8 @@ export interface HostStore {
 }
 
 /** A machine, or a cluster, that runs workers: one server of ours is there. */
-export interface Host {
+export interface Host extends SaidFacts {
   readonly no: number;
-  readonly location: string | undefined;
   /** When its server last said that it lives. */
   readonly seenAt: number;
 }
@@ -341,7 +411,7 @@ export interface Sign {
 /** What a server says once a second. */
 export interface Beat {
   readonly hostNo: number;
-  readonly location: string | undefined;
+  readonly facts: SaidFacts;
   readonly now: number;
   /** When its host counts as seen. */
   readonly seenAt: number;
@@ -383,6 +453,7 @@ export interface Stores {
   readonly endpoints: EndpointStore;
   readonly templates: TemplateStore;
   readonly volumes: VolumeStore;
+  readonly registryAuths: RegistryAuthStore;
   readonly workers: WorkerStore;
   readonly keys: KeyStore;
   readonly decisions: DecisionStore;

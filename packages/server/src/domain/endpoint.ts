@@ -41,12 +41,24 @@ export interface Endpoint {
   readonly version: number;
   readonly createdAt: number;
   readonly deletedAt: number | undefined;
+  /** The newest version that a worker has come up with; 0 where none has. */
+  readonly provenVersion: number;
+  /** The version that came up nowhere, where that is the present one: the one before it serves on. */
+  readonly heldVersion: number | undefined;
   /** Starts in a row that failed, and when the last did. */
   readonly failedStarts: number;
   readonly failedAt: number | undefined;
   /** Why the last start failed, with the last lines of its log. */
   readonly verdict: string | undefined;
 }
+
+/** The version that workers are made of now: the present one, or, where that one came up nowhere, the one that did. */
+export const servingVersion = ({
+  version,
+  provenVersion,
+  heldVersion,
+}: Pick<Endpoint, "version" | "provenVersion" | "heldVersion">): number =>
+  heldVersion === version && provenVersion > 0 ? provenVersion : version;
 
 /** What an endpoint is when nothing was said (contract and decisions.md: Management). */
 export const endpointDefaults = {
@@ -68,7 +80,8 @@ export const endpointDefaults = {
   workersMin: 0,
 } as const satisfies Partial<EndpointSettings>;
 
-const madeOf = [
+/** The settings that workers are made of: another value makes a new version. */
+export const madeOf = [
   "templateId",
   "env",
   "computeType",

@@ -12,6 +12,7 @@ const place: WorkerPlace = {
   cpuCount: 4,
   memoryGb: 16,
   gpus: [],
+  hostHasGpus: false,
   volume: undefined,
   home: "/data/homes/endpoint000001",
   inherited: { PATH: "/usr/bin" },
@@ -35,6 +36,8 @@ const protocol = {
   RUNPOD_CPU_COUNT: "4",
   RUNPOD_MEM_GB: "16",
 };
+
+const gpu = (id: string) => ({ id, name: "NVIDIA L4" });
 
 describe("A worker's environment", () => {
   it("holds what the protocol says", () => {
@@ -64,10 +67,20 @@ describe("A worker's environment", () => {
   });
 
   it("names its GPUs, and leaves the check of them on", () => {
-    const env = workerEnvironment({ ...place, gpus: ["NVIDIA L4", "NVIDIA L4"] });
+    const env = workerEnvironment({ ...place, gpus: [gpu("GPU-1"), gpu("GPU-2")] });
     expect(env).toMatchObject({ RUNPOD_GPU_COUNT: "2" });
     expect(env).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
     expect(env.RUNPOD_WEBHOOK_GET_JOB).toContain("/job-take/$ID?gpu=NVIDIA%20L4&token=");
+  });
+
+  it("sees the GPUs that are its own, and none where it has none", () => {
+    const visible = (more: Partial<WorkerPlace>) =>
+      workerEnvironment({ ...place, hostHasGpus: true, ...more }).CUDA_VISIBLE_DEVICES;
+    expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
+    expect(visible({})).toBe("");
+    expect(visible({ hostHasGpus: false })).toBeUndefined();
+    expect(visible({ home: undefined })).toBeUndefined(); // its engine sees to that
+    expect(visible({ own: { CUDA_VISIBLE_DEVICES: "0,1" } })).toBe("");
   });
 
   it("tells where its volume is, whatever its owner says", () => {

@@ -1,4 +1,5 @@
 import { limits } from "../limits.js";
+import type { Gpu } from "./gpu.js";
 
 export interface WorkerPlace {
   readonly workerId: string;
@@ -10,12 +11,16 @@ export interface WorkerPlace {
   readonly location: string;
   readonly cpuCount: number;
   readonly memoryGb: number;
-  readonly gpus: readonly string[];
+  readonly gpus: readonly Pick<Gpu, "id" | "name">[];
+  /** Whether there are GPUs that are others'. */
+  readonly hostHasGpus: boolean;
   readonly volume: { readonly id: string; readonly path: string } | undefined;
   /** Undefined where an image brings its own. */
   readonly home: string | undefined;
   /** From the server's own environment, by allow-list. */
   readonly inherited: Readonly<Record<string, string>>;
+  /** What its HTTP server is to listen on, where it is to have one. */
+  readonly port?: number | undefined;
   /** The template's and the endpoint's own variables. */
   readonly own: Readonly<Record<string, string>>;
 }
@@ -32,9 +37,13 @@ export const inheritedNames = [
   "SSL_CERT_FILE",
 ];
 
+/** A process sees the GPUs that are its own; a container's engine sees to that itself. */
+const visibleGpus = ({ gpus, home, hostHasGpus }: WorkerPlace) =>
+  home === undefined || !hostHasGpus ? {} : { CUDA_VISIBLE_DEVICES: gpus.map(({ id }) => id).join(",") };
+
 /** The environment a worker is given (spec: What a worker is given). Own variables never override the protocol's. */
 export function workerEnvironment(place: WorkerPlace): Record<string, string> {
-  const query = `?gpu=${encodeURIComponent(place.gpus[0] ?? "cpu")}&token=${place.secret}`;
+  const query = `?gpu=${encodeURIComponent(place.gpus[0]?.name ?? "cpu")}&token=${place.secret}`;
   const calls = `${place.workerUrl}/v2/${place.endpointId}`;
   const overridable: Record<string, string> = {
     ...(place.home === undefined ? {} : { HOME: place.home }),
@@ -42,6 +51,7 @@ export function workerEnvironment(place: WorkerPlace): Record<string, string> {
     RUNPOD_DEBUG_LEVEL: "INFO",
     ...(place.gpus.length === 0 ? { RUNPOD_SKIP_GPU_CHECK: "true" } : {}),
     PYTHONUNBUFFERED: "1",
+    ...(place.port === undefined ? {} : { PORT: String(place.port) }),
   };
   return {
     ...place.inherited,
@@ -57,6 +67,7 @@ export function workerEnvironment(place: WorkerPlace): Record<string, string> {
     RUNPOD_PING_INTERVAL: String(limits.pingMs),
     RUNPOD_POD_HOSTNAME: place.hostname,
     RUNPOD_GPU_COUNT: String(place.gpus.length),
+    ...visibleGpus(place),
     RUNPOD_DC_ID: place.location,
     RUNPOD_CPU_COUNT: String(place.cpuCount),
     RUNPOD_MEM_GB: String(place.memoryGb),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gpuTiers, isGpuType, isTier, tiersOfTypes, typesOfTiers } from "./gpu.js";
+import { gpuTiers, isGpuType, isSameType, isTier, showGpuTypes, tiersOfTypes, typesOfTiers } from "./gpu.js";
 
 describe("GPU tiers", () => {
   it("are the seven of the contract, and no type belongs to two", () => {
@@ -58,5 +58,58 @@ describe("A GPU type", () => {
     ["", false],
   ])("'%s' is known: %s", (name, known) => {
     expect(isGpuType(name, ["Some GPU that is built in here"])).toBe(known);
+  });
+});
+
+describe("The GPU types that are shown", () => {
+  const gpu = (index: number, name: string, memoryMib: number) => ({
+    id: `GPU-${index}`,
+    index,
+    name,
+    memoryMib,
+    driver: "",
+  });
+  const present = [
+    gpu(0, "NVIDIA L4", 23_034),
+    gpu(1, "NVIDIA L4", 23_034),
+    gpu(2, "NVIDIA RTX A4500", 20_470),
+    gpu(3, "NVIDIA GB10", 0),
+    gpu(4, "NVIDIA GeForce RTX 2060", 6_144),
+  ];
+  const shown = showGpuTypes([{ gpus: present }, { gpus: [gpu(5, "NVIDIA L4", 23_034)] }]);
+  const one = (id: string) => shown.find((type) => type.id === id);
+
+  it("have a memory each, and no name twice", () => {
+    const known = showGpuTypes([]);
+    expect(known.filter(({ memoryInGb }) => memoryInGb <= 0)).toEqual([]);
+    expect(new Set(known.map(({ id }) => id)).size).toBe(known.length);
+    expect(known.every(({ id }) => isGpuType(id, []))).toBe(true);
+  });
+
+  it("say how many of them one worker can have, whatever the blanks in their names", () => {
+    expect(one("NVIDIA L4")).toEqual({
+      id: "NVIDIA L4",
+      displayName: "L4",
+      manufacturer: "Nvidia",
+      memoryInGb: 24,
+      maxGpuCount: 2,
+    });
+    expect([one("NVIDIA RTX A4500"), one("NVIDIA  RTX A4500")]).toMatchObject([{ maxGpuCount: 1 }, { maxGpuCount: 1 }]);
+    expect(one("NVIDIA A40")).toMatchObject({ maxGpuCount: 0, memoryInGb: 48 });
+  });
+
+  it("are also those that only this host has, with the memory that it tells", () => {
+    expect(shown.slice(-2)).toMatchObject([
+      { id: "NVIDIA GB10", displayName: "GB10", memoryInGb: 0, maxGpuCount: 1 },
+      { id: "NVIDIA GeForce RTX 2060", displayName: "RTX 2060", memoryInGb: 6, maxGpuCount: 1 },
+    ]);
+  });
+
+  it.each([
+    ["NVIDIA  RTX A4500", "NVIDIA RTX A4500", true],
+    [" NVIDIA L4", "NVIDIA L4 ", true],
+    ["NVIDIA L4", "NVIDIA L40", false],
+  ])("'%s' and '%s' are the same: %s", (a, b, same) => {
+    expect(isSameType(a, b)).toBe(same);
   });
 });

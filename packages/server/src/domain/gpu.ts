@@ -1,3 +1,15 @@
+/** One GPU of a host. */
+export interface Gpu {
+  /** Its UUID, as the driver tells it. */
+  readonly id: string;
+  readonly index: number;
+  /** Its type's name, such as NVIDIA L4. */
+  readonly name: string;
+  /** 0 where it has none of its own, but shares the machine's. */
+  readonly memoryMib: number;
+  readonly driver: string;
+}
+
 /** The seven tiers of the contract, each with the GPU types that belong to it, in order. */
 export const gpuTiers = {
   AMPERE_16: [
@@ -15,7 +27,7 @@ export const gpuTiers = {
 } as const;
 export type GpuTier = keyof typeof gpuTiers;
 
-/** GPU types of the public interface that belong to no tier. */
+/** GPU types of the public interface that belong to no tier, in its order. */
 const untiered = [
   "NVIDIA GeForce RTX 5090",
   "NVIDIA GeForce RTX 5080",
@@ -50,6 +62,59 @@ const untiered = [
   "Tesla V100-FHHL-16GB",
 ];
 
+/** Their memory in GB, as they are sold. */
+const memoryInGb: Readonly<Record<string, number>> = {
+  "NVIDIA RTX A4000": 16,
+  "NVIDIA RTX A4500": 20,
+  "NVIDIA RTX 4000 Ada Generation": 20,
+  "NVIDIA RTX 2000 Ada Generation": 16,
+  "NVIDIA RTX A5000": 24,
+  "NVIDIA L4": 24,
+  "NVIDIA GeForce RTX 3090": 24,
+  "NVIDIA GeForce RTX 4090": 24,
+  "NVIDIA RTX A6000": 48,
+  "NVIDIA A40": 48,
+  "NVIDIA L40": 48,
+  "NVIDIA L40S": 48,
+  "NVIDIA RTX 6000 Ada Generation": 48,
+  "NVIDIA A100 80GB PCIe": 80,
+  "NVIDIA A100-SXM4-80GB": 80,
+  "NVIDIA H100 80GB HBM3": 80,
+  "NVIDIA H100 PCIe": 80,
+  "NVIDIA H100 NVL": 94,
+  "NVIDIA GeForce RTX 5090": 32,
+  "NVIDIA GeForce RTX 5080": 16,
+  "NVIDIA GeForce RTX 4080 SUPER": 16,
+  "NVIDIA GeForce RTX 4080": 16,
+  "NVIDIA GeForce RTX 4070 Ti": 12,
+  "NVIDIA GeForce RTX 3090 Ti": 24,
+  "NVIDIA GeForce RTX 3080 Ti": 12,
+  "NVIDIA GeForce RTX 3080TI": 12,
+  "NVIDIA GeForce RTX 3080": 10,
+  "NVIDIA GeForce RTX 3070": 8,
+  "NVIDIA RTX 5000 Ada Generation": 32,
+  "NVIDIA RTX 4000 SFF Ada Generation": 20,
+  "NVIDIA RTX A2000": 6,
+  "NVIDIA RTX A30": 24,
+  "NVIDIA A30": 24,
+  "NVIDIA A5000 Ada": 32,
+  "NVIDIA  RTX A4500": 20,
+  "NVIDIA  A30": 24,
+  "NVIDIA H200": 141,
+  "NVIDIA H200 NVL": 141,
+  "NVIDIA B200": 180,
+  "NVIDIA RTX PRO 6000 Blackwell Server Edition": 96,
+  "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": 96,
+  "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition": 96,
+  "AMD Instinct MI300X OAM": 192,
+  "Tesla T4": 16,
+  "Tesla V100-PCIE-16GB": 16,
+  "Tesla V100-PCIE-32GB": 32,
+  "Tesla V100-SXM2-16GB": 16,
+  "Tesla V100-SXM2-32GB": 32,
+  "Tesla V100-FHHL-16GB": 16,
+};
+
 const tierOf = new Map<string, GpuTier>(
   (Object.entries(gpuTiers) as [GpuTier, readonly string[]][]).flatMap(([tier, names]) =>
     names.map((name) => [name, tier] as const),
@@ -58,7 +123,7 @@ const tierOf = new Map<string, GpuTier>(
 
 export const isTier = (name: string): name is GpuTier => Object.hasOwn(gpuTiers, name);
 export const isGpuType = (name: string, present: readonly string[]): boolean =>
-  tierOf.has(name) || untiered.includes(name) || present.includes(name);
+  tierOf.has(name) || untiered.includes(name) || present.some((each) => isSameType(each, name));
 
 /** The types that a comma-separated list of tiers stands for, in order; `undefined` names the first unknown tier. */
 export function typesOfTiers(gpuIds: string): { types: string[] } | { unknown: string } {
@@ -75,4 +140,36 @@ export function typesOfTiers(gpuIds: string): { types: string[] } | { unknown: s
 export function tiersOfTypes(gpuTypeIds: readonly string[]): string {
   const tiers = gpuTypeIds.map((name) => tierOf.get(name));
   return tiers.includes(undefined) ? "" : [...new Set(tiers)].join(",");
+}
+
+/** Whether two names are one type's: the public list has some with odd blanks and letters, and drivers others. */
+export const isSameType = (one: string, other: string): boolean =>
+  oneBlank(one).toLowerCase() === oneBlank(other).toLowerCase();
+const oneBlank = (name: string) => name.replace(/\s+/g, " ").trim();
+
+/** A GPU type as callers see it: what is known of it, and how many one worker can have. */
+export interface GpuTypeView {
+  readonly id: string;
+  readonly displayName: string;
+  readonly manufacturer: string;
+  readonly memoryInGb: number;
+  readonly maxGpuCount: number;
+}
+
+/** Every type that an endpoint may ask for: those of the public interface, then those that only these hosts have. */
+export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]): GpuTypeView[] {
+  const known = [...tierOf.keys(), ...untiered];
+  const present = hosts.flatMap(({ gpus }) => gpus);
+  const others = present.map(({ name }) => name).filter((name) => !known.some((each) => isSameType(each, name)));
+  return [...known, ...new Set(others)].map((id) => {
+    const isIt = ({ name }: Gpu) => isSameType(name, id);
+    return {
+      id,
+      displayName: oneBlank(id.replace(/^NVIDIA\s+(GeForce )?/, "")),
+      manufacturer: id.startsWith("AMD") ? "AMD" : "Nvidia",
+      memoryInGb: memoryInGb[id] ?? Math.round((present.find(isIt)?.memoryMib ?? 0) / 1_024),
+      // a worker's GPUs are all of one host
+      maxGpuCount: Math.max(0, ...hosts.map(({ gpus }) => gpus.filter(isIt).length)),
+    };
+  });
 }

@@ -1,21 +1,43 @@
 import { describe, expect, it } from "vitest";
-import { chooseHost, isThere } from "./host.js";
+import { dataCenters } from "../limits.js";
+import { countryOf, isThere } from "./host.js";
 
-const host = (no: number, location: string | undefined, workers: number) => ({ no, location, workers });
+const isIn = (location: string | undefined, locations: string, ...dataCenterIds: string[]) =>
+  isThere({ location }, { locations, dataCenterIds });
 
-describe("A worker's host", () => {
-  it("is the one with the fewest workers, the first of equals", () => {
-    expect(chooseHost([host(1, undefined, 2), host(2, undefined, 1), host(3, undefined, 1)], "")).toBe(2);
-  });
-
-  it("is in one of the endpoint's places, where it names some", () => {
-    expect(chooseHost([host(1, "US", 0), host(2, "FR", 5)], "FR,CZ")).toBe(2);
-    expect(chooseHost([host(1, "US", 0)], "FR")).toBeUndefined();
-  });
-
+describe("A host", () => {
   it("fits every place when it does not say where it is", () => {
-    expect(isThere({ location: undefined }, "FR")).toBe(true);
-    expect(isThere({ location: "US" }, "")).toBe(true);
-    expect(isThere({ location: "US" }, "FR")).toBe(false);
+    expect(isIn(undefined, "FR", "EU-FR-1")).toBe(true);
+  });
+
+  it("is in the country of its code, or of its data centre", () => {
+    expect([isIn("US", ""), isIn("US", "FR"), isIn("US", "FR,US")]).toEqual([true, false, true]);
+    expect([isIn("EU-CZ-1", "CZ"), isIn("EU-CZ-1", "FR")]).toEqual([true, false]);
+  });
+
+  it("is in its data centre; where it names its country alone, in any there", () => {
+    expect([isIn("EU-CZ-1", "", "EU-CZ-1"), isIn("EU-CZ-1", "", "EU-RO-1")]).toEqual([true, false]);
+    expect([isIn("US", "", "US-TX-3"), isIn("US", "", "CA-MTL-1")]).toEqual([true, false]);
+  });
+
+  it("has to fit both, where both are named", () => {
+    expect([isIn("US-TX-3", "US", "US-GA-1"), isIn("US-TX-3", "FR", "US-TX-3")]).toEqual([false, false]);
+  });
+
+  it("is anywhere for those who name all data centres there are", () => {
+    expect(isIn("GB", "", ...dataCenters)).toBe(true);
+  });
+});
+
+describe("The country", () => {
+  it.each([
+    ["CZ", "CZ"],
+    ["EU-RO-1", "RO"],
+    ["EUR-NO-1", "NO"],
+    ["US-DE-1", "US"],
+    ["CA-MTL-3", "CA"],
+    ["AP-JP-1", "JP"],
+  ])("of %s is %s", (code, country) => {
+    expect(countryOf(code)).toBe(country);
   });
 });

@@ -1,18 +1,69 @@
-/** A host as the scaler sees it. */
-export interface HostView {
-  readonly no: number;
-  /** A country's code; undefined fits every place. */
+import { dataCenters } from "../limits.js";
+import type { EndpointSettings } from "./endpoint.js";
+import type { GateReport } from "./gate-report.js";
+import type { Gpu } from "./gpu.js";
+
+/** What a host has for workers. */
+export interface HostFacts {
+  /** The code of its country or its data centre; undefined fits every place. */
   readonly location: string | undefined;
+  readonly gpus: readonly Gpu[];
+  /** Whether a worker that wants a GPU waits until it gets one. */
+  readonly gpusEnforced: boolean;
+  /** Virtual processors. */
+  readonly cpus: number;
+  readonly memoryMib: number;
+  /** What is wrong with its GPUs, or why there are none: for people. */
+  readonly gpuProblem?: string;
+  /** The driver does not answer: GPUs that are not named here may be well, and serve the workers that have them. */
+  readonly gpusUnseen?: true;
+}
+
+/** What a host has, and what waits and runs at its gate. */
+export interface SaidFacts extends HostFacts {
+  readonly gate?: GateReport;
+}
+
+/** A host as the scaler sees it. */
+export interface HostView extends HostFacts {
+  readonly no: number;
   /** How many workers it has. */
   readonly workers: number;
 }
 
-/** Whether a host is where an endpoint wants its workers (`locations`: codes, or empty for anywhere). */
-export const isThere = ({ location }: Pick<HostView, "location">, locations: string): boolean =>
-  location === undefined || locations === "" || locations.split(",").includes(location);
+/** Where an endpoint wants its workers. */
+export type Places = Pick<EndpointSettings, "locations" | "dataCenterIds">;
 
-/** The host for the next worker: of those in the right place the one with the fewest. */
-export function chooseHost(hosts: readonly HostView[], locations: string): number | undefined {
-  const fitting = hosts.filter((host) => isThere(host, locations));
-  return fitting.sort((a, b) => a.workers - b.workers || a.no - b.no)[0]?.no;
+const continents = ["EU", "EUR", "AP", "OC"];
+
+/** The country of a place's code, which is its own or a data centre's: CZ of EU-CZ-1, US of US-TX-3. */
+export function countryOf(code: string): string {
+  const [first = "", second = ""] = code.split("-");
+  return continents.includes(first) ? second : first;
+}
+
+/** Whether a host is where an endpoint wants its workers; empty lists are anywhere, and so is a host that does not say. */
+export function isThere({ location }: Pick<HostView, "location">, { locations, dataCenterIds }: Places): boolean {
+  if (location === undefined) return true;
+  const country = countryOf(location);
+  if (locations !== "" && !locations.split(",").includes(country)) return false;
+  const isAnywhere = dataCenterIds.length === 0 || dataCenters.every((id) => dataCenterIds.includes(id));
+  // a host that names its country alone is in any data centre there
+  return (
+    isAnywhere || dataCenterIds.some((id) => id === location || (location === country && countryOf(id) === country))
+  );
+}
+
+/** What one look at a machine has found. */
+export interface Stock {
+  /** The GPUs that work, by index; undefined where that could not be told this time. */
+  readonly gpus: readonly Gpu[] | undefined;
+  /** Whether no GPU can be given out because the driver does not answer, which says nothing of those in use. */
+  readonly isBlind?: true;
+  /** Whether this is a machine with GPUs, be they broken or not. */
+  readonly hasGpus: boolean;
+  /** What is wrong, a sentence each; one about a certain GPU names its id where that is known. */
+  readonly problems: readonly string[];
+  readonly cpus: number;
+  readonly memoryMib: number;
 }

@@ -10,11 +10,15 @@ export const refusals = {
   ENDPOINT_NOT_FOUND: { status: 404, retryable: false },
   JOB_NOT_FOUND: { status: 404, retryable: false },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false },
+  LOG_ELSEWHERE: { status: 409, retryable: true },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_ENCODING: { status: 415, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },
   INTERNAL: { status: 500, retryable: true },
+  WORKER_FAILED: { status: 502, retryable: true },
   UNAVAILABLE: { status: 503, retryable: true },
+  NO_WORKER: { status: 503, retryable: true },
+  WORKER_TIMEOUT: { status: 504, retryable: true },
   STORAGE_FULL: { status: 507, retryable: true },
 } as const;
 export type RefusalCode = keyof typeof refusals;

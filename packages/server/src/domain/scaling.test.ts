@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { crashPauseMs, desiredWorkers, plan, type ScaleInputs, type WorkerView } from "./scaling.js";
+import type { ScaleInputs, WorkerView } from "./scale-inputs.js";
+import { crashPauseMs, desiredWorkers, type Plan, plan } from "./scaling.js";
 
 const now = 1_000_000;
 const seconds = (n: number) => n * 1_000;
@@ -35,6 +36,8 @@ function inputs(each: Case): ScaleInputs {
   const { waiting = 0, lowPriority = 0, workers = [], waitedMs = 0, failedAgoMs } = each;
   return {
     settings: {
+      type: "QB",
+      flashBootType: "OFF",
       scalerType: "QUEUE_DELAY",
       scalerValue: 4,
       workersMin: 0,
@@ -43,6 +46,7 @@ function inputs(each: Case): ScaleInputs {
       ...each.settings,
     },
     version: 1,
+    flashBootMs: 3_600_000,
     demand: {
       waiting: waiting + lowPriority,
       waitingNormal: waiting,
@@ -186,19 +190,72 @@ describe("A plan", () => {
       stop: [1],
     },
     {
-      it: "replaces what is of another version: idle ones at once, busy ones after their jobs",
+      it: "replaces what is of another version: idle ones at once, busy ones when new ones are up",
       workers: [busy(1, { version: 0 }), idle(2, 0, { version: 0 }), starting(3, { version: 0 })],
-      stop: [2, 3],
+      stop: [3, 2],
+    },
+    {
+      it: "keeps an old worker that jobs wait for until a new one is up",
+      waiting: 1,
+      waitedMs: 9_000,
+      settings: { workersMax: 3 },
+      workers: [busy(1, { version: 0 }), starting(2)],
+      start: 1,
+    },
+    {
+      it: "lets it go when one is",
+      settings: { workersMin: 1 },
+      workers: [idle(1, 0, { version: 0 }), idle(2, 0)],
+      stop: [1],
+    },
+    {
+      it: "lets one old worker go at a time where there is no room for a new one",
+      settings: { workersMin: 2, workersMax: 2 },
+      workers: [idle(1, 10, { version: 0 }), idle(2, 20, { version: 0 })],
+      stop: [2],
+    },
+    {
+      it: "lets no more go while that one's place is taken up",
+      settings: { workersMin: 2, workersMax: 2 },
+      workers: [idle(1, 10, { version: 0 }), worker(2, { state: "stopping", version: 0 })],
+    },
+    {
+      it: "lets none go to make room after a failed start of the new version",
+      settings: { workersMin: 2, workersMax: 2 },
+      workers: [idle(1, 10, { version: 0 }), idle(2, 20, { version: 0 })],
+      failedStarts: 1,
+      failedAgoMs: 10,
+    },
+    {
+      it: "keeps a busy old worker though nothing waits, and starts the one that comes for it",
+      workers: [busy(1, { version: 0 })],
+      start: 1,
+    },
+    {
+      it: "closes it when that one is up",
+      workers: [busy(1, { version: 0 }), idle(2, 0)],
       close: [1],
     },
     {
-      it: "starts the new version beside the old, within workersMax",
+      it: "makes a place for a new worker that waits for what an old one holds",
+      settings: { workersMin: 1 },
+      workers: [idle(1, 0, { version: 0 }), worker(2, { state: "throttled" })],
+      stop: [1],
+    },
+    {
+      it: "keeps an old worker beyond its idle time while it is needed",
+      settings: { workersMin: 1 },
+      workers: [idle(1, 60_000, { version: 0 }), starting(2)],
+    },
+    {
+      it: "gives up what waits for a place and is not needed any more",
+      workers: [worker(1, { state: "throttled" })],
+      stop: [1],
+    },
+    {
+      it: "asks for no second worker where one waits for a place",
       waiting: 1,
-      waitedMs: 9_000,
-      settings: { workersMax: 2 },
-      workers: [busy(1, { version: 0 })],
-      start: 1,
-      close: [1],
+      workers: [worker(1, { state: "throttled" })],
     },
     {
       it: "does not stop an idle worker while a job waits that it can take",
@@ -229,6 +286,54 @@ describe("A plan", () => {
       outcome: "close 1",
       reason: "workersMax is 0",
     });
+  });
+});
+
+describe("With FlashBoot", () => {
+  const flash = { flashBootType: "FLASHBOOT" } as const;
+  const paused = (no: number, forMs: number, more: Partial<WorkerView> = {}) =>
+    worker(no, { state: "paused", idleSince: now - forMs, ...more });
+
+  it.each<Case & { it: string } & Partial<Pick<Plan, "pause" | "resume" | "stop" | "close" | "start">>>([
+    { it: "an idle worker is paused after its time", workers: [idle(1, 5_000)], pause: [1] },
+    { it: "and not before", workers: [idle(1, 4_999)] },
+    { it: "a paused one goes on for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
+    {
+      it: "the one that was paused last goes first",
+      waiting: 1,
+      workers: [paused(1, 60_000), paused(2, 50_000)],
+      resume: [2],
+    },
+    {
+      it: "what is missing beyond the paused ones is started",
+      settings: { workersMin: 3 },
+      workers: [paused(1, 60_000)],
+      resume: [1],
+      start: 2,
+    },
+    { it: "one that holds a job goes on", workers: [paused(1, 10, { held: 1 })], resume: [1] },
+    { it: "one of an older version is stopped", workers: [paused(1, 10, { version: 0 })], stop: [1] },
+    { it: "one that was paused for too long is stopped", workers: [paused(1, 3_600_000)], stop: [1] },
+    {
+      it: "one that workersMax leaves no place for is stopped, the longest paused first",
+      settings: { workersMax: 2 },
+      workers: [busy(1), paused(2, 10), paused(3, 20)],
+      stop: [3],
+    },
+    {
+      it: "all are stopped where it is turned off",
+      settings: { flashBootType: "OFF" },
+      workers: [paused(1, 10)],
+      stop: [1],
+    },
+    { it: "a load-balancing worker is stopped", settings: { type: "LB" }, workers: [idle(1, 9_000)], stop: [1] },
+  ])("$it", ({ pause = [], resume = [], stop = [], close = [], start = 0, settings, ...each }) => {
+    const made = plan(inputs({ ...each, settings: { ...flash, ...settings } }));
+    expect(made).toMatchObject({ pause, resume, stop, close, start });
+  });
+
+  it("looks again when a paused worker's time is over", () => {
+    expect(plan(inputs({ settings: flash, workers: [paused(1, 1_000)] })).lookAt).toBe(now + 3_599_000);
   });
 });
 

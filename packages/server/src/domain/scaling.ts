@@ -1,58 +1,22 @@
 import { limits } from "../limits.js";
-import type { EndpointSettings } from "./endpoint.js";
-import type { WorkerState } from "./worker.js";
-
-/** What waits and runs at one endpoint. */
-export interface Demand {
-  readonly waiting: number;
-  /** Those of `waiting` that are not lowPriority: only they cause a worker to start. */
-  readonly waitingNormal: number;
-  readonly running: number;
-  /** Since when the oldest normal job waits. */
-  readonly oldestAt: number | undefined;
-}
-
-/** A worker as the scaler sees it. */
-export interface WorkerView {
-  readonly no: number;
-  readonly state: WorkerState;
-  readonly held: number;
-  readonly version: number;
-  /** Since when it holds nothing: its last job's end, or its being ready. */
-  readonly idleSince: number;
-}
-
-export interface ScaleInputs {
-  readonly settings: Pick<EndpointSettings, "scalerType" | "scalerValue" | "workersMin" | "workersMax" | "idleTimeout">;
-  readonly version: number;
-  readonly demand: Demand;
-  /** All that have not ended: they count towards workersMax until they have. */
-  readonly workers: readonly WorkerView[];
-  /** The most jobs that a worker of this version has held or asked for. */
-  readonly slots: number;
-  readonly failedStarts: number;
-  readonly failedAt: number | undefined;
-  readonly now: number;
-}
-
-export interface Desire {
-  readonly want: number;
-  readonly reason: string;
-  /** When the answer may change by the passing of time alone. */
-  readonly lookAt: number | undefined;
-}
-
-const usable = (worker: WorkerView) =>
-  worker.state === "starting" || worker.state === "idle" || worker.state === "running";
+import { earliest } from "./earliest.js";
+import { type Leaving, leave } from "./leaving.js";
+import { type Desire, isReady, isUsable, type ScaleInputs, type WorkerView } from "./scale-inputs.js";
 
 /**
- * How many usable workers an endpoint should have now.
+ * How many usable workers an endpoint should have now; while one version replaces another, an old worker and the one that
+ * comes for it count once, and those that work are replaced though nothing waits.
  * QUEUE_DELAY with scalerValue 4, one busy worker of one slot, three jobs of which the oldest waits 5 s: 1 + 3 = 4.
  */
 export function desiredWorkers(inputs: ScaleInputs): Desire {
   const { settings, demand, now, version } = inputs;
-  const mine = inputs.workers.filter((worker) => usable(worker) && worker.version === version);
-  const starting = mine.filter((worker) => worker.state === "starting").length;
+  const usable = inputs.workers.filter(isUsable);
+  const mine = usable.filter((worker) => worker.version === version);
+  const old = usable.filter((worker) => worker.version !== version && isReady(worker));
+  const standing = Math.max(mine.length, old.length);
+  // an idle one is about to take a job, too
+  const coming = old.length > 0 ? 0 : mine.filter(({ state }) => state !== "running").length;
+  const busy = usable.filter(({ state }) => state === "running").length;
   const bounded = (want: number, reason: string, lookAt?: number): Desire => {
     if (want > settings.workersMax)
       return { want: settings.workersMax, reason: `${reason}; workersMax is ${settings.workersMax}`, lookAt };
@@ -62,15 +26,19 @@ export function desiredWorkers(inputs: ScaleInputs): Desire {
   };
   if (settings.scalerType === "REQUEST_COUNT") {
     const count = demand.waitingNormal + demand.running;
-    return bounded(Math.ceil(count / settings.scalerValue), `${count} jobs, ${settings.scalerValue} for each worker`);
+    const want = Math.ceil(count / settings.scalerValue);
+    // without the count itself: each decision that says something else is kept
+    return bounded(want, `work for ${want} at ${settings.scalerValue} each`);
   }
-  if (demand.waitingNormal === 0) return bounded(0, "nothing waits");
-  if (mine.length === 0) return bounded(1, "a job waits and there is no worker");
+  if (demand.waitingNormal === 0) {
+    return old.length > 0 ? bounded(busy, "busy workers are replaced") : bounded(0, "nothing waits");
+  }
+  if (standing === 0) return bounded(1, "a job waits and there is no worker");
   const lateAt = (demand.oldestAt ?? now) + settings.scalerValue * 1_000;
-  if (now < lateAt) return bounded(mine.length, `no job has waited ${settings.scalerValue} s yet`, lateAt);
+  if (now < lateAt) return bounded(standing, `no job has waited ${settings.scalerValue} s yet`, lateAt);
   const needed = Math.ceil(demand.waitingNormal / inputs.slots);
   return bounded(
-    mine.length - starting + Math.max(starting, needed),
+    standing - coming + Math.max(coming, needed),
     `a job has waited over ${settings.scalerValue} s, ${demand.waitingNormal} wait, ${inputs.slots} for each worker`,
   );
 }
@@ -82,6 +50,10 @@ export const crashPauseMs = (failedStarts: number): number =>
 /** What to do so that an endpoint has what it should. */
 export interface Plan {
   readonly start: number;
+  /** Paused workers that are to go on. */
+  readonly resume: readonly number[];
+  /** Idle workers that keep their memory and give their turn up. */
+  readonly pause: readonly number[];
   readonly close: readonly number[];
   readonly stop: readonly number[];
   readonly outcome: string;
@@ -89,89 +61,53 @@ export interface Plan {
   readonly lookAt: number | undefined;
 }
 
-/** Decides from the inputs alone which workers to start, to close (no more jobs) and to stop. */
+/** Decides from the inputs alone which workers to start or resume, and which to pause, to close (no more jobs) and to stop. */
 export function plan(inputs: ScaleInputs): Plan {
   const desire = desiredWorkers(inputs);
   const leaving = leave(inputs, desire);
-  const staying = inputs.workers.filter(
-    (worker) => usable(worker) && worker.version === inputs.version && !leaving.gone.has(worker.no),
-  );
+  const usable = inputs.workers.filter((worker) => isUsable(worker) && !leaving.gone.has(worker.no));
+  const staying = usable.filter((worker) => worker.version === inputs.version);
   const missing = Math.max(0, desire.want - staying.length);
-  const room = Math.max(0, inputs.settings.workersMax - inputs.workers.length);
-  const mayStartAt = (inputs.failedAt ?? 0) + crashPauseMs(inputs.failedStarts);
-  const paused = inputs.failedStarts > 0 && inputs.now < mayStartAt;
-  // after a failed start one worker tries at a time
-  const atOnce = inputs.failedStarts > 0 && !staying.some((worker) => worker.state !== "starting") ? 1 : missing;
-  const already = inputs.failedStarts > 0 ? staying.filter((worker) => worker.state === "starting").length : 0;
-  const start = paused ? 0 : Math.max(0, Math.min(missing, room, atOnce - already));
-  const lookAts = [desire.lookAt, leaving.lookAt, paused && missing > 0 ? mayStartAt : undefined].filter(
-    (at) => at !== undefined,
-  );
+  const paused = inputs.workers
+    .filter(({ state, version, no }) => state === "paused" && version === inputs.version && !leaving.gone.has(no))
+    .sort((a, b) => b.idleSince - a.idleSince)
+    .map((worker) => worker.no);
+  // one that was given a job while it was being paused has to do it
+  const busy = inputs.workers.filter(({ state, held }) => state === "paused" && held > 0).map(({ no }) => no);
+  const resume = [...new Set([...busy, ...paused.slice(0, missing)])];
+  const { start, waitsUntil } = starts(inputs, staying, missing - resume.length);
   return {
     start,
+    resume,
+    pause: leaving.pause,
     close: leaving.close,
     stop: leaving.stop,
-    outcome: outcome(start, leaving, staying.length),
+    outcome: outcome(start, resume.length, leaving, usable.length),
     reason:
-      paused && missing > 0
-        ? `the last ${inputs.failedStarts} starts failed; pausing`
-        : leaving.reason || desire.reason,
-    lookAt: lookAts.length > 0 ? Math.min(...lookAts) : undefined,
+      waitsUntil === undefined
+        ? leaving.reason || desire.reason
+        : `the last ${inputs.failedStarts} starts failed; pausing`,
+    lookAt: earliest(desire.lookAt, leaving.lookAt, waitsUntil),
   };
 }
 
-interface Leaving {
-  readonly stop: number[];
-  readonly close: number[];
-  readonly gone: ReadonlySet<number>;
-  readonly reason: string;
-  readonly lookAt: number | undefined;
-}
-
-function leave(inputs: ScaleInputs, desire: Desire): Leaving {
-  const { settings, now } = inputs;
-  const stop = inputs.workers
-    .filter((worker) => worker.state === "closing" && worker.held === 0)
-    .map((worker) => worker.no);
-  const close: number[] = [];
-  const dismiss = (worker: WorkerView) => void (worker.held > 0 ? close : stop).push(worker.no);
-  const live = inputs.workers.filter(usable);
-  let reason = "";
-
-  const outdated = live.filter((worker) => worker.version !== inputs.version);
-  for (const worker of outdated) dismiss(worker);
-  if (outdated.length > 0) reason = `a new version (${inputs.version}) replaces the workers there are`;
-
-  // the longest idle first, then those that start, then the busy ones
-  const rank = (worker: WorkerView) => (worker.state === "idle" ? 0 : worker.state === "starting" ? 1 : 2);
-  const current = live
-    .filter((worker) => worker.version === inputs.version)
-    .sort((a, b) => rank(a) - rank(b) || a.idleSince - b.idleSince);
-  const excess = current.splice(0, Math.max(0, current.length - settings.workersMax));
-  for (const worker of excess) dismiss(worker);
-  if (excess.length > 0) reason = `workersMax is ${settings.workersMax}`;
-
-  const keep = Math.max(settings.workersMin, settings.scalerType === "REQUEST_COUNT" ? desire.want : 0);
-  let spare = current.length - keep;
-  let lookAt: number | undefined;
-  for (const worker of current) {
-    // while jobs wait an idle worker is about to take one
-    if (worker.state !== "idle" || spare <= 0 || inputs.demand.waiting > 0) break;
-    const idleUntil = worker.idleSince + settings.idleTimeout * 1_000;
-    if (now < idleUntil) {
-      lookAt = idleUntil;
-      break;
-    }
-    stop.push(worker.no);
-    reason = `idle for ${settings.idleTimeout} s`;
-    spare--;
+/** How many to start now: after a failed start one worker tries at a time, after a pause that grows. */
+function starts(inputs: ScaleInputs, staying: readonly WorkerView[], missing: number) {
+  const room = Math.max(0, inputs.settings.workersMax - inputs.workers.length);
+  const mayStartAt = (inputs.failedAt ?? 0) + crashPauseMs(inputs.failedStarts);
+  if (inputs.failedStarts > 0 && inputs.now < mayStartAt) {
+    return { start: 0, waitsUntil: missing > 0 ? mayStartAt : undefined };
   }
-  return { stop, close, gone: new Set([...stop, ...close]), reason, lookAt };
+  const isTrying = inputs.failedStarts > 0 && !staying.some(isReady);
+  const atOnce = isTrying ? Math.max(0, 1 - staying.length) : missing;
+  return { start: Math.max(0, Math.min(missing, room, atOnce)), waitsUntil: undefined };
 }
 
-function outcome(start: number, leaving: Leaving, staying: number): string {
+function outcome(start: number, resume: number, leaving: Leaving, staying: number): string {
   const parts = [
     start > 0 ? `start ${start}` : "",
+    resume > 0 ? `resume ${resume}` : "",
+    leaving.pause.length > 0 ? `pause ${leaving.pause.length}` : "",
     leaving.stop.length > 0 ? `stop ${leaving.stop.length}` : "",
     leaving.close.length > 0 ? `close ${leaving.close.length}` : "",
   ].filter(Boolean);

@@ -15,6 +15,8 @@ export interface TemplateSettings {
   readonly readme: string;
   readonly volumeInGb: number;
   readonly volumeMountPath: string;
+  /** Whether somebody has asked for that path: the default hides what an image has there. */
+  readonly isMountPathGiven?: true;
 }
 
 export interface Template {

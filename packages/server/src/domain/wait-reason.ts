@@ -20,29 +20,38 @@ export interface WaitFacts {
   readonly states: readonly WorkerState[];
   /** What is being done to start a worker, where that takes long. */
   readonly doing?: string | undefined;
+  /** Why a worker that was asked for has no place yet. */
+  readonly throttled?: string | undefined;
   /** Why this host cannot run the endpoint's workers, where it cannot. */
   readonly obstacle?: { readonly reason: "no_capacity" | "location"; readonly detail: string } | undefined;
 }
 
+/** What is said of workers that ended before they were of any use; undefined where none did. */
+export function startFailure({ failedStarts, verdict }: Pick<Endpoint, "failedStarts" | "verdict">, before: string) {
+  if (failedStarts === 0) return undefined;
+  const last = verdict ?? `it ended before it ${before}`;
+  return failedStarts >= limits.crashLoopStarts
+    ? {
+        reason: "crash_looping" as const,
+        detail: `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`,
+      }
+    : { reason: "start_failed" as const, detail: `The last worker failed to start and is tried again: ${last}` };
+}
+
 /** Why a job is still waiting, as one word and as a sentence a person can act on. */
 export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDetail: string } {
-  const { settings, failedStarts, verdict } = facts.endpoint;
+  const { settings } = facts.endpoint;
   const say = (reason: WaitReason, detail: string) => ({ waitReason: reason, waitDetail: detail });
   const count = (state: WorkerState) => facts.states.filter((each) => each === state).length;
   const ready = count("idle") + count("running");
   if (settings.workersMax === 0) return say("workers_max_zero", "workersMax is 0: raise it to let workers start.");
-  if (failedStarts > 0 && ready === 0) {
-    const last = verdict ?? "it ended before it asked for a job";
-    return failedStarts >= limits.crashLoopStarts
-      ? say(
-          "crash_looping",
-          `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`,
-        )
-      : say("start_failed", `The last worker failed to start and is tried again: ${last}`);
-  }
+  const failure = ready === 0 ? startFailure(facts.endpoint, "asked for a job") : undefined;
+  if (failure) return say(failure.reason, failure.detail);
   if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);
+  if (facts.throttled !== undefined && ready + count("starting") === 0) return say("no_capacity", facts.throttled);
   if (count("idle") > 0) return say("workers_busy", "A worker is free and about to take this job.");
   if (count("running") > 0) {
+    if (facts.throttled !== undefined) return say("no_capacity", `All workers are busy. ${facts.throttled}`);
     return facts.states.length >= settings.workersMax
       ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
       : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");

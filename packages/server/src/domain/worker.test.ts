@@ -1,32 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { newWorker as worker } from "../testing/facts-fixture.js";
 import { failedToStart, type Worker, workerState } from "./worker.js";
-
-const worker: Worker = {
-  no: 1,
-  id: "worker00000001",
-  endpointNo: 1,
-  version: 1,
-  hostNo: 1,
-  wanted: "running",
-  secretHash: undefined,
-  handle: undefined,
-  workerUrl: undefined,
-  createdAt: 1,
-  startedAt: undefined,
-  readyAt: undefined,
-  closedAt: undefined,
-  stopAt: undefined,
-  askedAt: undefined,
-  killAt: undefined,
-  endedAt: undefined,
-  lastDoneAt: undefined,
-  hasPinged: false,
-  seenAt: 0,
-  busyAt: 0,
-  polledAt: 0,
-  slots: 1,
-  exit: undefined,
-};
 
 describe("A worker is shown as", () => {
   it.each<[string, Partial<Worker>, number]>([

@@ -1,10 +1,18 @@
 import type { Endpoint } from "../domain/endpoint.js";
+import { showGpuTypes } from "../domain/gpu.js";
 import type { ApiKey } from "../domain/key.js";
 import { joinCommand, splitCommand, type Template } from "../domain/template.js";
 import { invalid, Refusal } from "../errors.js";
 import type { EndpointInput } from "../operations/endpoint-settings.js";
 import type { Parts } from "../operations/needs.js";
+import { liveHosts } from "../operations/read-job.js";
 import { createEndpoint, deleteEndpoint, isVisible, ownEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
+import {
+  createRegistryAuth,
+  deleteRegistryAuth,
+  ownRegistryAuth,
+  updateRegistryAuth,
+} from "../operations/save-registry-auth.js";
 import {
   createTemplate,
   deleteTemplate,
@@ -12,7 +20,8 @@ import {
   type TemplateInput,
   updateTemplate,
 } from "../operations/save-template.js";
-import { showEndpoint, showVolume, showWorkers } from "../operations/show-resources.js";
+import { showEndpoint, showRegistryAuth, showVolume } from "../operations/show-resources.js";
+import { showWorkers } from "../operations/show-workers.js";
 
 /** What a resolver is given beside its arguments. */
 export interface Context {
@@ -37,7 +46,7 @@ const list = (text: string | null | undefined) =>
     .filter(Boolean);
 
 function templateView({ id, settings }: Template) {
-  const { dockerStartCmd, ports, env, ...rest } = settings;
+  const { dockerStartCmd, ports, env, isMountPathGiven, ...rest } = settings;
   return { id, ...rest, dockerArgs: joinCommand(dockerStartCmd), ports: ports.join(","), env: toPairs(env) };
 }
 
@@ -51,7 +60,7 @@ function endpointView({ parts }: Context, endpoint: Endpoint) {
     allowedCudaVersions: allowedCudaVersions?.join(",") ?? null,
     workersStandby: 0,
     template: template && templateView(template),
-    networkVolume: volume && showVolume(volume),
+    networkVolume: volume && showVolume(parts, volume),
     pods: () => showWorkers(parts, endpoint),
   };
 }
@@ -132,6 +141,23 @@ async function updateEndpointTemplate(
   return endpointView(context, await updateEndpoint(parts, caller, endpoint, { templateId: input.templateId }));
 }
 
+const saveRegistryAuth = async (
+  { input }: { input: { name: string; username: string; password: string } },
+  { parts, caller }: Context,
+) => showRegistryAuth(await createRegistryAuth(parts, caller, input));
+
+async function changeRegistryAuth(
+  { input: { id, ...given } }: { input: { id: string; username: string; password: string } },
+  { parts, caller }: Context,
+) {
+  return showRegistryAuth(await updateRegistryAuth(parts, caller, ownRegistryAuth(parts, caller, id), given));
+}
+
+async function removeRegistryAuth({ registryAuthId }: { registryAuthId: string }, { parts, caller }: Context) {
+  await deleteRegistryAuth(parts, caller, ownRegistryAuth(parts, caller, registryAuthId));
+  return true;
+}
+
 function myself(_: unknown, context: Context) {
   const { registry } = context.parts;
   const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
@@ -142,18 +168,33 @@ function myself(_: unknown, context: Context) {
         .endpoints()
         .filter((endpoint) => isVisible(context.caller, endpoint))
         .map((endpoint) => endpointView(context, endpoint)),
-    networkVolumes: () => registry.volumes().filter(mine).map(showVolume),
+    networkVolumes: () =>
+      registry
+        .volumes()
+        .filter(mine)
+        .map((volume) => showVolume(context.parts, volume)),
     podTemplates: () => registry.templates().filter(mine).map(templateView),
+    containerRegistryCreds: () => registry.registryAuths().filter(mine).map(showRegistryAuth),
     serverlessDiscount: null,
   };
+}
+
+function gpuTypes({ input }: { input?: { id?: string | null } | null }, { parts }: Context) {
+  const types = showGpuTypes(liveHosts(parts));
+  const id = input?.id;
+  return id ? types.filter((type) => type.id === id) : types;
 }
 
 /** One function per field of Query and Mutation, each around one operation. */
 export const resolvers = {
   myself,
+  gpuTypes,
   saveEndpoint,
   deleteEndpoint: removeEndpoint,
   saveTemplate,
   deleteTemplate: removeTemplate,
   updateEndpointTemplate,
+  saveRegistryAuth,
+  updateRegistryAuth: changeRegistryAuth,
+  deleteRegistryAuth: removeRegistryAuth,
 };

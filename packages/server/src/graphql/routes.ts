@@ -16,6 +16,7 @@ import { authenticate, refuseWhileDraining } from "../operations/authenticate.js
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
 import { schema } from "./schema.js";
+import { misfit } from "./variables.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -146,7 +147,10 @@ function refusedOperation(parts: Context["parts"], request: FastifyRequest, resu
   const errors = result.errors.map((error) => {
     const cause = error.originalError;
     if (cause instanceof Refusal) return coded(error, cause.code);
-    if (!cause) return coded(error, "INVALID_INPUT");
+    const message = misfit(error);
+    if (message !== undefined) return { ...coded(error, "INVALID_INPUT"), message };
+    // an argument is the library's own finding, too, and points into the query; a result of ours that is wrong does not
+    if (!cause || (cause instanceof GraphQLError && cause.nodes)) return coded(error, "INVALID_INPUT");
     parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error: cause });
     const { path } = error;
     return { message: "Something went wrong on our side; the log tells what.", path, extensions: { code: "INTERNAL" } };

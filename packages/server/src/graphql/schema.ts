@@ -61,6 +61,11 @@ input SaveTemplateInput {
   containerRegistryAuthId: String
 }
 
+"Credentials of a container registry; they are never shown."
+input SaveRegistryAuthInput { name: String! username: String! password: String! }
+input UpdateRegistryAuthInput { id: String! username: String! password: String! }
+type ContainerRegistryAuth { id: String name: String }
+
 input UpdateEndpointTemplateInput { endpointId: String! templateId: String! }
 
 type Pod { id: String desiredStatus: String }
@@ -108,6 +113,7 @@ type Template {
   isPublic: Boolean
   readme: String
   category: String
+  containerRegistryAuthId: String
 }
 
 type ServerlessDiscount { discountFactor: Float type: String expirationDate: String }
@@ -117,11 +123,41 @@ type Myself {
   endpoints: [Endpoint]
   networkVolumes: [NetworkVolume]
   podTemplates: [Template]
+  containerRegistryCreds: [ContainerRegistryAuth]
   "Null: there is no discount."
   serverlessDiscount: ServerlessDiscount
 }
 
-type Query { myself: Myself }
+input GpuTypeFilter { id: String }
+input GpuLowestPriceInput { gpuCount: Int }
+type LowestPrice { minimumBidPrice: Float uninterruptablePrice: Float }
+
+"A GPU type that endpoints may ask for. Nothing costs anything here: prices are null."
+type GpuType {
+  "The name, as in gpuTypeIds."
+  id: String
+  displayName: String
+  manufacturer: String
+  memoryInGb: Int
+  "The most that one worker can be given here now."
+  maxGpuCount: Int
+  cudaCores: Int
+  secureCloud: Boolean
+  communityCloud: Boolean
+  securePrice: Float
+  communityPrice: Float
+  oneMonthPrice: Float
+  threeMonthPrice: Float
+  oneWeekPrice: Float
+  communitySpotPrice: Float
+  secureSpotPrice: Float
+  lowestPrice(input: GpuLowestPriceInput): LowestPrice
+}
+
+type Query {
+  myself: Myself
+  gpuTypes(input: GpuTypeFilter): [GpuType]
+}
 
 type Mutation {
   saveEndpoint(input: EndpointInput!): Endpoint
@@ -130,5 +166,9 @@ type Mutation {
   saveTemplate(input: SaveTemplateInput): Template
   deleteTemplate(templateName: String): String
   updateEndpointTemplate(input: UpdateEndpointTemplateInput): Endpoint
+  saveRegistryAuth(input: SaveRegistryAuthInput!): ContainerRegistryAuth
+  updateRegistryAuth(input: UpdateRegistryAuthInput!): ContainerRegistryAuth
+  "True when it is done. No template may use it."
+  deleteRegistryAuth(registryAuthId: String!): Boolean
 }
 `);

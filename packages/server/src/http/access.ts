@@ -13,6 +13,8 @@ declare module "fastify" {
     readonly rated?: RatedOperation;
     /** Whether it changes anything: a read-only key may not. */
     readonly changes?: boolean;
+    /** Whether load-balancing endpoints have it, too. */
+    readonly balanced?: boolean;
   }
   interface FastifyRequest {
     caller: ApiKey;
@@ -43,10 +45,17 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   request.caller = caller;
   request.endpoint = endpoint;
   if (config.rated && needs.rates) await limitRate(needs, needs.rates, config.rated, request, reply);
+  if (endpoint.settings.type === "LB" && !config.balanced) throw notQueued(endpointId);
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
     throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
   }
 }
+
+const notQueued = (id: string) =>
+  new Refusal(
+    "INVALID_STATE",
+    `This endpoint is load-balancing (type LB) and has no queue: send requests to /lb/${id}/ and the paths its workers have.`,
+  );
 
 const isVisible = (endpoint: Endpoint | undefined, { ownerNo, scope }: ApiKey): endpoint is Endpoint =>
   endpoint !== undefined &&
@@ -65,6 +74,7 @@ export function admitAtOnce(
   const caller = needs.draining.aborted ? undefined : knownKey(needs, authorization);
   const endpoint = needs.registry.endpoint(endpointId);
   if (!caller || !isVisible(endpoint, caller) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
+  if (endpoint.settings.type === "LB") return undefined;
   if (!needs.rates) return { endpoint };
   if (needs.grants?.isShared) return undefined;
   const admission = needs.rates.admit(`${caller.ownerNo}/${endpoint.no}`, operation, 0, needs.clock.now());

@@ -32,6 +32,7 @@ const bodies: Record<string, unknown> = {
   "/runsync": { input: {} },
   "/endpoints": { name: "e" },
   "/templates": { name: "t", imageName: "registry.example/image" },
+  "/containerregistryauth": { name: "r", username: "u", password: "p" },
   "/networkvolumes": { name: "v", size: 1, dataCenterId: "here" },
 };
 

@@ -37,6 +37,7 @@ export function openDoor(host: string, port: number): Promise<Door> {
     },
     (request, reply) => listener(request, reply),
   );
+  server.on("checkContinue", (request, reply) => listener(request, reply)); // whether to go on is said by who takes it
   server.on("checkExpectation", (request, reply) => listener(request, reply)); // an unknown one may be ignored
   server.maxHeadersCount = 0; // their bytes are bounded: a header that is not counted is not seen, a second Host neither
   server.maxConnections = limits.connectionsMax;

@@ -6,7 +6,7 @@ import { submitJob } from "../operations/submit-job.js";
 import { admitAtOnce } from "./access.js";
 import type { JobParts } from "./jobs/routes.js";
 import { misframed } from "./misframed.js";
-import { asRefusal, boundedReport, refusalText, requestIdOf } from "./replies.js";
+import { asRefusal, boundedReport, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
 
 const runUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/run$/;
 const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$/;
@@ -88,17 +88,7 @@ function enter(
   const requestId = requestIdOf(request);
   if (admitted.release) reply.once("close", admitted.release);
   const send = (status: number, body: string | Buffer, retryAfterSeconds?: number) => {
-    reply.writeHead(status, [
-      "x-request-id",
-      requestId,
-      "x-content-type-options",
-      "nosniff",
-      ...(retryAfterSeconds === undefined ? [] : ["retry-after", String(retryAfterSeconds)]),
-      "content-type",
-      "application/json; charset=utf-8",
-      "content-length",
-      String(typeof body === "string" ? Buffer.byteLength(body) : body.length),
-    ]);
+    reply.writeHead(status, jsonHeaders(requestId, body, retryAfterSeconds));
     reply.end(body);
     const durationMs = performance.now() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });

@@ -9,6 +9,11 @@ import { pace } from "./pace.js";
  */
 export function linger(request: IncomingMessage, reply: FastifyReply): void {
   reply.header("connection", "keep-alive");
+  readAway(request);
+}
+
+/** Reads the rest of a body that nobody wants, within those bounds. */
+export function readAway(request: IncomingMessage): void {
   let bytes = 0;
   const end = () => request.socket.destroy();
   const timer = setTimeout(end, limits.lingerMs).unref();

@@ -52,7 +52,7 @@ describe("Endpoints over REST", () => {
     expect("template" in plain || "workers" in plain).toBe(false);
     const full = await http.get(`/v1/endpoints/${id}?includeTemplate=true&includeWorkers=true`);
     expectShape(full, api.Endpoint);
-    expect([full.json.template.id, full.json.workers[0].state]).toEqual([templateId, "starting"]);
+    expect([full.json.template.id, full.json.workers[0].state]).toEqual([templateId, "initializing"]);
   });
 
   it("are deleted under /sdk also where their workers are not 0", async () => {
@@ -149,6 +149,58 @@ describe("Network volumes over REST", () => {
     expect((await http.call("DELETE", path)).status).toBe(204);
     expect((await http.call("DELETE", path)).status).toBe(400);
     expect((await http.call("DELETE", "/v1/networkvolumes/..%2F..%2Fetc")).status).toBe(400);
+  });
+
+  it("are not deleted while an endpoint has them: 400, and they are still there", async () => {
+    const { id } = (await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "here" })).json;
+    const endpoint = await create({ networkVolumeId: id, workersMax: 0 });
+    const refused = await http.call("DELETE", `/v1/networkvolumes/${id}`);
+    expect([refused.status, refused.json.code, refused.json.error]).toEqual([
+      400,
+      "IN_USE",
+      expect.stringContaining(endpoint.id),
+    ]);
+    expect((await http.get(`/v1/networkvolumes/${id}`)).status).toBe(200);
+    await patch(`/v1/endpoints/${endpoint.id}`, { networkVolumeId: null });
+    expect((await http.call("DELETE", `/v1/networkvolumes/${id}`)).status).toBe(204);
+  });
+
+  it("are shown with what they held when they were last measured", async () => {
+    const { id } = (await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "here" })).json;
+    scene.parts.place.volumeUse.set(id, { bytes: 2 ** 31, at: 1_790_000_000_000, isWhole: false });
+    const shown = await http.get(`/v1/networkvolumes/${id}`);
+    expectShape(shown, api.Volume);
+    const usedAt = "2026-09-21T14:13:20.000Z";
+    expect(shown.json).toMatchObject({ usedBytes: 2 ** 31, usedAt, usedAtLeast: true, sizePassed: true });
+    const listed = (await http.get("/v1/networkvolumes")).json;
+    expect(listed.find((each: { id: string }) => each.id === id)).toEqual(shown.json);
+  });
+});
+
+describe("Container registry auths over REST", () => {
+  const path = "/v1/containerregistryauth";
+  const given = { name: "my creds", username: "my-username", password: "my-password" };
+
+  it("are made, shown without what they hold, listed and deleted", async () => {
+    const made = await http.post(path, { ...given, more: 1 });
+    expectShape(made, api.RegistryAuth);
+    expect(made.json).toEqual({ id: expect.stringMatching(/^[a-z0-9]{14}$/), name: "my creds" });
+    expect((await http.get(`${path}/${made.json.id}`)).json).toEqual(made.json);
+    expect((await http.get(path)).json).toEqual([made.json]);
+    const template = { name: "private", imageName: "registry.example/a", containerRegistryAuthId: made.json.id };
+    const { json } = await http.post("/v1/templates", template);
+    expect(json.containerRegistryAuthId).toBe(made.json.id);
+    expect((await http.call("DELETE", `${path}/${made.json.id}`)).json).toMatchObject({ code: "IN_USE" });
+    await http.call("DELETE", `/v1/templates/${json.id}`);
+    const removed = await http.call("DELETE", `${path}/${made.json.id}`);
+    expect([removed.status, removed.text]).toEqual([204, ""]);
+    expect((await http.get(`${path}/${made.json.id}`)).status).toBe(404);
+  });
+
+  it.each(["name", "username", "password"])("are not made without %s, or with one that is no text", async (field) => {
+    for (const value of [undefined, null, "", 1]) {
+      expect((await http.post(path, { ...given, [field]: value })).status).toBe(400);
+    }
   });
 });
 

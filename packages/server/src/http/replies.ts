@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
 import { PlainSignal, type Signal } from "../clock.js";
+import { errorText, openAiError } from "../domain/openai-error.js";
 import { Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits.js";
@@ -11,13 +12,46 @@ export function sendJson(reply: FastifyReply, text: string, status = 200): Fasti
   return reply.code(status).header("content-type", "application/json; charset=utf-8").send(text);
 }
 
+/** The headers of a JSON reply that goes past the router. */
+export const jsonHeaders = (requestId: string, body: string | Buffer, retryAfterSeconds?: number): string[] => [
+  "x-request-id",
+  requestId,
+  "x-content-type-options",
+  "nosniff",
+  ...(retryAfterSeconds === undefined ? [] : ["retry-after", String(retryAfterSeconds)]),
+  "content-type",
+  "application/json; charset=utf-8",
+  "content-length",
+  String(Buffer.byteLength(body)),
+];
+
 /** A caller's own name for a request, or a new one. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
 }
 
+const isOver = (reply: ServerResponse): boolean => reply.destroyed || reply.closed || reply.req.socket.destroyed;
+
+/** Acts once, when a reply was read or its client has gone. */
+function onceClosed(reply: ServerResponse, act: () => void): void {
+  if (reply.socket) return void reply.once("close", act);
+  // one that waits behind another of its connection is not told of the connection's end
+  const { socket } = reply.req;
+  const once = () => {
+    reply.off("close", once);
+    socket.off("close", once);
+    act();
+  };
+  socket.setMaxListeners(0); // there may be many such
+  reply.once("close", once);
+  socket.once("close", once);
+}
+
 let reportBytes = 0;
+
+/** How much of the large replies that are not yet read is in memory. */
+export const reportBytesHeld = (): number => reportBytes;
 
 /**
  * A job's status body, to be sent. A large one stays in memory until its client has read it: all of them together are bounded,
@@ -31,16 +65,18 @@ export function boundedReport(reply: ServerResponse, text: string): string | Buf
       retryAfterSeconds: 1,
     });
   }
+  if (isOver(reply)) return bytes; // its end was told already: what is counted now would be counted for ever
   reportBytes += bytes.length;
-  reply.once("close", () => {
+  onceClosed(reply, () => {
     reportBytes -= bytes.length;
   });
   reply.setTimeout(limits.readerStallMs, () => reply.destroy());
   return bytes;
 }
 
-/** Sends a job's status body, within the bounds of all that are on their way. */
+/** Sends a job's status body, within the bounds of all that are on their way; to nobody who has gone. */
 export function sendReport(reply: FastifyReply, text: string): FastifyReply {
+  if (isGone(reply)) return reply.hijack();
   const body = boundedReport(reply.raw, text);
   return reply.code(200).header("content-type", "application/json; charset=utf-8").send(body);
 }
@@ -48,10 +84,18 @@ export function sendReport(reply: FastifyReply, text: string): FastifyReply {
 export const refusalText = (refusal: Refusal, requestId: string): string =>
   JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
 
-/** The one crossing from a refusal to a REST reply. */
+const openAiUrl = /^(\/sdk)?\/v2\/[^/]+\/openai\//;
+
+/** The one crossing from a refusal to a REST reply; the clients of some routes read errors of another shape. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
   if (refusal.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
-  return sendJson(reply, refusalText(refusal, requestId), refusal.status);
+  const { code, status, message } = refusal;
+  const isOpenAi = openAiUrl.test(reply.request.url);
+  return sendJson(
+    reply,
+    isOpenAi ? errorText(openAiError(status, code, message)) : refusalText(refusal, requestId),
+    status,
+  );
 }
 
 /** A request as a refusal speaks of it. */
@@ -89,13 +133,16 @@ export const wasWritten = ({ raw }: FastifyReply): boolean =>
   raw.writableFinished && !raw.errored && !raw.req.socket.errored;
 
 /** Whether there is nobody to answer: the socket knows before the response does. */
-export const isGone = ({ raw }: FastifyReply): boolean => raw.destroyed || raw.req.socket.destroyed;
+export const isGone = ({ raw }: FastifyReply): boolean => isOver(raw);
 
-/** Aborts when the client has gone before its answer was written. */
+/** Aborts when the client has gone before its answer was written: at once where it has already. */
 export function goneSignal(reply: FastifyReply): Signal {
   const gone = new PlainSignal();
-  reply.raw.once("close", () => {
-    if (!wasWritten(reply)) gone.abort();
-  });
+  if (isGone(reply)) gone.abort();
+  else {
+    onceClosed(reply.raw, () => {
+      if (!wasWritten(reply)) gone.abort();
+    });
+  }
   return gone;
 }

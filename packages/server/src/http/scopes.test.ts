@@ -54,6 +54,8 @@ const resourceChanges = (): [string, string][] => [
   ["DELETE", `/v1/templates/${endpoint.settings.templateId}`],
   ["POST", "/v1/networkvolumes"],
   ["DELETE", "/v1/networkvolumes/nothing"],
+  ["POST", "/v1/containerregistryauth"],
+  ["DELETE", "/v1/containerregistryauth/nothing"],
 ];
 
 describe("A key that may only read", () => {
@@ -163,11 +165,17 @@ describe("Another user", () => {
       expect([path, await statusOf(key, "PATCH", path, { name: "stolen" })]).toEqual([path, 404]);
       expect([path, await statusOf(key, "DELETE", path)]).toEqual([path, path.includes("volumes") ? 400 : 404]);
     }
-    for (const path of ["/v1/endpoints", "/v1/templates", "/v1/networkvolumes", "/v1/webhooks/deliveries"]) {
+    const secret = { name: "r", username: "u", password: "p" };
+    const auth = `/v1/containerregistryauth/${(await http.post("/v1/containerregistryauth", secret)).json.id}`;
+    for (const method of ["GET", "DELETE"]) expect([method, await statusOf(key, method, auth)]).toEqual([method, 404]);
+    const lists = ["endpoints", "templates", "networkvolumes", "containerregistryauth", "webhooks/deliveries"];
+    for (const path of lists.map((name) => `/v1/${name}`)) {
       expect([path, (await http.get(path, { key })).json]).toEqual([path, []]);
     }
-    const { json } = await graphql(key, "{ myself { endpoints { id } networkVolumes { id } podTemplates { id } } }");
-    expect(json.data.myself).toEqual({ endpoints: [], networkVolumes: [], podTemplates: [] });
+    const all =
+      "{ myself { endpoints { id } networkVolumes { id } podTemplates { id } containerRegistryCreds { id } } }";
+    const nothing = { endpoints: [], networkVolumes: [], podTemplates: [], containerRegistryCreds: [] };
+    expect((await graphql(key, all)).json.data.myself).toEqual(nothing);
   });
 
   it("may not use directories as images", async () => {

@@ -1,14 +1,17 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { ErrorBody, refusals as published } from "@millrace/api";
 import { Value } from "typebox/value";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Endpoint } from "../domain/endpoint.js";
+import type { Endpoint, EndpointSettings } from "../domain/endpoint.js";
 import { type RefusalCode, refusals } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { cancelJob } from "../operations/change-job.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { openGateway } from "./gateway/gateway.js";
 
 let scene: Scene;
 let http: Http;
@@ -45,6 +48,28 @@ async function behind(more: Parameters<typeof openHttp>[1], act: (other: Http) =
   return act(other).finally(other.close);
 }
 const draining = { draining: AbortSignal.abort() };
+/** A request to a load-balancing endpoint whose worker answers by `listener`; where there is none it has no worker. */
+async function balanced(
+  listener: RequestListener | undefined,
+  settings: Partial<EndpointSettings> = {},
+): Promise<Answer> {
+  const made = await scene.endpoint({ type: "LB", workersMax: listener ? 1 : 0 });
+  await scene.parts.registry.saveEndpoint(made, { ...made.settings, ...settings }, undefined);
+  const upstream = createServer(listener).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  if (listener) {
+    const worker = await scene.worker(made);
+    const { port } = upstream.address() as AddressInfo;
+    await scene.parts.registry.patchWorker(worker, { address: `127.0.0.1:${port}` });
+    scene.parts.gate.open(worker);
+  }
+  const gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false });
+  const answer = await behind({ gateway }, (other) => other.post(`/lb/${made.id}/`, "x"));
+  await gateway.close();
+  upstream.closeAllConnections();
+  upstream.close();
+  return answer;
+}
 
 describe("The table of refusals", () => {
   it("is the published one", () => {
@@ -69,6 +94,11 @@ describe("The table of refusals", () => {
     ENDPOINT_NOT_FOUND: () => http.get("/v2/nothing/health"),
     JOB_NOT_FOUND: () => http.get(`${base}/status/nothing`),
     METHOD_NOT_ALLOWED: () => http.get(`${base}/run`),
+    LOG_ELSEWHERE: async () => {
+      const worker = await scene.worker(endpoint);
+      worker.row = { ...worker.row, hostNo: 77 };
+      return http.get(`/v1/workers/${worker.row.id}/logs`);
+    },
     PAYLOAD_TOO_LARGE: () => http.post("/v1/templates", "x".repeat(limits.managementBytesMax + 1)),
     UNSUPPORTED_ENCODING: () => http.post(`${base}/run`, "{}", { headers: { "content-encoding": "gzip" } }),
     RATE_LIMITED: async () => {
@@ -80,6 +110,9 @@ describe("The table of refusals", () => {
       const reader = { ...methods(scene.parts.reader), find };
       return behind({ reader }, (other) => other.get(`${base}/status/any`));
     },
+    NO_WORKER: () => balanced(undefined),
+    WORKER_FAILED: () => balanced((request) => void request.socket.destroy()),
+    WORKER_TIMEOUT: () => balanced(() => {}, { executionTimeoutMs: 50 }),
     UNAVAILABLE: () => behind(draining, (other) => other.get(`${base}/health`)),
     STORAGE_FULL: async () => {
       const submit = () => Promise.reject(new Refusal("STORAGE_FULL", "The disk is nearly full."));

@@ -8,19 +8,25 @@ import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
 import type { Parts } from "../operations/needs.js";
+import type { LogParts } from "../operations/read-logs.js";
 import { fastLane } from "./fast-lane.js";
+import type { Gateway } from "./gateway/gateway.js";
 import { type JobParts, jobRoutes } from "./jobs/routes.js";
 import { linger } from "./linger.js";
 import { misframed } from "./misframed.js";
+import { Holders } from "./openai/holders.js";
+import { openAiRoutes } from "./openai/routes.js";
 import { asRefusal, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { workerRoutes } from "./workers/routes.js";
 
-export interface HttpParts extends Parts, JobParts {
+export interface HttpParts extends Parts, JobParts, LogParts {
   /** The metrics page, as Prometheus reads it. */
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
   /** The GraphQL routes: one layer of translation does not know the other. */
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
+  /** What passes requests on to workers' own servers. */
+  readonly gateway?: Gateway;
   /** Whether the store answers. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -36,6 +42,8 @@ export async function buildHttp(
     serverFactory: (listener) => {
       take((request, reply) => {
         if (!reply.socket) endWith(request.socket, reply);
+        if (parts.gateway?.take(request, reply)) return;
+        if (/^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
         if (isTaken(request, reply)) return;
         // bodies are taken under any content type, malformed ones too: the routes know what they read
         request.headers["content-type"] = "application/octet-stream";
@@ -86,13 +94,14 @@ export async function buildHttp(
     ),
   );
   await addRoutes(app, parts);
+  parts.gateway?.listen(server);
   await app.ready();
   return app;
 }
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
   await app.register(async (v2) => {
-    await documented(v2, "Millrace queue API", "2.0.0", "/v2");
+    await documented(v2, "Millrace queue API", "2.0.0", "/v2", openAiNote);
     await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
   });
   await app.register(async (v1) => {
@@ -100,6 +109,9 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
     await v1.register(async (scope) => restRoutes(scope, { ...parts, setToZero: false }), { prefix: "/v1" });
   });
   await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });
+  const holders = new Holders();
+  await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/v2" });
+  await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
   await app.register(async (scope) => parts.graphql(scope, false), { prefix: "/graphql" });
@@ -107,12 +119,21 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   operationRoutes(app, parts);
 }
 
+/** A path of any length has no place in such a document. */
+const openAiNote = " OpenAI's clients are set to /v2/{endpointId}/openai/v1: any path below becomes a job's input.";
+
 /** The OpenAPI document of the routes registered in this scope. */
-async function documented(app: FastifyInstance, title: string, version: string, prefix: string): Promise<void> {
+async function documented(
+  app: FastifyInstance,
+  title: string,
+  version: string,
+  prefix: string,
+  note = "",
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
-      info: { title, version, description: "Self-hosted serverless compute." },
+      info: { title, version, description: `Self-hosted serverless compute.${note}` },
       components: { securitySchemes: { ApiKey: { type: "http", scheme: "bearer" } } },
       security: [{ ApiKey: [] }],
     },

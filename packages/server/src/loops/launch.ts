@@ -1,22 +1,36 @@
 import { mkdirSync } from "node:fs";
-import { availableParallelism, hostname, totalmem } from "node:os";
+import { createServer } from "node:net";
+import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Endpoint } from "../domain/endpoint.js";
+import type { Endpoint, EndpointSettings } from "../domain/endpoint.js";
 import { inheritedNames, type WorkerPlace, workerEnvironment } from "../domain/environment.js";
+import type { HostFacts } from "../domain/host.js";
 import { isPath, type TemplateSettings } from "../domain/template.js";
+import { engineVolume } from "../domain/volume.js";
+import { isContainer, type Resources, type WorkerHandle } from "../domain/worker.js";
+import {
+  addressText,
+  containerPortDefault,
+  namedPorts,
+  readAddress,
+  type WorkerAddress,
+} from "../domain/worker-address.js";
 import type { Needs } from "../operations/needs.js";
-import type { Launch } from "../provider.js";
+import type { ContainerLaunch, Launch } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
+import type { WorkerPatch } from "../store.js";
 
 export interface LaunchOptions {
   /** Where workers of this host reach us: containers stand in a network of their own. Rejects with one sentence. */
   readonly workerUrl: (isContainer: boolean) => Promise<string>;
+  /** What the other servers call this machine, for its workers' own HTTP servers; where there are none, the loopback. */
+  readonly hostAddress?: string;
   /** One HOME per endpoint, so that downloaded models stay. */
   readonly homesDir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-type Launching = Needs<"registry" | "place">;
+type Launching = Needs<"registry" | "place" | "vault">;
 
 /** Where containers see the network volume. */
 const volumeTarget = "/runpod-volume";
@@ -27,36 +41,88 @@ export async function launchOf(
   options: LaunchOptions,
   { row }: LiveWorker,
   secret: string,
-): Promise<{ workerUrl: string; launch: Launch }> {
+): Promise<{ workerUrl: string; launch: Launch; address?: string }> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
-  const template = endpoint && needs.registry.template(endpoint.settings.templateId);
-  if (!endpoint || !template) throw new Error("its endpoint or template is gone");
-  const { settings } = template;
+  const release = await needs.registry.release(row.endpointNo, row.version);
+  if (!endpoint || !release) throw new Error("its endpoint, or the version that it is of, is gone");
+  const { template: settings, settings: own } = release;
   const isContainer = !isPath(settings.imageName);
   const workerUrl = await options.workerUrl(isContainer);
+  const variables = { ...settings.env, ...own.env };
+  const serves = endpoint.settings.type === "LB";
+  const address = serves ? await addressOf(needs, options, isContainer, variables) : undefined;
   const place = {
     workerId: row.id,
     endpointId: endpoint.id,
     secret,
     workerUrl,
     hostname: hostname(),
-    location: needs.place.location ?? "",
-    cpuCount: availableParallelism(),
-    memoryGb: Math.round(totalmem() / 2 ** 30),
-    gpus: [],
-    own: { ...settings.env, ...endpoint.settings.env },
+    location: needs.place.facts().location ?? "",
+    ...shareOf(row.resources, needs.place.facts()),
+    port: address?.port,
+    own: variables,
   };
-  const volume = volumeOf(needs, endpoint);
+  const volume = volumeOf(needs, own);
   const launch = isContainer
-    ? containerLaunch(settings, place, volume)
+    ? {
+        ...containerLaunch(settings, place, volume, needs.place.removeEngineVolume !== undefined),
+        ...limitsOf(row.resources),
+        auth: authOf(needs, settings),
+      }
     : processLaunch(needs, options, endpoint, settings, place, volume);
-  return { workerUrl, launch };
+  return { workerUrl, launch, ...(address ? { address: addressText(address) } : {}) };
+}
+
+/** Where a worker's HTTP server will be: of a container the host is not known before it is there. */
+async function addressOf(
+  needs: Launching,
+  { hostAddress = "127.0.0.1" }: LaunchOptions,
+  isContainer: boolean,
+  variables: Readonly<Record<string, string>>,
+): Promise<WorkerAddress> {
+  const named = namedPorts(variables);
+  const port = named.port ?? (isContainer ? containerPortDefault : await freePort(needs));
+  return { host: isContainer ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
+}
+
+/** A started worker's handle; and its address, now that a container's is known. */
+export function whereIs(
+  { address: told }: LiveWorker["row"],
+  handle: WorkerHandle,
+): Pick<WorkerPatch, "handle" | "address"> {
+  const address = readAddress(told);
+  const host = isContainer(handle) ? handle.address : undefined;
+  return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
+}
+
+/** A port that nobody listens on, and that no other worker was told. */
+async function freePort({ registry, place }: Launching): Promise<number> {
+  const mine = registry.liveWorkers().filter(({ row }) => row.hostNo === place.hostNo);
+  const told = new Set(mine.map(({ row }) => readAddress(row.address)?.port));
+  for (;;) {
+    const port = await new Promise<number>((resolve, reject) => {
+      const probe = createServer().once("error", reject);
+      probe.listen(0, "127.0.0.1", () => {
+        const { port } = probe.address() as { port: number };
+        probe.close(() => resolve(port));
+      });
+    });
+    if (!told.has(port)) return port;
+  }
 }
 
 type Volume = WorkerPlace["volume"];
 type Place = Omit<WorkerPlace, "volume" | "home" | "inherited">;
 
-function volumeOf({ place }: Launching, { settings }: Endpoint): Volume {
+/** What a worker is told that it has: its share, or all that the machine has. */
+const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
+  cpuCount: resources?.cpus ?? facts.cpus,
+  memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
+  gpus: resources?.gpus ?? [],
+  hostHasGpus: facts.gpus.length > 0,
+});
+
+function volumeOf({ place }: Launching, settings: EndpointSettings): Volume {
   const [id] = settings.networkVolumeIds;
   if (id === undefined) return undefined;
   const path = join(place.volumesDir, id);
@@ -88,11 +154,28 @@ function processLaunch(
   };
 }
 
+/** What the engine is to hold a container to. */
+const limitsOf = (resources: Resources | undefined) => ({
+  ...(resources && resources.gpus.length > 0 ? { gpus: resources.gpus.map(({ id }) => id) } : {}),
+  cpus: resources?.cpus,
+  memoryMib: resources?.memoryMib,
+});
+
+function authOf(
+  { registry, vault }: Launching,
+  { containerRegistryAuthId }: TemplateSettings,
+): ContainerLaunch["auth"] {
+  const auth = containerRegistryAuthId === undefined ? undefined : registry.registryAuth(containerRegistryAuthId);
+  return auth && { username: vault.open(auth.username), password: vault.open(auth.password) };
+}
+
 function containerLaunch(
-  { imageName, dockerEntrypoint, dockerStartCmd }: TemplateSettings,
+  settings: TemplateSettings,
   place: Place,
   volume: Volume,
-): Launch {
+  isEngines: boolean,
+): ContainerLaunch {
+  const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
   const seen = volume && { ...volume, path: volumeTarget };
   return {
     workerId: place.workerId,
@@ -101,6 +184,17 @@ function containerLaunch(
     command: dockerStartCmd,
     // of our own environment a container gets nothing, and its home is its image's
     env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
-    mounts: volume ? [{ source: volume.path, target: volumeTarget }] : [],
+    diskGb: containerDiskInGb,
+    mounts: volume
+      ? volumeTargets(settings).map((target) => ({
+          target,
+          ...(isEngines ? { volume: engineVolume(volume.id) } : { source: volume.path }),
+        }))
+      : [],
   };
 }
+
+/** Where images look for it, and where the template wants it. */
+const volumeTargets = ({ isMountPathGiven, volumeMountPath }: TemplateSettings): string[] => [
+  ...new Set([volumeTarget, ...(isMountPathGiven ? [volumeMountPath.replace(/(?<=.)\/+$/, "")] : [])]),
+];

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { deleteEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
 import { showDecisions } from "../operations/show-resources.js";
 import { endWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
+import { plainHost } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
 let scene: Scene;
@@ -95,9 +96,31 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(1);
   });
 
+  it("though the look at another endpoint has failed", async () => {
+    await scaled();
+    const other = await scene.endpoint();
+    vi.spyOn(scene.stores.decisions, "record").mockRejectedValueOnce(new Error("the disk is full"));
+    await Promise.all([scene.submit(endpoint), scene.submit(other)]);
+    await scene.advance(60_000);
+    expect([workers().length, scene.workersOf(other).length]).toEqual([1, 1]);
+  });
+
+  it("for a job that waits, and no other one when that comes up", async () => {
+    await scaled({ workersMax: 5, scalerValue: 1 });
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    await scene.take(workers()[0]!);
+    await scene.submit(endpoint);
+    await scene.advance(1_500);
+    expect(workers()).toHaveLength(2);
+    await scene.take(workers()[1]!);
+    await scene.advance(100);
+    expect(workers()).toHaveLength(2);
+  });
+
   it("only where the endpoint's locations hold this host", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { location: "CZ" } });
+    scene = await Scene.open({ place: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     await scaled({ locations: "US", workersMin: 1 });
     await scene.submit(endpoint);
     await scene.advance(60_000);
@@ -198,20 +221,99 @@ describe("An idle worker is stopped", () => {
 });
 
 describe("A worker of an older version", () => {
-  it("is replaced: an idle one is stopped, a busy one after its job", async () => {
+  it("is replaced: an idle one is stopped at once, a busy one is closed when a new one is up, and stopped after its job", async () => {
     await scaled({ workersMax: 5, workersMin: 2, idleTimeout: 600 });
     const [idler, busy] = workers() as [LiveWorker, LiveWorker];
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMin: 0 });
     await idle(idler);
     await idle(busy);
     busy.busyAt++; // it is served first
     const id = await scene.running(endpoint, busy);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
     await scene.advance(50);
-    expect([idler.row.wanted, busy.row.wanted]).toEqual(["stopped", "closed"]);
-    expect(workers().filter(({ row }) => row.version === 2)).toHaveLength(2);
+    expect([idler.row.wanted, busy.row.wanted]).toEqual(["stopped", "running"]);
+    await idle(workers().find(({ row }) => row.version === 2)!);
+    await scene.advance(50);
+    expect(busy.row.wanted).toBe("closed");
     await scene.done(busy, id);
     await scene.advance(50);
     expect(busy.row.wanted).toBe("stopped");
+  });
+});
+
+describe("A release", () => {
+  const newOnes = () => workers().filter(({ row }) => row.version === 2);
+
+  it("never leaves fewer workers than are needed: an old one goes when the one that comes for it is up", async () => {
+    await scaled({ workersMax: 3, workersMin: 2, idleTimeout: 600 });
+    const old = workers() as [LiveWorker, LiveWorker];
+    for (const worker of old) await idle(worker);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
+    await scene.advance(50);
+    expect(newOnes()).toHaveLength(1); // workersMax leaves room for one
+    expect(old.map(({ row }) => row.wanted)).toEqual(["running", "running"]);
+    await idle(newOnes()[0]!);
+    await scene.advance(50);
+    const [gone] = old.filter(({ row }) => row.wanted === "stopped");
+    expect(gone).toBeDefined();
+    await endWorker(scene.parts, gone!, { code: 0, signal: undefined, note: undefined }, "stopped");
+    await scene.advance(50);
+    await idle(newOnes()[1]!);
+    await scene.advance(50);
+    expect(old.map(({ row }) => row.wanted)).toEqual(["stopped", "stopped"]);
+  });
+
+  it("stops where its workers fail three times at their start: the old ones stay, and a save goes on", async () => {
+    await scaled({ workersMax: 3, workersMin: 1, idleTimeout: 600 });
+    const [old] = workers() as [LiveWorker];
+    await idle(old);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
+    for (const _ of [1, 2, 3]) {
+      await scene.advance(10_000);
+      await crash(newOnes()[0]!);
+    }
+    await scene.advance(600_000);
+    expect(old.row.wanted).toBe("running");
+    expect(newOnes()).toEqual([]);
+    const id = await scene.submit(endpoint);
+    expect(await scene.take(old)).toMatchObject([{ id }]);
+    await scene.done(old, id);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "2" } });
+    await scene.advance(50);
+    const [fresh] = workers().filter(({ row }) => row.version === 3);
+    await idle(fresh!);
+    await scene.advance(50);
+    expect(old.row.wanted).toBe("stopped");
+  });
+
+  it("keeps the old workers while all jobs run and none waits", async () => {
+    await scaled({ workersMax: 5, scalerValue: 100 });
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    const [old] = workers() as [LiveWorker];
+    await scene.take(old);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
+    await scene.advance(50);
+    expect(old.row).toMatchObject({ version: 1, wanted: "running" });
+  });
+
+  it("that stopped lets the version before it come again when a job comes", async () => {
+    await scaled({ idleTimeout: 1, scalerType: "REQUEST_COUNT", scalerValue: 1 });
+    await scene.submit(endpoint);
+    await scene.advance(50);
+    const [old] = workers() as [LiveWorker];
+    const [job] = await scene.take(old);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "broken" } });
+    for (const _ of [1, 2, 3]) {
+      await scene.advance(10_000);
+      await crash(newOnes()[0]!);
+    }
+    await scene.done(old, job!.id);
+    await scene.advance(2_000);
+    await endWorker(scene.parts, old, { code: 0, signal: undefined, note: undefined }, "stopped");
+    await scene.submit(endpoint);
+    await scene.advance(20_000);
+    expect(workers().map(({ row }) => [row.version, row.wanted])).toContainEqual([1, "running"]);
   });
 });
 

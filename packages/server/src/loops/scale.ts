@@ -1,12 +1,13 @@
 import { topics } from "../bell.js";
-import type { Endpoint } from "../domain/endpoint.js";
-import { chooseHost } from "../domain/host.js";
-import { type Plan, plan, type ScaleInputs } from "../domain/scaling.js";
-import { workerState } from "../domain/worker.js";
+import { type Endpoint, servingVersion } from "../domain/endpoint.js";
+import type { ScaleInputs } from "../domain/scale-inputs.js";
+import { type Plan, plan } from "../domain/scaling.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
-import { liveHosts, obstacle } from "../operations/read-job.js";
-import { closeWorker, stopWorker } from "../operations/worker-life.js";
+import { makeWay, placeFor, placeThrottled } from "../operations/place-worker.js";
+import { scaleInputs } from "../operations/scale-inputs.js";
+import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operations/worker-life.js";
+import type { LiveWorker } from "../registry.js";
 import type { Loop } from "./loop.js";
 
 type Scaling = Needs<
@@ -19,6 +20,8 @@ interface Last {
   untilAt: number;
   times: number;
 }
+
+const never = Number.POSITIVE_INFINITY;
 
 /** Demand → desired → plan → worker rows that say what is wanted. It calls no provider. */
 export function scaleLoop(needs: Scaling): Loop {
@@ -43,13 +46,18 @@ export function scaleLoop(needs: Scaling): Loop {
 
   async function look(endpoint: Endpoint, now: number): Promise<void> {
     const inputs = await scaleInputs(needs, endpoint, now);
-    const decided = endpoint.deletedAt === undefined ? plan(inputs) : dismissal(inputs);
+    const decided = endpoint.deletedAt === undefined ? heldOr(endpoint, plan(inputs)) : dismissal(inputs);
     await act(needs, endpoint, decided);
     await record(needs, last, endpoint, inputs, decided);
     // what was started changes what comes next, before any of it rings
-    const lookAt = decided.start > 0 ? now : decided.lookAt;
+    const lookAt = decided.start + decided.resume.length > 0 ? now : decided.lookAt;
     if (lookAt === undefined) dueAt.delete(endpoint.no);
     else dueAt.set(endpoint.no, lookAt);
+  }
+
+  function again({ no, id }: Endpoint, now: number, error: unknown): void {
+    dueAt.set(no, now + limits.netMs);
+    needs.emit({ type: "server.warning", message: `endpoint ${id} could not be scaled just now`, error });
   }
 
   return {
@@ -63,48 +71,35 @@ export function scaleLoop(needs: Scaling): Loop {
     async tick(now) {
       listenToAll();
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
-      const nos = [...dirty];
-      dirty.clear();
-      for (const no of nos) {
+      // first: nobody has to make a place for those who find one
+      const throttled = await placeThrottled(needs);
+      for (const no of [...dirty]) {
         const endpoint = needs.registry.endpointByNo(no);
-        if (endpoint) await look(endpoint, now);
+        dirty.delete(no);
+        // of those behind one that cannot be looked at just now none waits for it
+        if (endpoint) await look(endpoint, now).catch((error) => again(endpoint, now, error));
       }
+      // what they wait for may come, or they may not be needed any more
+      for (const no of throttled) dueAt.set(no, Math.min(dueAt.get(no) ?? never, now + limits.netMs));
       return dueAt.size > 0 ? Math.min(...dueAt.values()) : undefined;
     },
   };
 }
 
-async function scaleInputs(needs: Scaling, endpoint: Endpoint, now: number): Promise<ScaleInputs> {
-  const [tally, oldestAt, held] = [
-    await needs.tallies.tally(endpoint.no),
-    await needs.tallies.oldestWaiting(endpoint.no),
-    await needs.tallies.holdings(endpoint.no),
-  ];
-  const workers = needs.registry.workersOf(endpoint.no).map(({ row, busyAt }) => ({
-    no: row.no,
-    state: workerState(row, held.get(row.no) ?? 0),
-    held: held.get(row.no) ?? 0,
-    version: row.version,
-    idleSince: Math.max(busyAt, row.readyAt ?? row.createdAt),
-  }));
-  const { waiting, waitingNormal, running } = tally;
-  const { settings, version, failedStarts, failedAt } = endpoint;
-  const impossible = obstacle(needs, endpoint) !== undefined;
-  return {
-    settings: impossible ? { ...settings, workersMax: 0, workersMin: 0 } : settings,
-    version,
-    demand: { waiting, waitingNormal, running, oldestAt },
-    workers,
-    slots: needs.registry.slots(endpoint),
-    failedStarts,
-    failedAt,
-    now,
-  };
-}
+/** Says with each decision that the present version is not what workers are made of, where that is so. */
+const heldOr = (endpoint: Endpoint, decided: Plan): Plan =>
+  servingVersion(endpoint) === endpoint.version
+    ? decided
+    : {
+        ...decided,
+        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} serves on; ${decided.reason}`,
+      };
 
 /** A deleted endpoint's workers all stop at once. */
 const dismissal = (inputs: ScaleInputs): Plan => ({
   start: 0,
+  resume: [],
+  pause: [],
   close: [],
   stop: inputs.workers.filter((worker) => worker.state !== "stopping").map((worker) => worker.no),
   outcome: "stop all",
@@ -113,25 +108,46 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 });
 
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
-  for (let n = 0; n < decided.start; n++) {
-    const hostNo = chooseHost(liveHosts(needs), endpoint.settings.locations) ?? needs.place.hostNo;
-    const made = {
-      id: needs.ids.resource(),
-      endpointNo: endpoint.no,
-      version: endpoint.version,
-      hostNo,
-    };
-    await needs.registry.createWorker({ ...made, createdAt: needs.clock.now() });
-  }
+  const { reason } = decided;
+  // those that wait for a job are not kept waiting by what goes
+  await each(needs, decided.resume, (worker) => resumeWorker(needs, worker, reason));
+  for (let n = 0; n < decided.start; n++) await start(needs, endpoint);
   if (decided.start > 0) needs.bell.ring("workers");
-  for (const no of decided.close) {
+  await each(needs, decided.pause, (worker) => pauseWorker(needs, worker, reason));
+  await each(needs, decided.close, (worker) => closeWorker(needs, worker, reason));
+  await each(needs, decided.stop, (worker) =>
+    stopWorker(needs, worker, whyStopped(worker, reason), needs.place.stopGraceMs),
+  );
+}
+
+/** One that was closed goes for the reason for which that was done. */
+const whyStopped = ({ row }: LiveWorker, reason: string): string =>
+  row.wanted === "closed" ? (row.why ?? reason) : reason;
+
+async function each(needs: Scaling, nos: readonly number[], change: (worker: LiveWorker) => Promise<void>) {
+  for (const no of nos) {
     const worker = needs.registry.workerByNo(no);
-    if (worker) await closeWorker(needs, worker, decided.reason);
+    if (worker) await change(worker);
   }
-  for (const no of decided.stop) {
-    const worker = needs.registry.workerByNo(no);
-    if (worker) await stopWorker(needs, worker, decided.reason, needs.place.stopGraceMs);
-  }
+}
+
+/** Makes a worker's row, at a host that has what it needs; where none has, it waits for one. */
+async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
+  const version = servingVersion(endpoint);
+  const found = await placeFor(needs, endpoint, version);
+  const isPlaced = "hostNo" in found;
+  const made = {
+    id: needs.ids.resource(),
+    endpointNo: endpoint.no,
+    version,
+    hostNo: isPlaced ? found.hostNo : needs.place.hostNo,
+    createdAt: needs.clock.now(),
+  };
+  await needs.registry.createWorker({
+    ...made,
+    ...(isPlaced ? { resources: found.resources } : { throttled: found.lacks }),
+  });
+  if (!isPlaced) await makeWay(needs, found.giveWay);
 }
 
 /** A decision is kept when its outcome or its reason differs from the one before: "why did it (not) scale?" */
@@ -160,6 +176,7 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
   };
   const decision = { at: inputs.now, inputs: JSON.stringify(shown), outcome, reason };
   await needs.decisions.record(endpoint.no, decision, before);
-  const changes = decided.start + decided.stop.length + decided.close.length > 0;
+  const { start, resume, pause, close, stop } = decided;
+  const changes = start + resume.length + pause.length + close.length + stop.length > 0;
   if (changes) needs.emit({ type: "endpoint.scaled", endpointId: endpoint.id, outcome, reason });
 }

@@ -4,7 +4,7 @@ import type { SharedStore } from "../store.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
-type Sharing = Needs<"registry" | "clock" | "place" | "emit">;
+type Sharing = Needs<"registry" | "clock" | "place" | "emit" | "gate" | "bell">;
 
 /** The loops that have one owner among the servers. */
 export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire-jobs", "time-out-jobs"] as const;
@@ -19,23 +19,40 @@ export function shareStateLoop(
   leases: Leases,
   followTime: (aheadMs: number) => void,
 ): Loop {
-  const { registry, clock, place, emit } = needs;
+  const { registry, clock, place, emit, gate, bell } = needs;
   let saidAt = 0;
+  /** Endpoints whose requests wait here, as the others were told. */
+  let waiting: ReadonlySet<string> = new Set();
   let isAway = false;
   let timeAt = clock.now() + timeEveryMs;
 
   async function beat(now: number): Promise<void> {
     const untilAt = now + limits.leaseMs;
     const signs = registry.signs(saidAt);
-    const { hostNo, location } = place;
+    const { hostNo } = place;
     const asked = leases.isResigned ? [] : ownedLoops;
     // a server that stops looks too silent to be given workers, and too lively to be lost with those it has
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
-    const said = await shared.beat({ hostNo, location, now, seenAt, leases: asked, untilAt, signs });
+    const report = gate.report();
+    const said = await shared.beat({
+      hostNo,
+      facts: { ...place.facts(), gate: report },
+      now,
+      seenAt,
+      leases: asked,
+      untilAt,
+      signs,
+    });
     // while the database was away we did not hear what workers said to other servers
     if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), hostNo);
     saidAt = now;
     registry.hosts = said.hosts;
+    const others = said.hosts.filter(({ no, seenAt }) => no !== hostNo && seenAt > now - limits.leaseMs);
+    gate.hear(others.flatMap((host) => (host.gate ? [host.gate] : [])));
+    const waits = new Set(Object.keys(report.endpoints).filter((no) => (report.endpoints[no]?.waiting ?? 0) > 0));
+    // who decides how many workers there are looks at once
+    if ([...waits].some((no) => !waiting.has(no))) bell.ringElsewhere("hosts");
+    waiting = waits;
     // a new owner has to know what the one before it has written
     await registry.refresh();
     leases.hold(said.leases, untilAt - limits.beatMs);

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { hearUnhealthy } from "../operations/hear-ping.js";
+import { createRegistryAuth } from "../operations/save-registry-auth.js";
 import { createVolume } from "../operations/save-volume.js";
 import { stopWorker } from "../operations/worker-life.js";
+import { type ContainerLaunch, StartFailed } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
 
@@ -57,6 +59,15 @@ describe("A worker that is wanted", () => {
     expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
     expect(worker.row).toMatchObject({ startedAt: expect.any(Number), handle: { pid: 100, startTime: "1" } });
     expect(JSON.stringify(scene.events)).not.toContain(scene.provider.secretOf(worker.row.id));
+  });
+
+  it("counts as started when it asks for a job, though its engine has not said yet that it runs", async () => {
+    scene.provider.onCall = () => {
+      const [worker] = scene.workersOf(endpoint);
+      void scene.parts.registry.patchWorker(worker!, { readyAt: scene.clock.now() - 5 });
+    };
+    const { row } = await started();
+    expect(row.startedAt).toBe(row.readyAt);
   });
 
   it("finds its network volume's folder, though the volume was made at another host", async () => {
@@ -128,6 +139,52 @@ describe("A worker that is wanted", () => {
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
 
+  it("finds its volume where the template wants it, too; the engine's own where containers have those", async () => {
+    const launchFor = async (volumeMountPath?: string) => {
+      const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+      const path = volumeMountPath === undefined ? {} : { volumeMountPath };
+      const template = await scene.template({ imageName: "registry.example/image", ...path });
+      endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
+      await wanted();
+      await scene.advance(5);
+      return { id, launch: scene.provider.launches.at(-1) as ContainerLaunch };
+    };
+    scene.run(scene.loops.tend());
+    const targets = async (path?: string) => (await launchFor(path)).launch.mounts.map(({ target }) => target);
+    expect(await targets()).toEqual(["/runpod-volume"]);
+    expect(await targets("/models/")).toEqual(["/runpod-volume", "/models"]);
+    expect(await targets("/runpod-volume")).toEqual(["/runpod-volume"]);
+    await scene.close();
+    scene = await Scene.open({ place: { removeEngineVolume: async () => {} } });
+    scene.run(scene.loops.tend());
+    const { id, launch } = await launchFor("/models");
+    const volume = `millrace-${id}`;
+    expect(launch.mounts).toEqual([
+      { volume, target: "/runpod-volume" },
+      { volume, target: "/models" },
+    ]);
+  });
+
+  it("is given the credentials of its template for its image, and tells nobody", async () => {
+    const given = { name: "mine", username: "someone", password: "a-secret-word" };
+    const { id } = await createRegistryAuth(scene.parts, scene.admin, given);
+    const template = await scene.template({ imageName: "registry.example/image", containerRegistryAuthId: id });
+    endpoint = await scene.endpoint({ templateId: template.id });
+    scene.run(scene.loops.tend());
+    await wanted();
+    await scene.advance(5);
+    expect(scene.provider.launches[0]).toMatchObject({ auth: { username: "someone", password: "a-secret-word" } });
+    expect(JSON.stringify([scene.events, scene.provider.launches[0]?.env])).not.toContain("a-secret-word");
+  });
+
+  it("that could not be started says what is to be blamed, where its provider knows", async () => {
+    scene.run(scene.loops.tend());
+    scene.provider.failNext("start", new StartFailed("no GPU could be given", "gpu"));
+    const worker = await wanted();
+    await scene.advance(5);
+    expect(worker.row.exit).toEqual({ note: "no GPU could be given", cause: "gpu" });
+  });
+
   it("that ends before it asks for a job is a failed start, with the last lines of its log", async () => {
     const worker = await started();
     scene.provider.logTails.set(worker.row.id, "ModuleNotFoundError: torch");
@@ -176,7 +233,7 @@ describe("The end of a worker's process", () => {
     scene.provider.end(worker.row.id, { signal: "SIGKILL" });
     await scene.advance(5);
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
-    expect(worker.row.exit).toMatchObject({ signal: "SIGKILL", note: "it was ended by SIGKILL" });
+    expect(worker.row.exit).toMatchObject({ signal: "SIGKILL", cause: "memory" });
   });
 
   it("is not missed where it comes before its start was recorded", async () => {
@@ -275,6 +332,14 @@ describe("After a restart of the server", () => {
     await restart();
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
+  });
+
+  it("a worker that nobody knows, and that had not asked for a job yet, is no failed start", async () => {
+    const worker = await started();
+    scene.provider.vanish(worker.row.id);
+    await restart();
+    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
+    expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
   it("a worker whose row was written and nothing more is started", async () => {

@@ -1,10 +1,13 @@
-import { type Exit, failedToStart, isContainer } from "../domain/worker.js";
+import { earliest } from "../domain/earliest.js";
+import { failedToStart, isContainer, isThrottled } from "../domain/worker.js";
+import { endOf } from "../domain/worker-end.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import { endWorker, stopWorker } from "../operations/worker-life.js";
-import { type Provider, StartUnsure } from "../provider.js";
+import { type Provider, StartFailed, type StartPhase, StartUnsure } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
-import { type LaunchOptions, launchOf } from "./launch.js";
+import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
+import { type LaunchOptions, launchOf, whereIs } from "./launch.js";
 import type { Loop } from "./loop.js";
 
 export interface TendOptions extends LaunchOptions {
@@ -29,6 +32,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const buried = new Set<string>();
   /** Those that were to be looked at while they were busy. */
   const again = new Set<string>();
+  /** By worker, the time of the last freezing or thawing that was done. */
+  const frozenOrThawed = new Map<string, number>();
 
   /** When we last came back from not running: what a worker could not do meanwhile does not count against it. */
   let resumedAt = 0;
@@ -50,18 +55,40 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     // one that was started, though that could not be stored, is not started again: its secret would be another
     const mayRun = !known.has(row.id) || row.startedAt === undefined;
     if (mayRun && row.secretHash !== undefined) return adopt(worker);
+    if (isThrottled(row)) return row.wanted === "stopped" ? neverStarted(worker) : undefined;
     if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : begin(worker);
     if (gone.has(row.id)) return ended(worker);
     const isWaited = row.readyAt === undefined && row.killAt === undefined;
     const lateAt = isWaited ? Math.max(row.startedAt, resumedAt) + options.startTimeoutMs : undefined;
     if (lateAt !== undefined && now >= lateAt) {
-      const note = `it did not ask for a job within ${options.startTimeoutMs / 1_000} s`;
+      const missed = row.address === undefined ? "ask for a job" : "answer GET /ping with 200";
+      const note = `it did not ${missed} within ${options.startTimeoutMs / 1_000} s`;
       await needs.registry.patchWorker(worker, { killAt: now, exit: { code: undefined, signal: undefined, note } });
       return now;
     }
     if (row.killAt !== undefined && now >= row.killAt) await kill(worker);
     else if (row.wanted === "stopped") await askToStop(worker);
+    else {
+      const againAt = await freezeOrThaw(worker, now);
+      await noteLostGpus(needs, worker);
+      if (againAt !== undefined) return earliest(againAt, lateAt);
+    }
     return earliest(lateAt, killed.has(row.id) ? now + limits.netMs : row.killAt);
+  }
+
+  /** Does what was last asked of it, once; also what a server before this one may have done. Returns when to try it again. */
+  async function freezeOrThaw(worker: LiveWorker, now: number): Promise<number | undefined> {
+    const { id, wanted, pausedAt, resumedAt } = worker.row;
+    const askedAt = wanted === "paused" ? pausedAt : resumedAt;
+    if (askedAt === undefined || frozenOrThawed.get(id) === askedAt) return undefined;
+    try {
+      await (wanted === "paused" ? freeze : thaw)(needs, provider, worker);
+      frozenOrThawed.set(id, askedAt);
+      return undefined;
+    } catch (error) {
+      needs.emit({ type: "server.warning", message: `worker ${id} could not be frozen or woken just now`, error });
+      return now + limits.engineRetryMs; // one that is to wake has a few seconds for it
+    }
   }
 
   /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
@@ -72,7 +99,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const workerUrl = await options.workerUrl(isContainer(seen.handle));
       known.add(row.id);
       const startedAt = row.startedAt ?? needs.clock.now();
-      await needs.registry.patchWorker(worker, { handle: seen.handle, startedAt });
+      await needs.registry.patchWorker(worker, { ...whereIs(row, seen.handle), startedAt });
       if (row.workerUrl !== workerUrl) {
         await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
       }
@@ -106,16 +133,26 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const secret = needs.ids.secret(32);
     const prepared = await launchOf(needs, options, worker, secret).catch((error) => failed(worker, error));
     if (!prepared) return;
-    const { workerUrl, launch } = prepared;
+    const { workerUrl, launch, address } = prepared;
     const expected = provider.handleOf(launch);
     const secretHash = needs.vault.hash(secret);
-    await needs.registry.patchWorker(worker, { secretHash, workerUrl, ...(expected ? { handle: expected } : {}) });
+    const told = { secretHash, workerUrl, ...(address === undefined ? {} : { address }) };
+    await needs.registry.patchWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
     const note = (doing: string) => {
       worker.doing = doing;
     };
     try {
-      const handle = await provider.start(launch, { note, signal });
-      await needs.registry.patchWorker(worker, { handle, startedAt: needs.clock.now() });
+      const phases: { imageAt?: number; madeAt?: number } = {};
+      const reached = (phase: StartPhase) => {
+        phases[`${phase}At`] = needs.clock.now();
+      };
+      const handle = await provider.start(launch, { note, reached, signal });
+      await needs.registry.patchWorker(worker, {
+        ...phases,
+        ...whereIs(worker.row, handle),
+        // a fast worker asks for a job before its engine has said that it runs
+        startedAt: Math.min(needs.clock.now(), worker.row.readyAt ?? Number.POSITIVE_INFINITY),
+      });
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
     } catch (error) {
@@ -126,7 +163,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function failed(worker: LiveWorker, error: unknown): Promise<undefined> {
     const note = error instanceof Error ? error.message : String(error);
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, "it could not be started");
+    const cause = error instanceof StartFailed ? { cause: error.blame } : {};
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note, ...cause }, "it could not be started");
     return forget(worker);
   }
 
@@ -144,8 +182,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (seen.state === "unknown") return lost(worker);
     const held = await needs.reader.heldBy(worker.row.no);
     const tail = failedToStart(worker.row, held.length) ? await provider.logTail(worker.row.id) : "";
-    const how = howItEnded(seen.exit);
-    await endWorker(needs, worker, { ...seen.exit, note: tail === "" ? how : `${how}: ${tail}` }, how);
+    const { how, exit } = endOf(worker.row, seen.exit, tail);
+    await endWorker(needs, worker, exit, how);
     return forget(worker);
   }
 
@@ -153,12 +191,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function lost(worker: LiveWorker): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
     const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why);
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless: true });
     return forget(worker);
   }
 
   async function forget({ row }: LiveWorker): Promise<undefined> {
-    for (const set of [known, asked, killed, gone]) set.delete(row.id);
+    for (const of of [known, asked, killed, gone, frozenOrThawed]) of.delete(row.id);
     await provider.forget(row.id);
     return undefined;
   }
@@ -232,16 +270,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       if (needs.registry.isShared) await endStrays();
       await endUnwanted();
       const looks = await Promise.all(mine.map((worker) => tendOne(worker, now)));
-      return earliest(...looks);
+      return earliest(...looks, await easeMemory(needs, mine, now));
     },
   };
 }
-
-const earliest = (...times: (number | undefined)[]): number | undefined => {
-  const known = times.filter((at) => at !== undefined);
-  return known.length > 0 ? Math.min(...known) : undefined;
-};
-
-const howItEnded = (exit: Exit): string =>
-  exit.note ??
-  (exit.signal === undefined ? `it ended with exit code ${exit.code ?? "unknown"}` : `it was ended by ${exit.signal}`);

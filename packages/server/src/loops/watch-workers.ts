@@ -1,3 +1,4 @@
+import { isFrozen, isThrottled } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import { closeWorker, endWorker, settleOrphans, stopWorker } from "../operations/worker-life.js";
@@ -18,7 +19,7 @@ export function watchWorkersLoop(needs: Watching): Loop {
       const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];
       let lookAt = Math.min(...looks.map((at) => at ?? never));
       for (const worker of live) {
-        const dueAt = Math.min(silentAt(worker, now), idleAt(worker, now));
+        const dueAt = Math.min(silentAt(worker, now), idleAt(worker, now), mutedAt(worker, now));
         // a promise for each of thousands who have nothing to fear would be most of what an idle server does
         lookAt = Math.min(lookAt, now < dueAt ? dueAt : await judge(needs, worker, now));
       }
@@ -35,8 +36,14 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
     const { hostNo } = worker.row;
     const silentAt = needs.registry.hostSilentAt(hostNo);
     if (hostNo === needs.place.hostNo || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
+    // one that waits for a place ran nowhere
+    if (isThrottled(worker.row)) {
+      await needs.registry.patchWorker(worker, { hostNo: needs.place.hostNo });
+      needs.bell.ring("workers");
+      continue;
+    }
     const note = "its host has been silent for 30 s";
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, note);
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, note, { isBlameless: true });
   }
   // a take that was on its way when its worker ended has left a job to nobody
   await settleOrphans(needs, await needs.reader.orphaned(), true);
@@ -47,22 +54,31 @@ const never = Number.POSITIVE_INFINITY;
 
 /** Silence counts from the first call, on our clock, while we listen. */
 function silentAt({ row, seenAt }: LiveWorker, now: number): number {
-  return row.hasPinged && isJudged(row, now) ? seenAt + limits.workerSilenceMs : never;
+  const heardAt = Math.max(seenAt, row.resumedAt ?? 0);
+  return row.hasPinged && isJudged(row, now) ? heardAt + limits.workerSilenceMs : never;
+}
+
+/** When a worker that was paused, and goes on, has said nothing for too long. */
+function mutedAt({ row, seenAt }: LiveWorker, now: number): number {
+  if (row.resumedAt === undefined || seenAt >= row.resumedAt || !isJudged(row, now)) return never;
+  return row.resumedAt + limits.resumeMs;
 }
 
 /** When a worker that neither asks for a job nor holds one has done so for too long. */
 function idleAt({ row, polls, polledAt, busyAt }: LiveWorker, now: number): number {
+  if (row.address !== undefined) return never; // it serves requests, and is asked for its health
   if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0 || !isJudged(row, now)) return never;
-  return Math.max(polledAt, busyAt) + limits.idlePingsMs;
+  return Math.max(polledAt, busyAt, row.resumedAt ?? 0) + limits.idlePingsMs;
 }
 
-const isJudged = ({ wanted, killAt }: LiveWorker["row"], now: number): boolean =>
-  wanted !== "paused" && (killAt === undefined || now < killAt);
+const isJudged = (row: LiveWorker["row"], now: number): boolean =>
+  row.wanted !== "paused" && !isFrozen(row) && (row.killAt === undefined || now < row.killAt);
 
 /** Judges a worker whose time is over; resolves with when to look next. */
 async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number> {
   if (now >= silentAt(worker, now)) await lose(needs, worker, "it has been silent for 30 s");
   else if ((await needs.reader.heldBy(worker.row.no)).length > 0) return silentAt(worker, now);
+  else if (now >= mutedAt(worker, now)) await lose(needs, worker, "it was resumed and said nothing for 5 s");
   else await lose(needs, worker, "it pings, but neither holds a job nor asks for one");
   return never;
 }

@@ -103,15 +103,20 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
   return flashboot ? (before === "OFF" ? "FLASHBOOT" : before) : "OFF";
 }
 
+/** The GPU types of all hosts. */
+const gpuTypesHere = ({ facts }: Checking["place"], { hosts }: Checking["registry"]): string[] =>
+  [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
+
 function gpuTypes(
-  { place }: Checking,
+  { place, registry }: Checking,
   input: EndpointInput,
   before: readonly string[],
   modify: boolean,
 ): readonly string[] {
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
-    const unknown = gpuTypeIds.find((name) => !isGpuType(name, place.gpuTypes));
+    const present = gpuTypesHere(place, registry);
+    const unknown = gpuTypeIds.find((name) => !isGpuType(name, present));
     if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
     return gpuTypeIds;
   }

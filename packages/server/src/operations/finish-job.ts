@@ -13,6 +13,7 @@ import {
 } from "../json.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
+import type { WorkerPatch } from "../store.js";
 import { announceEnd } from "./change-job.js";
 import type { Needs } from "./needs.js";
 import { closeWorker, noteCall } from "./worker-life.js";
@@ -68,7 +69,9 @@ export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: s
     return parts === undefined ? { output } : { output, metrics: parts };
   });
   const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows);
-  if (held) needs.bell.ring(topics.job(jobId));
+  if (!held) return;
+  needs.bell.ring(topics.job(jobId));
+  if (worker.row.outputAt === undefined) noteFirst(needs, worker, { outputAt: needs.clock.now() });
 }
 
 const withParts = (metrics: string | undefined, part: number, parts: number): string =>
@@ -89,8 +92,13 @@ function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number
     worker.row = { ...worker.row, lastDoneAt: now };
     return;
   }
-  const message = "a worker's first result could not be noted";
-  registry.patchWorker(worker, { lastDoneAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
+  noteFirst({ registry, emit }, worker, { lastDoneAt: now, outputAt: worker.row.outputAt ?? now });
+}
+
+/** The job itself need not wait until this is on disk. */
+function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveWorker, first: WorkerPatch): void {
+  const message = "a worker's first output could not be noted";
+  registry.patchWorker(worker, first).catch((error) => emit({ type: "server.warning", message, error }));
 }
 
 async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {

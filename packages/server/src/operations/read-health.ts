@@ -1,22 +1,28 @@
-import type { Endpoint } from "../domain/endpoint.js";
+import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import { workerState } from "../domain/worker.js";
 import type { Needs } from "./needs.js";
 import { obstacle } from "./read-job.js";
 
 /** An endpoint's counts (contract: Health result). Costs the same with a million jobs waiting. */
-export async function readHealth(needs: Needs<"tallies" | "registry" | "place" | "clock">, endpoint: Endpoint) {
+export async function readHealth(
+  needs: Needs<"tallies" | "registry" | "place" | "clock" | "gate">,
+  endpoint: Endpoint,
+) {
   const tally = await needs.tallies.tally(endpoint.no);
   const held = await needs.tallies.holdings(endpoint.no);
   const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));
   const holding = needs.registry.workersOf(endpoint.no).filter(({ row }) => (held.get(row.no) ?? 0) > 0).length;
   const count = (state: string) => states.filter((each) => each === state).length;
+  const troubled = needs.registry.workersOf(endpoint.no).filter(({ row }) => row.trouble !== undefined).length;
+  const isHeld = servingVersion(endpoint) !== endpoint.version;
   const failing = endpoint.failedStarts > 0 && count("idle") + holding === 0;
   const starting = count("starting");
   return {
     jobs: {
       completed: tally.completed,
       failed: tally.failed,
-      inProgress: tally.running,
+      // the scaler is told the most of the last moment, people what there is now
+      inProgress: endpoint.settings.type === "LB" ? needs.gate.loadOf(endpoint.no).inFlight : tally.running,
       inQueue: tally.waiting,
       retried: tally.retried,
     },
@@ -25,8 +31,8 @@ export async function readHealth(needs: Needs<"tallies" | "registry" | "place" |
       running: holding,
       initializing: starting,
       ready: count("idle") + holding,
-      throttled: obstacle(needs, endpoint) && tally.waiting > 0 ? 1 : 0,
-      unhealthy: failing && starting === 0 ? 1 : 0,
+      throttled: obstacle(needs, endpoint) && tally.waiting > 0 ? 1 : count("throttled"),
+      unhealthy: failing && starting === 0 ? 1 : Math.max(troubled, isHeld ? 1 : 0),
       paused: count("paused"),
     },
   };

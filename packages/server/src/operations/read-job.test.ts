@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
+import { plainHost } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
 import { cancelJob, cancelWaiting, setTtl } from "./change-job.js";
 import { readHealth } from "./read-health.js";
@@ -204,7 +205,7 @@ describe("Why a job waits", () => {
 
   it("is the location where this host is elsewhere", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { location: "CZ" } });
+    scene = await Scene.open({ place: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     endpoint = await scene.endpoint({ locations: "FR,US" });
     expect(await why(await scene.submit(endpoint))).toBe("location");
     endpoint = await scene.endpoint({ locations: "US,CZ" });

@@ -5,11 +5,11 @@ import { type HostView, isThere } from "../domain/host.js";
 import { isFinal, type JobReport } from "../domain/job.js";
 import { statusText, type Waiting } from "../domain/status-text.js";
 import { waitReason } from "../domain/wait-reason.js";
-import { workerState } from "../domain/worker.js";
+import { isThrottled, workerState } from "../domain/worker.js";
 import { jobNotFound } from "../errors.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
-import type { Needs } from "./needs.js";
+import type { LiveWorker, Needs } from "./needs.js";
 
 type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
 
@@ -72,21 +72,28 @@ async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): P
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
   const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
+  const throttled = whyThrottled(workers);
   const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
+  const facts = { lowPriority: job.lowPriority, endpoint, states, doing };
   return {
-    ...waitReason({ lowPriority: job.lowPriority, endpoint, states, doing, obstacle: obstacle(needs, endpoint) }),
+    ...waitReason({ ...facts, throttled, obstacle: obstacle(needs, endpoint) }),
     queuePosition: position < limits.queuePositionMax ? position : undefined,
   };
 }
 
+/** Why a worker that was asked for has no place yet, where one has none. */
+export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined =>
+  workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
+
 /** Why no host can run this endpoint's workers, where that is so. */
 export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint: Endpoint) {
-  const { locations } = endpoint.settings;
+  const { locations, dataCenterIds } = endpoint.settings;
   const hosts = liveHosts(needs);
-  if (hosts.some((host) => isThere(host, locations))) return undefined;
+  if (hosts.some((host) => isThere(host, endpoint.settings))) return undefined;
   const places = [...new Set(hosts.map(({ location }) => location))].join(" and ");
   const whose = hosts.length === 1 ? "the only host here is" : "the hosts here are";
-  return { reason: "location" as const, detail: `The endpoint wants ${locations}, and ${whose} in ${places}.` };
+  const wanted = [locations.replaceAll(",", " or "), dataCenterIds.join(" or ")].filter(Boolean).join(" in ");
+  return { reason: "location" as const, detail: `The endpoint wants ${wanted}, and ${whose} in ${places}.` };
 }
 
 /** The hosts that may be given workers: this one, and those whose server lives. */
@@ -94,9 +101,8 @@ export function liveHosts({ place, registry, clock }: Needs<"place" | "registry"
   const aliveSince = clock.now() - limits.leaseMs;
   const others = registry.hosts.filter(({ no, seenAt }) => no !== place.hostNo && seenAt >= aliveSince);
   const live = registry.liveWorkers();
-  return [{ no: place.hostNo, location: place.location }, ...others].map(({ no, location }) => ({
-    no,
-    location,
-    workers: live.filter(({ row }) => row.hostNo === no).length,
+  return [{ ...place.facts(), no: place.hostNo }, ...others].map((host) => ({
+    ...host,
+    workers: live.filter(({ row }) => row.hostNo === host.no).length,
   }));
 }

@@ -46,7 +46,6 @@ describe("A new endpoint", () => {
   });
 
   it.each([
-    [{ type: "LB" }, /Load-balancing/],
     [{ templateId: "nothing" }, /no template 'nothing'/],
     [{ workersMin: 4, workersMax: 3 }, /workersMin \(4\) is above workersMax \(3\)/],
     [{ workersMin: 4 }, /workersMin \(4\) is above/],
@@ -188,9 +187,9 @@ describe("A release", () => {
   ][])("comes of %j, and closes the workers there are", async (input) => {
     const worker = await scene.worker(endpoint);
     await scene.take(worker);
-    const id = await scene.submit(endpoint);
     expect((await update(input)).version).toBe(2);
     expect(worker.row.wanted).toBe("closed");
+    const id = await scene.submit(endpoint);
     expect(await scene.take(worker)).toEqual([]);
     expect(await scene.take(await scene.worker(endpoint))).toMatchObject([{ id }]);
   });
@@ -209,6 +208,16 @@ describe("A release", () => {
     expect(worker.row.wanted).toBe("running");
   });
 
+  it("keeps as many as waiting jobs need, until new ones are up", async () => {
+    const [one, other] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
+    await scene.take(one);
+    await scene.take(other);
+    await scene.parts.line(endpoint.no).ring();
+    await update({ workersMin: 1 });
+    await update({ env: { A: "1" } });
+    expect([one.row.wanted, other.row.wanted].sort()).toEqual(["closed", "running"]);
+  });
+
   it("lets a busy worker finish", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);
@@ -224,7 +233,7 @@ describe("A release", () => {
   });
 
   it("or any other save ends crash-loop pauses", async () => {
-    await scene.parts.registry.noteStart(endpoint.no, { failedStarts: 5, failedAt: 1, verdict: "no" });
+    await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 5, at: 1, verdict: "no" });
     expect(await update({ name: "again" })).toMatchObject({ failedStarts: 0, failedAt: undefined, verdict: undefined });
   });
 });

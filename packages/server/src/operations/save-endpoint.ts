@@ -1,14 +1,20 @@
 import { topics } from "../bell.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../domain/endpoint.js";
 import { type ApiKey, maySee } from "../domain/key.js";
+import { outdated } from "../domain/leaving.js";
+import { desiredWorkers } from "../domain/scaling.js";
+import type { TemplateSettings } from "../domain/template.js";
 import { endpointNotFound, invalid, Refusal } from "../errors.js";
+import type { NewRelease } from "../store.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "./change-job.js";
+import { checkImage } from "./check-image.js";
 import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
+import { scaleInputs } from "./scale-inputs.js";
 import { closeWorker } from "./worker-life.js";
 
-type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit">;
-type Deleting = Saving & Needs<"jobs" | "reader" | "tallies">;
+type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
+type Deleting = Saving & Needs<"jobs" | "reader">;
 
 /** Whether a key sees this endpoint: its owner's, within its scope, and not deleted. */
 export const isVisible = (caller: ApiKey, endpoint: Endpoint): boolean =>
@@ -21,13 +27,13 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
   return endpoint;
 }
 
-export function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  await checkTemplate(needs, caller, input);
   return needs.registry.exclusively(async () => {
     const settings = mergeSettings(needs, caller, undefined, input);
-    if (settings.type === "LB") {
-      throw invalid("Load-balancing endpoints (type LB) are not offered by this version; use QB.");
-    }
-    const made = { id: needs.ids.resource(), ownerNo: caller.ownerNo, settings, createdAt: needs.clock.now() };
+    const template = templateOf(needs, settings);
+    const id = needs.ids.resource();
+    const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
     const endpoint = await needs.registry.createEndpoint(made);
     needs.bell.ring("demand");
     return endpoint;
@@ -41,27 +47,49 @@ export async function updateEndpoint(
   endpoint: Endpoint,
   input: EndpointInput,
 ): Promise<Endpoint> {
+  await checkTemplate(needs, caller, input);
   return needs.registry.exclusively(async () => {
     const current = ownEndpoint(needs, caller, endpoint.id);
     const settings = mergeSettings(needs, caller, current.settings, input);
-    return saveAndRelease(needs, current, settings, needsRelease(current.settings, settings));
+    if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
+    // a version that was brought back keeps its template through changes of the endpoint
+    const isSame = settings.templateId === current.settings.templateId;
+    const present = isSame ? await needs.registry.release(current.no, current.version) : undefined;
+    const template = present?.template ?? templateOf(needs, settings);
+    return saveAndRelease(needs, current, settings, { template, madeAt: needs.clock.now() });
   });
 }
 
-/** Saves; when this resolves no worker that is to go gets another job. */
+/** What a template that is named cannot do here is said before anything is saved; whose it is is asked with the rest. */
+async function checkTemplate(needs: Saving, caller: ApiKey, { templateId }: EndpointInput): Promise<void> {
+  const template = needs.registry.template(templateId ?? "");
+  const isTheirs = template?.ownerNo === caller.ownerNo || template?.settings.isPublic;
+  if (template && isTheirs) await checkImage(needs, template.settings);
+}
+
+/** Saves; when this resolves no worker that is to go gets another job. Those that are still needed go when new ones are up. */
 export async function saveAndRelease(
-  needs: Needs<"registry" | "clock" | "bell" | "emit">,
+  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">,
   endpoint: Endpoint,
   settings: EndpointSettings,
-  release: boolean,
+  release: NewRelease | undefined,
 ): Promise<Endpoint> {
   const saved = await needs.registry.saveEndpoint(endpoint, settings, release);
+  const inputs = await scaleInputs(needs, saved, needs.clock.now());
+  const replaced = new Set(outdated(inputs, desiredWorkers(inputs).want).map(({ no }) => no));
   const why = settings.workersMax === 0 ? "workersMax is 0" : `version ${saved.version} replaces it`;
   for (const worker of needs.registry.workersOf(endpoint.no)) {
-    if (settings.workersMax === 0 || worker.row.version !== saved.version) await closeWorker(needs, worker, why);
+    if (settings.workersMax === 0 || replaced.has(worker.row.no)) await closeWorker(needs, worker, why);
   }
   needs.bell.ring(topics.demand(endpoint.no));
   return saved;
+}
+
+/** The template that an endpoint uses now. */
+function templateOf({ registry }: Needs<"registry">, { templateId }: EndpointSettings): TemplateSettings {
+  const template = registry.template(templateId);
+  if (!template) throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  return template.settings;
 }
 
 /** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */

@@ -2,7 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { templateDefaults } from "../domain/template.js";
+import { plainHost } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
+import { showReleases } from "./releases.js";
 import { deleteEndpoint } from "./save-endpoint.js";
 import { createTemplate, deleteTemplate, ownTemplate, type TemplateInput, updateTemplate } from "./save-template.js";
 
@@ -47,6 +49,16 @@ describe("A new template", () => {
     await refused(create({ name: "a", imageName: image, env: { "A=B": "1" } }), "INVALID_INPUT", /env/);
   });
 
+  it.each(["python:3.12/get?", "a/../../containers/x", "x#f", "a b", "a\r\nX: y", "--privileged", "Team/Echo"])(
+    "is refused with %j for an image, when it is made and when it is changed",
+    async (imageName) => {
+      await refused(create({ name: "a", imageName }), "INVALID_INPUT", /no name of a container image.*imageName/);
+      const made = await create({ name: "a", imageName: image });
+      await refused(updateTemplate(scene.parts, scene.admin, made, { imageName }), "INVALID_INPUT", /imageName/);
+      expect(scene.parts.registry.template(made.id)?.settings.imageName).toBe(image);
+    },
+  );
+
   it("of another user may have the same name, but no directory", async () => {
     const { caller } = await scene.stranger();
     await create({ name: "same", imageName: image });
@@ -71,12 +83,6 @@ describe("A change of a template", () => {
     expect(renamed.settings).toEqual({ ...made.settings, name: "b" });
     const cleared = await updateTemplate(scene.parts, scene.admin, renamed, { env: null, ports: null, readme: null });
     expect(cleared.settings).toEqual({ ...templateDefaults, name: "b", imageName: image });
-  });
-
-  it('clears the registry credentials by ""', async () => {
-    const made = await create({ name: "a", imageName: image, containerRegistryAuthId: "auth" });
-    const cleared = await updateTemplate(scene.parts, scene.admin, made, { containerRegistryAuthId: "" });
-    expect(cleared.settings).not.toHaveProperty("containerRegistryAuthId");
   });
 
   it.each([{ name: null }, { name: "" }, { imageName: null }, { imageName: "" }])(
@@ -106,6 +112,16 @@ describe("A change of a template", () => {
     expect([worker.row.wanted, otherWorker.row.wanted]).toEqual(["closed", "running"]);
   });
 
+  it("releases them also where it is sent again after a server that died between the two", async () => {
+    const template = await scene.template();
+    const user = await scene.endpoint({ templateId: template.id });
+    await scene.stores.templates.save(template.no, { ...template.settings, env: { A: "1" } });
+    scene = await scene.restart();
+    const again = scene.parts.registry.template(template.id)!;
+    await updateTemplate(scene.parts, scene.admin, again, { env: { A: "1" } });
+    expect((await showReleases(scene.parts, scene.admin, scene.now(user)))[0]).toMatchObject({ env: { A: "1" } });
+  });
+
   it("of its name or readme releases nothing", async () => {
     const template = await scene.template();
     const user = await scene.endpoint({ templateId: template.id });
@@ -131,4 +147,82 @@ it("Another user's template is refused like an unknown one, public or not", asyn
   const template = await create({ name: "a", imageName: image, isPublic: true });
   await refused(() => ownTemplate(scene.parts, caller, template.id), "NOT_FOUND");
   await refused(() => ownTemplate(scene.parts, caller, "nothing"), "NOT_FOUND");
+});
+
+describe("A template whose image is here and cannot run", () => {
+  const complaint = "the image 'a:1' names no command: set dockerStartCmd in the template";
+  const asked: string[] = [];
+  beforeEach(async () => {
+    asked.length = 0;
+    await scene.close();
+    const imageComplaint = async (name: string, hasCommand: boolean) => {
+      asked.push(name);
+      return name === "a:1" && !hasCommand ? complaint : undefined;
+    };
+    scene = await Scene.open({ place: { imageComplaint } });
+  });
+
+  it("is refused with the engine's reason, when it is made and when it is changed", async () => {
+    await refused(create({ name: "a", imageName: "a:1" }), "INVALID_INPUT", /^The image 'a:1' names no command: .*\.$/);
+    const made = await create({ name: "a", imageName: "a:1", dockerStartCmd: ["serve"] });
+    await refused(updateTemplate(scene.parts, scene.admin, made, { dockerStartCmd: null }), "INVALID_INPUT");
+    const other = await create({ name: "b", imageName: "b:1" });
+    await refused(updateTemplate(scene.parts, scene.admin, other, { imageName: "a:1" }), "INVALID_INPUT");
+    expect(scene.parts.registry.template(other.id)?.settings.imageName).toBe("b:1");
+  });
+
+  it("may be changed in what has nothing to do with its image; a directory is no image", async () => {
+    const made = await create({ name: "a", imageName: "a:1", dockerEntrypoint: ["/serve"] });
+    await create({ name: "directory", imageName: scene.directory });
+    expect(asked).toEqual(["a:1"]);
+    await updateTemplate(scene.parts, scene.admin, made, { readme: "more" });
+    expect(asked).toHaveLength(1);
+  });
+
+  it("makes no endpoint", async () => {
+    const made = await create({ name: "a", imageName: "a:1", dockerStartCmd: ["serve"] });
+    const spoilt = { ...made.settings, dockerStartCmd: [] };
+    await scene.parts.registry.saveTemplate(made, spoilt); // the image was built anew meanwhile, without a command
+    await refused(scene.endpoint({ templateId: made.id }), "INVALID_INPUT", /names no command/);
+    expect(scene.parts.registry.endpoints()).toEqual([]);
+  });
+
+  it("is nobody's business but its owner's", async () => {
+    const made = await create({ name: "a", imageName: "a:1", dockerStartCmd: ["serve"] });
+    asked.length = 0;
+    const { caller } = await scene.stranger();
+    await refused(scene.endpoint({ templateId: made.id }, caller), "INVALID_INPUT", /no template/);
+    expect(asked).toEqual([]);
+  });
+
+  it("may be meant for another host, where there are any", async () => {
+    scene.parts.registry.hosts = [1, 2].map((no) => ({ ...plainHost, no, seenAt: scene.clock.now() }));
+    await create({ name: "a", imageName: "a:1" });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("The path where a template wants its volume", () => {
+  const isGiven = async (input: TemplateInput) =>
+    (await create({ name: "a", imageName: image, ...input })).settings.isMountPathGiven;
+
+  it.each([
+    [{}, undefined],
+    [{ volumeMountPath: "" }, undefined],
+    [{ volumeMountPath: null }, undefined],
+    [{ volumeMountPath: "/models" }, true],
+    [{ volumeMountPath: "/workspace" }, true],
+  ])("of %j is given: %s", async (input, given) => {
+    expect(await isGiven(input)).toBe(given);
+  });
+
+  it("is not given by sending back what was shown, and is taken back by null", async () => {
+    const made = await create({ name: "a", imageName: image });
+    const change = async (volumeMountPath: string | null) =>
+      (await updateTemplate(scene.parts, scene.admin, made, { volumeMountPath })).settings.isMountPathGiven;
+    expect(await change("/workspace")).toBeUndefined();
+    expect(await change("/models")).toBe(true);
+    expect(await change("/models")).toBe(true);
+    expect(await change(null)).toBeUndefined();
+  });
 });

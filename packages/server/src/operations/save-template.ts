@@ -2,9 +2,11 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isImageReference, noReference } from "../domain/image-reference.js";
 import type { ApiKey } from "../domain/key.js";
 import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
+import { checkImage } from "./check-image.js";
 import { checkEnv } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
 import { saveAndRelease } from "./save-endpoint.js";
@@ -12,7 +14,7 @@ import { saveAndRelease } from "./save-endpoint.js";
 /** What a caller may send of a template: absent keeps, null clears. */
 export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
 
-type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit">;
+type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "tallies">;
 
 export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
   const template = registry.template(id);
@@ -22,28 +24,37 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
   return template;
 }
 
-export function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+  const base = { ...templateDefaults, name: "", imageName: "" };
+  await checkImage(needs, merge(needs, caller, base, input));
   return needs.registry.exclusively(async () => {
-    const settings = merge(needs, caller, { ...templateDefaults, name: "", imageName: "" }, input);
+    const settings = merge(needs, caller, base, input);
     checkName(needs, caller, settings.name, undefined);
     return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
   });
 }
 
 /** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
-export function updateTemplate(
+export async function updateTemplate(
   needs: Saving,
   caller: ApiKey,
   template: Template,
   input: TemplateInput,
 ): Promise<Template> {
+  if (input.imageName || input.dockerStartCmd !== undefined || input.dockerEntrypoint !== undefined) {
+    await checkImage(needs, merge(needs, caller, template.settings, input));
+  }
   return needs.registry.exclusively(async () => {
     const current = ownTemplate(needs, caller, template.id);
     const settings = merge(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
     const saved = await needs.registry.saveTemplate(current, settings);
-    const release = changesWorkers(current.settings, settings);
+    const made = { template: settings, madeAt: needs.clock.now() };
     for (const endpoint of usersOf(needs, current)) {
+      const present = await needs.registry.release(endpoint.no, endpoint.version);
+      // not by what the template was: a change that did not reach every endpoint is sent again. But what was rolled back stays
+      const was = present?.rollbackOf === undefined ? present?.template : current.settings;
+      const release = changesWorkers(was ?? current.settings, settings) ? made : undefined;
       await saveAndRelease(needs, endpoint, endpoint.settings, release);
     }
     return saved;
@@ -81,13 +92,24 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
     else if (value !== undefined) draft[field] = value;
     if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];
   }
+  const path = input.volumeMountPath;
+  // a client that sends back what it was shown has given none
+  if (path && (path !== base.volumeMountPath || base.name === "")) draft.isMountPathGiven = true;
+  if (path === null || path === "") delete draft.isMountPathGiven;
   const settings = draft as unknown as TemplateSettings;
   for (const field of ["name", "imageName"] as const) {
     if (!settings[field]) throw invalid(`A template needs '${field}'.`);
   }
   checkEnv(settings.env);
-  const imageName = isPath(settings.imageName) ? directory(needs, caller, settings.imageName) : settings.imageName;
-  return { ...settings, imageName };
+  const authId = input.containerRegistryAuthId;
+  if (authId && needs.registry.registryAuth(authId)?.ownerNo !== caller.ownerNo) {
+    throw invalid(
+      `There is no container registry auth '${authId.slice(0, 80)}' for this key (containerRegistryAuthId).`,
+    );
+  }
+  if (isPath(settings.imageName)) return { ...settings, imageName: directory(needs, caller, settings.imageName) };
+  if (!isImageReference(settings.imageName)) throw invalid(`${noReference(settings.imageName)} (imageName).`);
+  return settings;
 }
 
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */

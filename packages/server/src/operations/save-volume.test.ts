@@ -26,6 +26,25 @@ describe("A volume", () => {
     expect(scene.parts.registry.volume(volume.id)).toBeUndefined();
   });
 
+  it("takes the engine's volume that stood for it with it; one that cannot be removed just now is told of", async () => {
+    const removed: string[] = [];
+    let isAway = false;
+    const removeEngineVolume = async (id: string) => {
+      removed.push(id);
+      if (isAway) throw new Error("no container engine answers");
+    };
+    await scene.close();
+    scene = await Scene.open({ place: { removeEngineVolume } });
+    const [first, second] = [await create(), await create()];
+    await remove(first.id);
+    expect(scene.warnings()).toEqual([]);
+    isAway = true;
+    await remove(second.id);
+    expect(removed).toEqual([first.id, second.id]);
+    expect(scene.warnings()).toMatchObject([{ message: expect.stringContaining(`millrace-${second.id}`) }]);
+    expect(scene.parts.registry.volumes()).toEqual([]);
+  });
+
   it("may be renamed and grow, but not shrink", async () => {
     const volume = await create();
     const grown = await updateVolume(scene.parts, volume, { name: "more", size: 11 });

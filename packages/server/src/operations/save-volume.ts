@@ -1,11 +1,11 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ApiKey } from "../domain/key.js";
-import type { Volume } from "../domain/volume.js";
+import { engineVolume, type Volume } from "../domain/volume.js";
 import { invalid, Refusal } from "../errors.js";
 import type { Needs } from "./needs.js";
 
-type Saving = Needs<"registry" | "place" | "ids">;
+type Saving = Needs<"registry" | "place" | "ids" | "emit">;
 
 export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
   const volume = registry.volume(id);
@@ -50,4 +50,8 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
     await needs.registry.removeVolume(volume);
   });
   await rm(join(needs.place.volumesDir, id), { recursive: true, force: true });
+  await needs.place.removeEngineVolume?.(id).catch((error) => {
+    const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
+    needs.emit({ type: "server.warning", message, error });
+  });
 }

@@ -1,15 +1,16 @@
 import type { Endpoint } from "../domain/endpoint.js";
 import { tiersOfTypes } from "../domain/gpu.js";
 import { type ApiKey, maySee } from "../domain/key.js";
+import type { RegistryAuth } from "../domain/registry-auth.js";
 import type { Template } from "../domain/template.js";
-import type { Volume } from "../domain/volume.js";
-import { workerState } from "../domain/worker.js";
+import { isPassed, type Volume } from "../domain/volume.js";
 import type { Needs } from "./needs.js";
 
-const iso = (ms: number) => new Date(ms).toISOString();
+/** A time as callers see it. */
+export const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** A template as callers see it. */
-export const showTemplate = ({ id, settings }: Template) => ({
+export const showTemplate = ({ id, settings: { isMountPathGiven, ...settings } }: Template) => ({
   id,
   ...settings,
   earned: 0,
@@ -17,8 +18,18 @@ export const showTemplate = ({ id, settings }: Template) => ({
   runtimeInMin: 0,
 });
 
-/** A volume as callers see it. */
-export const showVolume = ({ id, name, size, dataCenterId }: Volume) => ({ id, name, size, dataCenterId });
+/** A volume as callers see it, with what it held when it was last measured here. */
+export function showVolume({ place }: Needs<"place">, volume: Volume) {
+  const { id, name, size, dataCenterId } = volume;
+  const use = place.volumeUse.get(id);
+  const shown = { id, name, size, dataCenterId };
+  if (!use) return shown;
+  const partly = use.isWhole ? {} : { usedAtLeast: true };
+  return { ...shown, usedBytes: use.bytes, usedAt: iso(use.at), sizePassed: isPassed(volume, use), ...partly };
+}
+
+/** Credentials as callers see them: never what they hold. */
+export const showRegistryAuth = ({ id, name }: RegistryAuth) => ({ id, name });
 
 /** An endpoint as callers see it; absent fields are left out. */
 export function showEndpoint({ registry }: Needs<"registry">, endpoint: Endpoint) {
@@ -36,18 +47,6 @@ export function showEndpoint({ registry }: Needs<"registry">, endpoint: Endpoint
     flashboot: settings.flashBootType !== "OFF",
     gpuIds: tiersOfTypes(settings.gpuTypeIds),
   };
-}
-
-/** The workers of an endpoint that have not ended. */
-export async function showWorkers({ registry, tallies }: Needs<"registry" | "tallies">, endpoint: Endpoint) {
-  const held = await tallies.holdings(endpoint.no);
-  return registry.workersOf(endpoint.no).map(({ row }) => ({
-    id: row.id,
-    endpointId: endpoint.id,
-    desiredStatus: row.wanted === "stopped" ? "EXITED" : "RUNNING",
-    state: workerState(row, held.get(row.no) ?? 0),
-    ...(row.startedAt === undefined ? {} : { lastStartedAt: iso(row.startedAt) }),
-  }));
 }
 
 /** The last scaling decisions with their inputs, newest first. */

@@ -8,29 +8,46 @@ import type { IdempotencyRecord, NewJob } from "../store.js";
 import type { Needs } from "./needs.js";
 import { readSubmission, type SubmissionParts } from "./submission.js";
 
-export interface Submit {
+/** What a job is asked for by: an idempotency key is good for the one that it came with. */
+export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
+
+/** Whose job it is and how it was asked for, beside its body. */
+export interface Asked {
   readonly endpoint: Endpoint;
-  readonly route: "run" | "runsync";
-  readonly body: Sent;
+  readonly route: SubmitRoute;
   /** Where it was given. */
   readonly waitMs: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
 }
 
+export interface Submit extends Asked {
+  readonly body: Sent;
+}
+
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
 
+type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
+type JobParts = Omit<SubmissionParts, "bytes">;
+
 /** Stores a job; when this resolves it is on disk. With an idempotency key the same job again, never a second one. */
-export async function submitJob(
-  needs: Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">,
-  submit: Submit,
+export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {
+  checkKey(asked.idempotencyKey);
+  const { bytes, ...parts } = await readSubmission(body);
+  return storeJob(needs, asked, parts, bytes);
+}
+
+/** The same of a body that was read; `bytes` is all of it. */
+export async function storeJob(
+  needs: Submitting,
+  asked: Asked,
+  parts: JobParts,
+  bytes: Uint8Array,
 ): Promise<SubmitOutcome> {
-  const { endpoint, route, idempotencyKey } = submit;
-  if (idempotencyKey !== undefined) checkKey(idempotencyKey);
-  const { bytes, ...parts } = await readSubmission(submit.body);
+  const { endpoint, route, idempotencyKey } = asked;
   const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(bytes);
   const now = needs.clock.now();
-  const job = newJob(needs, submit, parts, now);
+  const job = newJob(needs, asked, parts, now);
   const keyed: NewJob = {
     ...job,
     idempotency:
@@ -47,17 +64,16 @@ export async function submitJob(
   if (!needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
   needs.bell.ring(topics.demand(endpoint.no));
   needs.bell.ring("expiries");
-  needs.emit({ type: "job.submitted", endpointId: endpoint.id, jobId: job.id, requestId: submit.requestId });
+  needs.emit({ type: "job.submitted", endpointId: endpoint.id, jobId: job.id, requestId: asked.requestId });
   return { jobId: job.id };
 }
 
 function newJob(
   { ids, vault }: Needs<"ids" | "vault">,
-  submit: Submit,
-  parts: Omit<SubmissionParts, "bytes">,
+  { endpoint, route, waitMs }: Asked,
+  parts: JobParts,
   now: number,
 ): NewJob {
-  const { endpoint, route, waitMs } = submit;
   const uuid = ids.uuid(now);
   return {
     endpointNo: endpoint.no,
@@ -68,14 +84,16 @@ function newJob(
     policy: parts.policyText,
     lowPriority: parts.policy.lowPriority,
     executionTimeoutMs: parts.policy.executionTimeoutMs ?? endpoint.settings.executionTimeoutMs,
-    retentionMs: retentionMs(route, waitMs),
+    retentionMs: retentionMs(route === "run" ? "run" : "runsync", waitMs),
     ttlEndAt: now + (parts.policy.ttlMs ?? limits.ttlMsDefault),
     createdAt: now,
     idempotency: undefined,
   };
 }
 
-function checkKey(key: string): void {
+/** Refuses what is no idempotency key; none at all is fine. */
+export function checkKey(key: string | undefined): void {
+  if (key === undefined) return;
   if (key.length === 0 || key.length > limits.idempotencyKeyCharsMax || !/^[\x21-\x7e]+$/.test(key)) {
     throw invalid(`Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} visible ASCII characters.`);
   }

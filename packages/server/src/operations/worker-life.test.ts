@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
+import { plainRelease } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob } from "./change-job.js";
 import { closeWorker, endWorker, stopWorker } from "./worker-life.js";
@@ -76,6 +77,15 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint).failedStarts).toBe(2);
   });
 
+  it("is not seen without its failed start: the next would come without a pause", async () => {
+    let seen: number | undefined;
+    scene.during("workers.save", () => {
+      if (scene.workersOf(endpoint).length === 0) seen = scene.now(endpoint).failedStarts;
+    });
+    await end();
+    expect(seen).toBe(1);
+  });
+
   it("is no failed start where we asked for it, where it held a job, or where it had done one", async () => {
     const [asked, holding, served] = [worker, await scene.worker(endpoint), await scene.worker(endpoint)];
     await stopWorker(scene.parts, asked, "a test", 0);
@@ -85,8 +95,13 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
+  it("is no failed start where nobody saw it: its host was silent, or forgot it", async () => {
+    await endWorker(scene.parts, worker, exit, "its host has been silent for 30 s", { isBlameless: true });
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
   it("is no failed start of the present version where the worker was of an older one", async () => {
-    await scene.parts.registry.saveEndpoint(endpoint, endpoint.settings, true);
+    await scene.parts.registry.saveEndpoint(endpoint, endpoint.settings, plainRelease);
     await end();
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });

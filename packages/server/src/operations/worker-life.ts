@@ -1,4 +1,5 @@
 import { topics } from "../bell.js";
+import { servingVersion } from "../domain/endpoint.js";
 import { type Exit, failedToStart } from "../domain/worker.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob } from "../store.js";
@@ -27,7 +28,10 @@ export async function noteCall(
   const endpoint = registry.endpointByNo(worker.row.endpointNo);
   // the first job need not wait for this to be on disk: lost in a crash, it is noted at the next take
   registry.patchWorker(worker, { readyAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
-  if (endpoint && endpoint.failedStarts > 0) await registry.noteStart(endpoint.no, { failedStarts: 0 });
+  const { version } = worker.row;
+  const isServing = endpoint !== undefined && servingVersion(endpoint) === version;
+  if (isServing && (endpoint.failedStarts > 0 || endpoint.provenVersion !== version))
+    await registry.noteStart(endpoint, version, { failedStarts: 0, at: now });
   emit({
     type: "worker.ready",
     endpointId: endpoint?.id ?? "",
@@ -45,9 +49,45 @@ export async function closeWorker(
   why: string,
 ): Promise<void> {
   if (worker.row.wanted !== "running") return;
-  await registry.patchWorker(worker, { wanted: "closed", closedAt: clock.now() });
+  await registry.patchWorker(worker, { wanted: "closed", closedAt: clock.now(), why });
   emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring(topics.demand(worker.row.endpointNo));
+}
+
+/** An idle worker is to be frozen, its memory kept: no jobs for it from now on. */
+export async function pauseWorker(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
+  if (worker.row.wanted !== "running" || worker.row.readyAt === undefined) return;
+  const pausedAt = Math.max(clock.now(), (worker.row.resumedAt ?? 0) + 1);
+  await registry.patchWorker(worker, { wanted: "paused", pausedAt, why });
+  emit({ type: "worker.pausing", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+  bell.ring("workers");
+  bell.ring(topics.demand(worker.row.endpointNo)); // one that could not be woken is frozen still: it is kept for a time
+}
+
+/** A paused worker is to go on: jobs are for it from now on. */
+export async function resumeWorker(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
+  if (worker.row.wanted !== "paused") return;
+  const { row } = worker;
+  const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
+  const saved = registry.patchWorker(worker, { wanted: "running", resumedAt, why });
+  worker.busyAt = clock.now(); // a whole idle time
+  emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+  bell.ring("workers"); // it wakes while that is written
+  try {
+    await saved;
+  } catch (error) {
+    worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
+    throw error;
+  }
+  bell.ring(topics.queue(row.endpointNo)); // it may have asked before that was written
 }
 
 /** Asks for a worker's stop; it is killed after `graceMs`. */
@@ -63,41 +103,49 @@ export async function stopWorker(
     if (killAt < (worker.row.killAt ?? Number.POSITIVE_INFINITY)) await registry.patchWorker(worker, { killAt });
   } else {
     emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
-    await registry.patchWorker(worker, { wanted: "stopped", stopAt: now, killAt });
+    await registry.patchWorker(worker, { wanted: "stopped", stopAt: now, killAt, why });
   }
   bell.ring("workers");
 }
 
 /**
  * A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped.
+ * `isBlameless`: what ended it says nothing about how workers of its version start.
  * Its row says so last: after a crash in between it is found not ended, and the rest is given back then.
  */
-export async function endWorker(needs: Living, worker: LiveWorker, exit: Exit, why: string): Promise<void> {
+export async function endWorker(
+  needs: Living,
+  worker: LiveWorker,
+  exit: Exit,
+  why: string,
+  { isBlameless = false } = {},
+): Promise<void> {
+  const held = await needs.reader.heldBy(worker.row.no);
   if (worker.row.endedAt !== undefined) return;
   const { row } = worker;
   const said = row.exit?.note;
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
   worker.dismissed.abort(); // or what is given back now would be handed to its own poll
-  let held: number;
   try {
-    held = await giveBackAll(needs, worker);
+    await Promise.all([
+      // in the same moment: a scaler that saw the end alone would start the next without a pause
+      !isBlameless && failedToStart(row, held.length) && noteFailedStart(needs, worker, said ?? exit.note ?? why),
+      giveBackAll(needs, worker),
+    ]);
     await needs.registry.patchWorker(worker, ended);
-    held += await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
+    await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
   } catch (error) {
     worker.row = row;
     throw error;
   }
   needs.emit({ type: "worker.ended", endpointId: endpointIdOf(needs.registry, worker), workerId: row.id, exit, why });
-  if (failedToStart(row, held)) await noteFailedStart(needs, worker, said ?? exit.note ?? why);
   needs.bell.ring(topics.demand(row.endpointNo));
   needs.bell.ring("expiries");
 }
 
-async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<number> {
-  const held = await needs.reader.heldBy(row.no);
-  await settleOrphans(needs, held, row.wanted === "stopped");
-  return held.length;
+async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<void> {
+  await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped");
 }
 
 /** What nobody holds any more: running jobs are given back, stopped ones have stopped. */
@@ -110,14 +158,12 @@ export async function settleOrphans(needs: Living, held: readonly HeldJob[], exc
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {
   const endpoint = needs.registry.endpointByNo(worker.row.endpointNo);
-  // a worker of an older version says nothing about the present one
-  if (!endpoint || endpoint.deletedAt !== undefined || worker.row.version !== endpoint.version) return;
+  const { version } = worker.row;
+  // a worker of another version says nothing about the one that workers are made of
+  if (!endpoint || endpoint.deletedAt !== undefined || version !== servingVersion(endpoint)) return;
   const failedStarts = endpoint.failedStarts + 1;
-  await needs.registry.noteStart(endpoint.no, {
-    failedStarts,
-    failedAt: needs.clock.now(),
-    verdict: verdict.replaceAll("\0", ""),
-  });
+  const note = { failedStarts, at: needs.clock.now(), verdict: verdict.replaceAll("\0", "") };
+  await needs.registry.noteStart(endpoint, version, note);
   needs.emit({
     type: "worker.startFailed",
     endpointId: endpoint.id,

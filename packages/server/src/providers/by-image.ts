@@ -22,9 +22,16 @@ export function byImage(processes: Provider<ProcessLaunch>, containers: Provider
       return containers.start(launch, starting);
     },
     look: (workerId, handle) => homeOf(workerId, handle).look(workerId, handle),
+    pause: (workerId) => homeOf(workerId).pause(workerId),
+    resume: (workerId) => homeOf(workerId).resume(workerId),
     stop: (workerId) => homeOf(workerId).stop(workerId),
     kill: (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
     logTail: (workerId) => homeOf(workerId).logTail(workerId),
+    logs(workerId, handle, query) {
+      // also of one that was forgotten, and is not to be remembered for that
+      const home = isContainer(handle) || contained.has(workerId) ? containers : processes;
+      return home.logs(workerId, handle, query);
+    },
     async forget(workerId) {
       await homeOf(workerId).forget(workerId);
       contained.delete(workerId);

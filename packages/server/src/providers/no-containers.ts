@@ -1,7 +1,8 @@
 import type { ContainerLaunch, Provider } from "../provider.js";
+import { readLogFiles } from "./log-files/reading.js";
 
-/** Where there is no container engine to speak to; `why` is a sentence. */
-export const noContainers = (why: string): Provider<ContainerLaunch> => ({
+/** Where there is no container engine to speak to; `why` is a sentence. What earlier containers said is still kept. */
+export const noContainers = (why: string, logsDir: string): Provider<ContainerLaunch> => ({
   handleOf: () => undefined,
   async start() {
     throw new Error(why);
@@ -11,9 +12,12 @@ export const noContainers = (why: string): Provider<ContainerLaunch> => ({
     if (handle !== undefined) throw new Error(why);
     return { state: "unknown" };
   },
+  pause: async () => {},
+  resume: async () => {},
   stop: async () => {},
   kill: async () => {},
   logTail: async () => "",
+  logs: (workerId, _handle, query) => readLogFiles(logsDir, workerId, query, () => true),
   forget: async () => {},
   onEnd: () => {},
   leave: async () => {},

@@ -8,6 +8,7 @@ import { jobLife } from "./contracts/job-life.js";
 import { jobTable } from "./contracts/job-table.js";
 import { purges } from "./contracts/purges.js";
 import { reads } from "./contracts/reads.js";
+import { registryAuths } from "./contracts/registry-auths.js";
 import { idsOf, type Opened, Scene } from "./contracts/scene.js";
 import { takes } from "./contracts/takes.js";
 import { texts } from "./contracts/texts.js";
@@ -15,7 +16,20 @@ import { texts } from "./contracts/texts.js";
 export type { Opened };
 
 /** What is promised, noun by noun. */
-const parts = [jobLife, jobTable, holderGuard, takes, idempotency, expiry, purges, reads, chunks, deliveries, texts];
+const parts = [
+  jobLife,
+  jobTable,
+  holderGuard,
+  takes,
+  idempotency,
+  expiry,
+  purges,
+  reads,
+  chunks,
+  deliveries,
+  registryAuths,
+  texts,
+];
 
 /** What every database promises of the queue. `open` makes an empty one; all else is done through the stores. */
 export function storeContract(name: string, open: () => Promise<Opened>, { isKept = true } = {}): void {

@@ -30,10 +30,22 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
       return ["info", `worker ready after ${event.afterMs} ms`];
     case "worker.stopping":
       return ["info", `worker is to stop: ${event.why}`];
+    case "worker.pausing":
+      return ["info", `worker is paused: ${event.why}`];
+    case "worker.resuming":
+      return ["info", `worker goes on: ${event.why}`];
     case "worker.ended":
       return ["info", `worker ended: ${event.why}`];
     case "worker.startFailed":
       return ["warn", `worker failed at its start (${event.failedStarts} in a row): ${event.why}`];
+    case "gpu.found":
+      return ["info", `GPU found: ${event.name}`];
+    case "gpu.lost":
+      return ["warn", `GPU lost: ${event.name}: ${event.why}`];
+    case "gpu.back":
+      return ["info", `GPU back: ${event.name}`];
+    case "volume.passed":
+      return ["warn", `a volume holds more than its size of ${event.sizeGb} GB`];
     case "endpoint.scaled":
       return ["info", `${event.outcome}: ${event.reason}`];
     case "webhook.attempted":

@@ -29,6 +29,7 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     requestsPerWorker: 100,
     metrics: async () => ({ contentType: "text/plain", text: "up 1\n" }),
     isReady: async () => true,
+    logs: (workerId, handle, query) => scene.provider.logs(workerId, handle, query),
     graphql: (app, setToZero) => graphqlRoutes(app, { ...scene.parts, ...more, setToZero }),
     ...more,
   };

@@ -10,6 +10,8 @@ import type { RefusalCode } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import type { MillraceEvent } from "../events.js";
 import type { Ids } from "../ids.js";
+import { Gate } from "../lines/gate.js";
+import { gateTallies } from "../lines/gate-tallies.js";
 import { TakeLine } from "../lines/take-line.js";
 import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
@@ -29,6 +31,7 @@ import { type LiveWorker, Registry } from "../registry.js";
 import type { Stores, TakenJob } from "../store.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 import { localVault } from "../vaults/local.js";
+import { plainHost } from "./facts-fixture.js";
 import { MovableClock } from "./movable-clock-fixture.js";
 import { RecordingSender } from "./recording-sender-fixture.js";
 import { StrictProvider } from "./strict-provider-fixture.js";
@@ -108,8 +111,16 @@ export class Scene {
       bell.on(`queue:${endpointNo}`, () => made.ring());
       return made;
     };
+    const gate = new Gate({
+      clock: world.clock,
+      onDemand: (endpointNo) => bell.ring(`demand:${endpointNo}`),
+      onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
+    });
+    const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
     this.parts = {
       ...this.stores,
+      tallies: gateTallies(this.stores.tallies, gate, isBalanced),
+      gate,
       clock: world.clock,
       ids: world.ids,
       bell,
@@ -120,12 +131,14 @@ export class Scene {
       draining: this.draining.signal,
       place: {
         hostNo,
-        location: undefined,
-        gpuTypes: [],
+        facts: () => plainHost,
         localProcesses: true,
         volumesDir: join(world.directory, "volumes"),
+        volumeUse: new Map(),
         workingDir: world.directory,
         stopGraceMs: 30_000,
+        freeMemoryShare: () => 1,
+        flashBootMs: 3_600_000,
         ...options.place,
       },
     };

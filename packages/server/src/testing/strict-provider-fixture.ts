@@ -1,26 +1,30 @@
+import { isOfJob, type LogLine, type LogStream } from "../domain/log-line.js";
 import type { Exit, ProcessHandle } from "../domain/worker.js";
-import type { Launch, Provider, Sighting } from "../provider.js";
+import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
 
-type Verb = "start" | "look" | "stop" | "kill";
+type Verb = "start" | "look" | "pause" | "resume" | "stop" | "kill";
 
 /** Workers that only exist in memory. It notes every call, and holds its caller to the contract's order. */
 export class StrictProvider implements Provider {
   readonly launches: Launch[] = [];
   /** `start w`, `stop w`, `kill w` … in the order they came. */
   readonly calls: string[] = [];
-  /** What a caller must never do: start twice, stop what never was, forget what runs. */
+  /** What a caller must never do: start twice, stop or pause what never was, forget what runs. */
   readonly violations: string[] = [];
   readonly logTails = new Map<string, string>();
+  readonly #logs = new Map<string, LogLine[]>();
+  readonly #heard = new Set<() => void>();
   readonly #seen = new Map<string, Exclude<Sighting, { state: "unknown" }>>();
-  readonly #failing: { verb: Verb; sentence: string }[] = [];
+  readonly #paused = new Set<string>();
+  readonly #failing: { verb: Verb; error: Error }[] = [];
   #listeners: ((workerId: string) => void)[] = [];
   #pids = 100;
   /** Whether a kill ends its worker at once, as it does but for processes that the system cannot end. */
   killEnds = true;
 
   /** The next call of this verb fails. */
-  failNext(verb: Verb, sentence: string): void {
-    this.#failing.push({ verb, sentence });
+  failNext(verb: Verb, why: string | Error): void {
+    this.#failing.push({ verb, error: typeof why === "string" ? new Error(why) : why });
   }
 
   /** A worker's leader ends by itself. */
@@ -30,6 +34,20 @@ export class StrictProvider implements Provider {
       exit: { code: undefined, signal: undefined, note: undefined, ...exit },
     });
     for (const listener of this.#listeners) listener(workerId);
+    for (const wake of this.#heard) wake();
+  }
+
+  /** A worker prints a line, at this millisecond. */
+  say(workerId: string, at: number, text: string, stream: LogStream = "stdout"): void {
+    const lines = this.#logs.get(workerId) ?? [];
+    const atUs = Math.max(at * 1_000, (lines.at(-1)?.atUs ?? 0) + 1);
+    this.#logs.set(workerId, [...lines, { workerId, atUs, stream, text }]);
+    for (const wake of this.#heard) wake();
+  }
+
+  /** How many follow a log just now. */
+  get followers(): number {
+    return this.#heard.size;
   }
 
   /** Its keeper is gone, and knows of it no more. */
@@ -42,6 +60,9 @@ export class StrictProvider implements Provider {
     this.#listeners = [];
   }
 
+  isPaused = (workerId: string): boolean => this.isRunning(workerId) && this.#paused.has(workerId);
+  /** Hears each call as it comes. */
+  onCall: (call: string) => void = () => {};
   isRunning = (workerId: string): boolean => this.#seen.get(workerId)?.state === "running";
   callsOf = (workerId: string): string[] =>
     this.calls.filter((call) => call.endsWith(` ${workerId}`)).map((call) => call.split(" ")[0] as string);
@@ -65,9 +86,22 @@ export class StrictProvider implements Provider {
     return this.#seen.get(workerId) ?? { state: "unknown" };
   }
 
+  async pause(workerId: string): Promise<void> {
+    this.#note("pause", workerId);
+    if (!this.#seen.has(workerId)) this.#violate(`${workerId} was paused, and never started`);
+    this.#paused.add(workerId);
+  }
+
+  async resume(workerId: string): Promise<void> {
+    this.#note("resume", workerId);
+    if (!this.#seen.has(workerId)) this.#violate(`${workerId} was resumed, and never started`);
+    this.#paused.delete(workerId);
+  }
+
   async stop(workerId: string): Promise<void> {
     this.#note("stop", workerId);
     if (!this.#seen.has(workerId)) this.#violate(`${workerId} was stopped, and never started`);
+    this.#paused.delete(workerId);
   }
 
   async kill(workerId: string, handle: ProcessHandle | undefined): Promise<void> {
@@ -79,6 +113,32 @@ export class StrictProvider implements Provider {
 
   async logTail(workerId: string): Promise<string> {
     return this.logTails.get(workerId) ?? "";
+  }
+
+  async *logs(workerId: string, _handle: unknown, query: LogQuery): AsyncGenerator<readonly LogLine[]> {
+    const { sinceUs = 0, tail = Number.POSITIVE_INFINITY, jobId, follow, signal } = query;
+    const isWanted = (line: LogLine) => line.atUs >= sinceUs && (jobId === undefined || isOfJob(line.text, jobId));
+    const lines = () => this.#logs.get(workerId) ?? [];
+    let at = lines().length;
+    const there = lines().filter(isWanted);
+    const last = there.slice(Math.max(0, there.length - tail));
+    if (last.length > 0) yield last;
+    let wake = () => {};
+    const onHeard = () => wake();
+    this.#heard.add(onHeard);
+    signal.addEventListener("abort", onHeard);
+    try {
+      while (follow && !signal.aborted) {
+        const come = lines().slice(at).filter(isWanted);
+        at = lines().length;
+        if (come.length > 0) yield come;
+        else if (!this.isRunning(workerId)) return;
+        else await new Promise<void>((heard) => (wake = heard));
+      }
+    } finally {
+      signal.removeEventListener("abort", onHeard);
+      this.#heard.delete(onHeard);
+    }
   }
 
   async forget(workerId: string): Promise<void> {
@@ -94,9 +154,10 @@ export class StrictProvider implements Provider {
 
   #note(verb: Verb, workerId: string): void {
     this.calls.push(`${verb} ${workerId}`);
+    this.onCall(`${verb} ${workerId}`);
     const at = this.#failing.findIndex((failing) => failing.verb === verb);
     const [failing] = at < 0 ? [] : this.#failing.splice(at, 1);
-    if (failing) throw new Error(failing.sentence);
+    if (failing) throw failing.error;
   }
 
   #violate(sentence: string): never {

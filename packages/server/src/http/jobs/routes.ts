@@ -97,7 +97,7 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
       const { jobId, known } = await submit(parts, request, "run", undefined);
       if (!known) return sendJson(reply, `{"id":"${jobId}","status":"IN_QUEUE"}`);
       const job = await parts.reader.find(request.endpoint.no, jobId, parts.clock.now());
-      return sendJson(reply, job ? `{"id":"${jobId}","status":"${job.status}"}` : gone(known));
+      return sendJson(reply, job ? `{"id":"${jobId}","status":"${job.status}"}` : goneText(known));
     },
   );
   app.post(
@@ -124,14 +124,16 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
           await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal),
         );
       } catch (error) {
-        if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND") return sendJson(reply, gone(known));
+        if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND")
+          return sendJson(reply, goneText(known));
         throw error;
       }
     },
   );
 }
 
-const gone = (record: IdempotencyRecord) =>
+/** What is left to say of a job that is gone, under its idempotency key. */
+export const goneText = (record: IdempotencyRecord) =>
   JSON.stringify({ id: record.jobId, status: record.lastStatus, expired: true });
 
 async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsync", waitMs: number | undefined) {
@@ -217,7 +219,10 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
   });
   app.get(
     "/:endpointId/health",
-    { schema: { summary: "Counts of jobs and workers", params: endpointParam, response: replies(HealthBody) } },
+    {
+      config: { balanced: true },
+      schema: { summary: "Counts of jobs and workers", params: endpointParam, response: replies(HealthBody) },
+    },
     async (request, reply) => sendJson(reply, JSON.stringify(await readHealth(parts, request.endpoint))),
   );
   app.get(

@@ -79,4 +79,4 @@ function eventText(parts: Parts, event: StreamEvent): string {
 }
 
 /** JSON text may hold line ends between its tokens (never inside a string): an event's data may not. */
-const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text);
+export const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text);

@@ -27,32 +27,26 @@ import {
   showEndpoint,
   showTemplate,
   showVolume,
-  showWorkers,
 } from "../../operations/show-resources.js";
+import { showWorkers } from "../../operations/show-workers.js";
 import { ignoreBodies } from "../bodies.js";
 import { otherMethods } from "../methods.js";
+import { type LogRouteParts, logRoutes } from "./logs.js";
+import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
+import { releaseRoutes } from "./releases.js";
+import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+import { workerRoutes } from "./workers.js";
 
 type Query = Record<string, string | undefined>;
-export interface RestParts extends Parts {
+export interface RestParts extends LogRouteParts {
   /** Under `/sdk`, deleting an endpoint sets its worker counts to 0 first. */
   readonly setToZero: boolean;
 }
 
-const errors = {
-  400: api.ErrorBody,
-  401: api.ErrorBody,
-  404: api.ErrorBody,
-  415: api.ErrorBody,
-  500: api.ErrorBody,
-  503: api.ErrorBody,
-};
-const writeErrors = { ...errors, 413: api.ErrorBody, 507: api.ErrorBody };
-const param = (name: string) => Type.Object({ [name]: Type.String() });
 const include = Type.Object({
   includeTemplate: Type.Optional(Type.String({ description: "true: with the template." })),
   includeWorkers: Type.Optional(Type.String({ description: "true: with the workers." })),
 });
-const idOf = (request: FastifyRequest, name: string) => (request.params as Record<string, string>)[name] ?? "";
 
 /** The REST management API: endpoints, templates and network volumes (contract: REST management API). */
 export async function restRoutes(app: FastifyInstance, parts: RestParts): Promise<void> {
@@ -73,11 +67,16 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     endpointWrites(scope, parts);
     templateWrites(scope, parts);
     volumeWrites(scope, parts);
+    registryAuthWrites(scope, parts);
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);
     reads(scope, parts);
+    workerRoutes(scope, parts);
+    releaseRoutes(scope, parts);
+    logRoutes(scope, parts);
     deletes(scope, parts);
+    registryAuthReads(scope, parts);
   });
   refuseOthers();
 }
@@ -133,7 +132,7 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
   const schema = {
     summary: "Change an endpoint: only what is sent; null clears",
     tags: ["endpoints"],
-    params: param("endpointId"),
+    params: params("endpointId"),
     body: api.EndpointUpdate,
     response: reply,
   };
@@ -158,7 +157,7 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
   const schema = {
     summary: "Change a template: only what is sent; null clears",
     tags: ["templates"],
-    params: param("templateId"),
+    params: params("templateId"),
     body: api.TemplateUpdate,
     response: reply,
   };
@@ -187,18 +186,18 @@ function volumeWrites(app: FastifyInstance, parts: RestParts): void {
         response: reply,
       },
     },
-    async (request) => showVolume(await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
+    async (request) => showVolume(parts, await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
   );
   const schema = {
     summary: "Rename or grow a network volume",
     tags: ["network volumes"],
-    params: param("networkVolumeId"),
+    params: params("networkVolumeId"),
     body: api.VolumeUpdate,
     response: reply,
   };
   patches(app, "/networkvolumes/:networkVolumeId", schema, async (request) => {
     const volume = ownVolume(parts, request.caller, idOf(request, "networkVolumeId"));
-    return showVolume(await updateVolume(parts, volume, pick(api.VolumeUpdate, request.body)));
+    return showVolume(parts, await updateVolume(parts, volume, pick(api.VolumeUpdate, request.body)));
   });
 }
 
@@ -206,9 +205,6 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   const { registry } = parts;
   const mine = <T extends { ownerNo: number }>(request: FastifyRequest, all: readonly T[]) =>
     all.filter((each) => each.ownerNo === request.caller.ownerNo);
-  const doc = (summary: string, tag: string, reply: TSchema, more: object = {}) => ({
-    schema: { summary, tags: [tag], response: { 200: reply, ...errors }, ...more },
-  });
   app.get(
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
@@ -219,7 +215,7 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   );
   app.get(
     "/endpoints/:endpointId",
-    doc("Show an endpoint", "endpoints", api.Endpoint, { params: param("endpointId"), querystring: include }),
+    doc("Show an endpoint", "endpoints", api.Endpoint, { params: params("endpointId"), querystring: include }),
     async (request) =>
       endpointView(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), request.query as Query),
   );
@@ -230,7 +226,7 @@ function reads(app: FastifyInstance, parts: RestParts): void {
       "endpoints",
       Type.Array(api.ScalingDecision),
       {
-        params: param("endpointId"),
+        params: params("endpointId"),
       },
     ),
     async (request) => showDecisions(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
@@ -240,16 +236,16 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   );
   app.get(
     "/templates/:templateId",
-    doc("Show a template", "templates", api.Template, { params: param("templateId") }),
+    doc("Show a template", "templates", api.Template, { params: params("templateId") }),
     async (request) => showTemplate(ownTemplate(parts, request.caller, idOf(request, "templateId"))),
   );
   app.get("/networkvolumes", doc("List network volumes", "network volumes", Type.Array(api.Volume)), async (request) =>
-    mine(request, registry.volumes()).map(showVolume),
+    mine(request, registry.volumes()).map((volume) => showVolume(parts, volume)),
   );
   app.get(
     "/networkvolumes/:networkVolumeId",
-    doc("Show a network volume", "network volumes", api.Volume, { params: param("networkVolumeId") }),
-    async (request) => showVolume(ownVolume(parts, request.caller, idOf(request, "networkVolumeId"))),
+    doc("Show a network volume", "network volumes", api.Volume, { params: params("networkVolumeId") }),
+    async (request) => showVolume(parts, ownVolume(parts, request.caller, idOf(request, "networkVolumeId"))),
   );
   app.get(
     "/webhooks/deliveries",
@@ -270,20 +266,25 @@ function reads(app: FastifyInstance, parts: RestParts): void {
 }
 
 function deletes(app: FastifyInstance, parts: RestParts): void {
-  const doc = (summary: string, tag: string, name: string) => ({
-    schema: { summary, tags: [tag], params: param(name), response: { 204: Type.Null(), ...errors } },
-  });
-  app.delete("/endpoints/:endpointId", doc("Delete an endpoint", "endpoints", "endpointId"), async (request, reply) => {
-    await deleteEndpoint(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), parts);
-    return reply.code(204).send();
-  });
-  app.delete("/templates/:templateId", doc("Delete a template", "templates", "templateId"), async (request, reply) => {
-    await deleteTemplate(parts, ownTemplate(parts, request.caller, idOf(request, "templateId")));
-    return reply.code(204).send();
-  });
+  app.delete(
+    "/endpoints/:endpointId",
+    deletion("Delete an endpoint", "endpoints", "endpointId"),
+    async (request, reply) => {
+      await deleteEndpoint(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), parts);
+      return reply.code(204).send();
+    },
+  );
+  app.delete(
+    "/templates/:templateId",
+    deletion("Delete a template", "templates", "templateId"),
+    async (request, reply) => {
+      await deleteTemplate(parts, ownTemplate(parts, request.caller, idOf(request, "templateId")));
+      return reply.code(204).send();
+    },
+  );
   app.delete(
     "/networkvolumes/:networkVolumeId",
-    doc("Delete a network volume and its files", "network volumes", "networkVolumeId"),
+    deletion("Delete a network volume and its files", "network volumes", "networkVolumeId"),
     async (request, reply) => {
       await deleteVolume(parts, request.caller, idOf(request, "networkVolumeId"));
       return reply.code(204).send();

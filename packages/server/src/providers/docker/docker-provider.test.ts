@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir, totalmem } from "node:os";
+import { createServer } from "node:net";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startDocker, type TestDocker } from "../../../../../scripts/docker.mjs";
@@ -8,6 +9,7 @@ import type { ContainerLaunch } from "../../provider.js";
 import { endOf, type OpenedProvider, providerContract, type Wish } from "../contract.js";
 import { dockerProvider } from "./docker-provider.js";
 import { openEngine } from "./engine.js";
+import { engineFacts } from "./facts.js";
 
 const image = "millrace-test/node:1";
 let engine: TestDocker;
@@ -27,7 +29,9 @@ const launchOf = ({ workerId, command, env, directory }: Wish): ContainerLaunch 
 });
 
 async function open(): Promise<OpenedProvider> {
-  const make = () => dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001");
+  const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
+  const make = () =>
+    dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001", logsDir);
   let provider = make();
   return {
     provider,
@@ -44,6 +48,7 @@ async function open(): Promise<OpenedProvider> {
       await provider.leave(0);
       const left = engine.docker("ps", "-aq").split("\n").filter(Boolean);
       if (left.length > 0) engine.docker("rm", "-f", ...left);
+      rmSync(logsDir, { recursive: true });
     },
   };
 }
@@ -61,6 +66,7 @@ describe("A container", () => {
   });
   const workerId = "worker00000001";
   const name = `millrace-${workerId}`;
+  const hostConfig = () => JSON.parse(engine.docker("inspect", name))[0].HostConfig;
   const sleeping = (secret: string): ContainerLaunch =>
     launchOf({ workerId, command: ["/bin/sleep", "600"], env: { SECRET: secret }, directory });
 
@@ -86,7 +92,11 @@ describe("A container", () => {
   });
 
   it("of a host is told of after each connection, and another host's is not", async () => {
-    const others = dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000002");
+    const others = dockerProvider(
+      openEngine({ host: engine.host, certificates: undefined }),
+      "host0000000002",
+      directory,
+    );
     await others.start({ ...sleeping("b"), workerId: "worker00000002" });
     await opened.provider.start(sleeping("a"));
     const told: string[] = [];
@@ -99,22 +109,117 @@ describe("A container", () => {
     await others.leave(0);
   });
 
+  it("that runs is known with its own address, to who looks, too", async () => {
+    const handle = await opened.provider.start(sleeping("a"));
+    const address = engine.docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", name);
+    expect(address).toMatch(/^198\.18\./);
+    expect(handle).toEqual({ container: name, address });
+    expect(await opened.provider.look(workerId)).toEqual({ state: "running", handle });
+  });
+
   it("is not begun once it is not wanted any more", async () => {
-    const starting = { note: () => {}, signal: AbortSignal.abort() };
+    const starting = { note: () => {}, reached: () => {}, signal: AbortSignal.abort() };
     await expect(opened.provider.start(sleeping("a"), starting)).rejects.toThrow(/not wanted/);
     expect(engine.docker("ps", "-aq")).toBe("");
   });
 
   it("has a bound on its memory, and goes before others where that runs out", async () => {
     await opened.provider.start(sleeping("a"));
-    const [{ HostConfig }] = JSON.parse(engine.docker("inspect", name));
-    expect(HostConfig.Memory).toBeGreaterThan(2 ** 28);
-    expect(HostConfig.Memory).toBeLessThan(totalmem());
-    expect(HostConfig.OomScoreAdj).toBe(limits.containerOomScore);
+    expect(hostConfig().Memory).toBeGreaterThan(2 ** 28);
+    expect(hostConfig().Memory).toBeLessThan(totalmem());
+    expect(hostConfig().OomScoreAdj).toBe(limits.containerOomScore);
+  });
+
+  it("has the memory and the processors that it was given, as far as the machine has them", async () => {
+    await opened.provider.start({ ...sleeping("a"), memoryMib: 96, cpus: 0.5 });
+    expect(hostConfig()).toMatchObject({ Memory: 96 * 2 ** 20, NanoCpus: 5e8 });
+    engine.docker("rm", "-f", name);
+    await opened.provider.start({ ...sleeping("a"), cpus: 4_096 });
+    expect(hostConfig().NanoCpus).toBe(availableParallelism() * 1e9);
+  });
+
+  it("is asked for with its GPUs, and told in words where the engine has none to give", async () => {
+    const refusal = await opened.provider.start({ ...sleeping("a"), gpus: ["GPU-1", "GPU-2"] }).catch((error) => error);
+    expect(refusal).toMatchObject({ blame: "gpu" });
+    expect(refusal.message).toMatch(/^no GPU could be given .*could not select device driver .*gpu/);
+    expect(await opened.provider.look(workerId)).toEqual({ state: "unknown" });
+    expect(engine.docker("ps", "-aq")).toBe("");
+  });
+
+  it("whose disk the engine cannot bound runs without a bound, and that is said once", async () => {
+    const warnings: string[] = [];
+    const own = dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, (text) =>
+      warnings.push(text),
+    );
+    for (const id of ["worker00000002", "worker00000003"]) {
+      await own.start({ ...sleeping("a"), workerId: id, diskGb: 1 });
+    }
+    expect(warnings).toEqual([expect.stringMatching(/containerDiskInGb is not enforced/)]);
+    await own.leave(0);
+  });
+
+  it.each([
+    ["over its own bound ran out of memory", { memoryMib: 32 }, "a=x; while :; do a=$a$a; done", /ran out of memory/],
+    ["that is killed by nobody of ours was short of the machine's", {}, "kill -9 $$", /137.*memory runs out/],
+  ])("%s", async (_, more, script, note) => {
+    const end = endOf(opened.provider, workerId);
+    await opened.provider.start({ ...sleeping("a"), ...more, command: ["/bin/sh", "-c", script] });
+    await end;
+    expect(await opened.provider.look(workerId)).toMatchObject({
+      state: "ended",
+      exit: { cause: "memory", note: expect.stringMatching(note) },
+    });
+  });
+
+  it("whose command is not in its image is blamed on the image", async () => {
+    const end = endOf(opened.provider, workerId);
+    await opened.provider.start({ ...sleeping("a"), command: ["no-such-command"] });
+    await end;
+    expect(await opened.provider.look(workerId)).toMatchObject({ state: "ended", exit: { cause: "image" } });
+    expect(await opened.provider.logTail(workerId)).toMatch(/no-such-command/);
+  });
+
+  it("sees one volume of the engine's wherever it is mounted, which outlives it and goes when it is removed", async () => {
+    const facts = engineFacts(openEngine({ host: engine.host, certificates: undefined }));
+    const mounts = ["/runpod-volume", "/models"].map((target) => ({ target, volume: "millrace-volume00000001" }));
+    const run = async (script: string) => {
+      const end = endOf(opened.provider, workerId);
+      await opened.provider.start({ ...sleeping("a"), command: ["/bin/sh", "-c", script], mounts });
+      await end;
+      const tail = await opened.provider.logTail(workerId);
+      await opened.provider.forget(workerId);
+      return tail;
+    };
+    await run("echo weights > /models/model");
+    expect(await run("read line < /runpod-volume/model; echo $line")).toBe("weights");
+    const labelled = () => engine.docker("volume", "ls", "-q", "--filter", "label=millrace.volume");
+    expect(labelled()).toBe("millrace-volume00000001");
+    await facts.removeEngineVolume("volume00000001");
+    expect(labelled()).toBe("");
+    await facts.removeEngineVolume("volume00000001");
+  });
+
+  it("has its image judged before anything runs, where it is here and its engine answers in time", async () => {
+    const { imageComplaint } = engineFacts(openEngine({ host: engine.host, certificates: undefined }));
+    expect(await imageComplaint(image, true)).toBeUndefined();
+    expect(await imageComplaint(image, false)).toMatch(/names no command: set dockerStartCmd/);
+    expect(await imageComplaint("no/such:1", false)).toBeUndefined();
+    const away = engineFacts(openEngine({ host: "unix:///nowhere.sock", certificates: undefined }));
+    expect(await away.imageComplaint(image, false)).toBeUndefined();
+    const silent = createServer(() => {});
+    const path = join(directory, "silent.sock");
+    await new Promise<void>((done) => silent.listen(path, done));
+    const hung = engineFacts(openEngine({ host: `unix://${path}`, certificates: undefined }));
+    expect(await hung.imageComplaint(image, false)).toBeUndefined();
+    silent.close();
   });
 
   it("of an engine that is away may have been started or not: that is not known, and said so", async () => {
-    const away = dockerProvider(openEngine({ host: "unix:///nowhere.sock", certificates: undefined }), "host");
+    const away = dockerProvider(
+      openEngine({ host: "unix:///nowhere.sock", certificates: undefined }),
+      "host",
+      directory,
+    );
     await expect(away.start(sleeping("a"))).rejects.toThrow("no container engine answers at unix:///nowhere.sock");
     await expect(away.look(workerId, { container: name })).rejects.toThrow();
   });

@@ -1,19 +1,27 @@
-import { constants } from "node:os";
 import type Docker from "dockerode";
-import type { ContainerHandle, Exit } from "../../domain/worker.js";
-import { limits } from "../../limits.js";
-import { type ContainerLaunch, type Provider, type Sighting, type Starting, StartUnsure } from "../../provider.js";
-import { followEnds, type Labels, workerLabels } from "./ends.js";
+import type { ContainerHandle } from "../../domain/worker.js";
+import { type ContainerLaunch, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
+import { readLogFiles } from "../log-files/reading.js";
+import { containerOptions, handleOf, nameOf, sightingOf } from "./container.js";
+import { followEnds, workerLabels } from "./ends.js";
 import type { Engine } from "./engine.js";
-import { answered, isAway, statusOf, whyNot } from "./failures.js";
-import { imagesOf } from "./image.js";
+import { answered, away, isAway, isTaken, said, statusOf, whyNot } from "./failures.js";
+import { imagesOf, type Machine, machineOf } from "./image.js";
+import { type Contained, containerLogs, keepContainerLog, secretIn } from "./logs.js";
 import { lastLines } from "./output.js";
 
-const nameOf = (workerId: string) => `millrace-${workerId}`;
-const unheard: Starting = { note: () => {}, signal: new AbortController().signal };
+const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
 
-/** Runs workers as containers of a Docker engine (or of one that speaks as it does), which other hosts may use, too. */
-export function dockerProvider(engine: Engine, hostId: string): Provider<ContainerLaunch, ContainerHandle> {
+/**
+ * Runs workers as containers of a Docker engine (or of one that speaks as it does), which other hosts may use, too. In
+ * `logsDir` their logs are kept once they are removed.
+ */
+export function dockerProvider(
+  engine: Engine,
+  hostId: string,
+  logsDir: string,
+  warn: (message: string) => void = () => {},
+): Provider<ContainerLaunch, ContainerHandle> {
   const { host } = engine;
   const readyImage = imagesOf(engine);
   const listeners: ((workerId: string) => void)[] = [];
@@ -36,15 +44,15 @@ export function dockerProvider(engine: Engine, hostId: string): Provider<Contain
   }
 
   /** Makes a worker's container; one that was made and never started has another secret, and goes. */
-  async function made(launch: ContainerLaunch, memoryBytes: number): Promise<void> {
-    const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), memoryBytes);
+  async function made(launch: ContainerLaunch, machine: Machine): Promise<void> {
+    const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), machine);
     // its body alone holds the environment: what stands in a URL is logged
     const create = () =>
       call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));
     try {
       await create();
     } catch (error) {
-      if (statusOf(error) !== 409) throw error;
+      if (!isTaken(error)) throw error;
       const there = await inspected(launch.workerId);
       if (there?.State.Running) return;
       await call(containerOf(launch.workerId).remove({ force: true, v: true }));
@@ -52,17 +60,41 @@ export function dockerProvider(engine: Engine, hostId: string): Provider<Contain
     }
   }
 
+  let isDiskBounded = true;
+  const diskUnbounded = () => {
+    if (isDiskBounded)
+      warn("this container engine cannot bound what containers write: containerDiskInGb is not enforced");
+    isDiskBounded = false;
+  };
+
+  /** The same; an engine that could bound disks, and is not set up for it, says so only now. */
+  async function madeWithin(launch: ContainerLaunch, machine: Machine): Promise<void> {
+    const boundsDisks = machine.boundsDisks && isDiskBounded;
+    if (launch.diskGb && !boundsDisks) diskUnbounded();
+    try {
+      await made(launch, { ...machine, boundsDisks });
+    } catch (error) {
+      if (!launch.diskGb || !boundsDisks || !/storage-?opt|quota/i.test(said(error))) throw error;
+      diskUnbounded();
+      await made(launch, { ...machine, boundsDisks: false });
+    }
+  }
+
   async function started(launch: ContainerLaunch, starting: Starting): Promise<ContainerHandle> {
-    const { workerId, image, command, entrypoint } = launch;
+    const { workerId, image, command, entrypoint, auth } = launch;
     let isBegun = false;
     try {
       ends.watch();
-      const memoryBytes = await readyImage(image, command.length + entrypoint.length > 0, starting);
+      const machine = await machineOf(engine);
+      await readyImage({ image, hasCommand: command.length + entrypoint.length > 0, auth }, machine, starting);
+      starting.reached("image");
       if (starting.signal.aborted) throw new Error("it is not wanted any more");
       isBegun = true;
-      await made(launch, memoryBytes);
+      await madeWithin(launch, machine);
+      starting.reached("made");
       await unless([304], call(containerOf(workerId).start()));
-      return { container: nameOf(workerId) };
+      const found = await inspected(workerId);
+      return found ? handleOf(found, workerId) : { container: nameOf(workerId) };
     } catch (error) {
       if (isAway(error) && isBegun) throw new StartUnsure(whyNot(error, image, host).message);
       if (isBegun) await call(containerOf(workerId).remove({ force: true, v: true })).catch(() => {}); // or when it is told
@@ -72,13 +104,45 @@ export function dockerProvider(engine: Engine, hostId: string): Provider<Contain
   /** One start of a worker at a time: an engine that is making a container neither has it nor lets it be made. */
   const startings = new Map<string, Promise<ContainerHandle>>();
 
+  /** Those that were killed by us: others that were killed have run out of memory, or somebody else did it. */
+  const killed = new Set<string>();
+
   /** Sends a signal; a container that is gone, or has ended, is told of: its end may have been missed. */
   async function signalled(workerId: string, signal: string): Promise<void> {
     try {
       await call(containerOf(workerId).kill({ signal }));
+      await frozen(workerId, false); // paused it would not hear of it
     } catch (error) {
       if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
       tell(workerId);
+    }
+  }
+
+  const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
+    workerId,
+    container: containerOf(workerId),
+    secret: secretIn(found),
+  });
+
+  /** From the engine while it has the container, then from what was kept of it. */
+  async function* logs(workerId: string, query: LogQuery) {
+    const found = await inspected(workerId).catch((error) => {
+      throw isAway(error) ? away(error, host) : new Error(said(error));
+    });
+    if (found) yield* containerLogs(contained(workerId, found), query);
+    else yield* readLogFiles(logsDir, workerId, query, () => true);
+  }
+
+  /** Pauses a container, or lets it go on; one that is so already, or does not run, is no failure. */
+  async function frozen(workerId: string, isFrozen: boolean): Promise<void> {
+    const container = containerOf(workerId);
+    try {
+      await call(isFrozen ? container.pause() : container.unpause());
+    } catch (error) {
+      if (statusOf(error) === undefined) throw error;
+      // engines do not agree on how they say it
+      const found = await inspected(workerId);
+      if (found?.State.Running && found.State.Paused !== isFrozen) throw error;
     }
   }
 
@@ -94,14 +158,25 @@ export function dockerProvider(engine: Engine, hostId: string): Provider<Contain
       const found = await inspected(workerId);
       if (!found) return { state: "unknown" };
       ends.watch();
-      return sightingOf(found, workerId);
+      return sightingOf(found, workerId, killed.has(workerId));
     },
+    pause: (workerId) => frozen(workerId, true),
+    resume: (workerId) => frozen(workerId, false),
     stop: (workerId) => signalled(workerId, "SIGTERM"),
-    kill: (workerId) => signalled(workerId, "SIGKILL"),
+    kill(workerId) {
+      killed.add(workerId);
+      return signalled(workerId, "SIGKILL");
+    },
     logTail: async (workerId) => ((await inspected(workerId)) ? lastLines(containerOf(workerId)) : ""),
+    logs: (workerId, _handle, query) => logs(workerId, query),
     async forget(workerId) {
+      killed.delete(workerId);
       const found = await inspected(workerId);
-      if (found && !found.State.Running) await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
+      if (!found || found.State.Running) return;
+      // a log that cannot be kept, on a full disk, is no reason to keep the container
+      if (found.State.Status !== "created")
+        await call(keepContainerLog(contained(workerId, found), logsDir)).catch(() => {});
+      await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
     },
     onEnd: (listener) => void listeners.push(listener),
     leave: async () => ends.close(),
@@ -113,50 +188,4 @@ async function unless(statuses: readonly number[], asked: Promise<unknown>): Pro
   await asked.catch((error) => {
     if (!statuses.includes(statusOf(error) ?? 0)) throw error;
   });
-}
-
-/** What entry points of common images do as root: own files, change their user, end their children, listen on port 80. */
-const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
-
-/** What a container may do: no more than its image's own processes need. */
-function containerOptions(
-  { workerId, image, entrypoint, command, env, mounts }: ContainerLaunch,
-  labels: Labels,
-  memoryBytes: number,
-): Docker.ContainerCreateOptions {
-  return {
-    name: nameOf(workerId),
-    Image: image,
-    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    ...(entrypoint.length > 0 ? { Entrypoint: [...entrypoint] } : {}),
-    ...(command.length > 0 ? { Cmd: [...command] } : {}),
-    Labels: labels,
-    HostConfig: {
-      Init: true, // the first process of a container minds no signal that it does not handle
-      CapDrop: ["ALL"],
-      CapAdd: keptCapabilities,
-      SecurityOpt: ["no-new-privileges"],
-      PidsLimit: limits.containerProcessesMax,
-      // one that takes all the machine has must not take this server with it
-      Memory: Math.floor(memoryBytes * limits.containerMemoryShare),
-      OomScoreAdj: limits.containerOomScore,
-      Mounts: mounts.map(({ source, target }) => ({ Type: "bind" as const, Source: source, Target: target })),
-      LogConfig: { Type: "json-file", Config: { "max-size": String(limits.logFileBytesMax), "max-file": "2" } },
-    },
-  };
-}
-
-function sightingOf({ State }: Docker.ContainerInspectInfo, workerId: string): Sighting {
-  if (State.Running) return { state: "running", handle: { container: nameOf(workerId) } };
-  if (State.Status === "created") return { state: "unknown" }; // we died before it was started
-  return { state: "ended", exit: exitOf(State) };
-}
-
-/** The init process tells a signal as 128 and its number, as shells do. */
-function exitOf({ ExitCode, OOMKilled }: { ExitCode: number; OOMKilled: boolean }): Exit {
-  if (OOMKilled) return { code: ExitCode, signal: undefined, note: "it ran out of memory" };
-  const [signal] = Object.entries(constants.signals).find(([, number]) => ExitCode === 128 + number) ?? [];
-  return signal === undefined
-    ? { code: ExitCode, signal: undefined, note: undefined }
-    : { code: undefined, signal, note: undefined };
 }

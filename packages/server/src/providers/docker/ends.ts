@@ -31,7 +31,8 @@ export function followEnds(
   };
 
   async function follow(): Promise<void> {
-    const filters = { type: ["container" as never], event: ["die"], label: ours };
+    // Podman names its events as Docker does, and filters them by a name of its own
+    const filters = { type: ["container" as never], event: ["die", "died"], label: ours };
     const events = (await engine.docker.getEvents({ filters, abortSignal: closing.signal })) as unknown as Readable;
     const lines = createInterface({ input: events });
     const over = new Promise<void>((end) => events.once("close", end));

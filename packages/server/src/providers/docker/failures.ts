@@ -1,4 +1,6 @@
+import type { ExitCause } from "../../domain/worker.js";
 import { limits } from "../../limits.js";
+import { StartFailed } from "../../provider.js";
 
 /** How an engine answers: HTTP's status, and a sentence of its own. */
 interface EngineError {
@@ -11,10 +13,16 @@ interface EngineError {
 export const statusOf = (error: unknown): number | undefined => (error as EngineError).statusCode;
 
 /** What an engine said, without the library's words around it. */
-export function said(error: unknown): string {
+export const said = (error: unknown): string => wholeOf(error).slice(0, 500);
+
+function wholeOf(error: unknown): string {
   const { json, message } = error as EngineError;
-  return (json?.message ?? message.replace(/^\(HTTP code \d+\) [^-]*- /, "")).trim().slice(0, 500);
+  return (json?.message ?? message.replace(/^\(HTTP code \d+\) [^-]*- /, "")).trim();
 }
+
+/** Whether there is a container of this name already: Podman has no status of its own for that. */
+export const isTaken = (error: unknown): boolean =>
+  statusOf(error) === 409 || /container name .* is already in use/.test(said(error));
 
 /** Whether nobody answered at all. */
 export const isAway = (error: unknown): boolean =>
@@ -25,14 +33,18 @@ export const isAway = (error: unknown): boolean =>
 
 class Silent extends Error {}
 
-/** Waits for an engine's answer, for a while. */
-export async function answered<T>(asked: Promise<T>, host: string): Promise<T> {
+/** Waits for an engine's answer, for a while; what takes the signal is told to read no further then. */
+export async function answered<T>(asked: Promise<T> | ((signal: AbortSignal) => Promise<T>), host: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
+  const reading = new AbortController();
   const silence = new Promise<never>((_, reject) => {
-    const late = () => reject(new Silent(`the container engine at ${host} does not answer`));
-    timer = setTimeout(late, limits.engineAnswerMs);
+    timer = setTimeout(() => {
+      reject(new Silent(`the container engine at ${host} does not answer`));
+      reading.abort();
+    }, limits.engineAnswerMs);
   });
-  return Promise.race([asked, silence]).finally(() => clearTimeout(timer));
+  const answer = typeof asked === "function" ? asked(reading.signal) : asked;
+  return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
 }
 
 /** That nobody answers, as a sentence for the one who runs the machine. */
@@ -42,12 +54,83 @@ export const away = (error: unknown, host: string): Error =>
     : new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
 
 /** Why a container could not be started, as a sentence for the one who set its image. */
-export function whyNot(error: unknown, image: string, host: string): Error {
+export function whyNot(error: unknown, image: string, host: string): StartFailed {
+  if (error instanceof StartFailed) return error;
   const { code } = error as EngineError;
-  if (code === "EACCES")
-    return new Error(`the container engine at ${host} does not let us in: add this user to its group (docker)`);
-  if (isAway(error)) return away(error, host);
+  if (code === "EACCES") {
+    const sentence = `the container engine at ${host} does not let us in: add this user to its group (docker)`;
+    return new StartFailed(sentence, "start");
+  }
+  if (isAway(error)) return new StartFailed(away(error, host).message, "start");
   const text = said(error);
-  const reason = /exec: "[^"]*": [^:]+/.exec(text)?.[0] ?? text;
-  return new Error(`the image '${image}' could not be started: ${reason}`);
+  if (ofGpus.test(text)) {
+    const sentence = `no GPU could be given to a container of the image '${image}': ${text}`;
+    return new StartFailed(`${sentence} (is the NVIDIA Container Toolkit installed, and the driver loaded?)`, "gpu");
+  }
+  const missing = /exec: "[^"]*": [^:]+/.exec(text)?.[0];
+  const cause: ExitCause = missing !== undefined || /no such image/i.test(text) ? "image" : "start";
+  return new StartFailed(`the image '${image}' could not be started: ${missing ?? text}`, cause);
+}
+
+/** What engines and NVIDIA's runtime say where GPUs were asked for, and are not to be had. */
+const ofGpus =
+  /could not select device driver|nvidia-container|nvidia-ctk|nvml error|runtime name:? "?nvidia|cdi device/i;
+
+/** What registries and engines say of a pull that failed, and what it means; the first that fits. */
+const pullFailures: readonly [said: RegExp, meaning: (hasAuth: boolean) => string][] = [
+  [/toomanyrequests|too many requests|rate limit|\b429\b/i, () => "the registry takes no more pulls from here for now"],
+  [/no space left on device|disk quota exceeded/i, () => "the engine's disk is full"],
+  [
+    /unauthorized|denied|forbidden|authentication required|no basic auth|incorrect username|\b40[13]\b/i,
+    (hasAuth) =>
+      hasAuth
+        ? "the registry does not accept the credentials of the template (containerRegistryAuthId), or has no such image"
+        : "the registry has no such image, or asks for credentials (containerRegistryAuthId in the template)",
+  ],
+  [
+    /manifest unknown|not found|does not exist|unknown manifest|\b404\b/i,
+    () => "the registry has no such image or tag",
+  ],
+  [/no matching manifest|no match for platform/i, () => "the registry has it for other kinds of machines only"],
+  [
+    /dial tcp|lookup .* no such host|connection refused|connection reset|i\/o timeout|deadline exceeded|tls|x509|certificate|HTTP response to HTTPS|unreachable|\bEOF\b|timed? ?out|\b50[0234]\b/i,
+    () => "the registry could not be reached",
+  ],
+  [/invalid reference format/i, () => "this is no name of an image"],
+];
+
+/** By whose leave an image was pulled. */
+interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** A registry may say again what it was sent, as it is or as URLs, quotes and headers have it. */
+function withoutCredentials(text: string, { username, password }: Credentials): string {
+  const pair = Buffer.from(`${username}:${password}`).toString("base64");
+  const inner = (word: string) => JSON.stringify(word).slice(1, -1);
+  const asWritten = (word: string) => [
+    word,
+    encodeURIComponent(word),
+    inner(word),
+    Buffer.from(word).toString("base64"),
+  ];
+  const masked = [pair, ...asWritten(password)].reduce((now, word) => now.replaceAll(word, "…"), text);
+  // a name may be as short as a letter: within other words it tells nothing
+  return asWritten(username).reduce(
+    (now, word) => now.replace(new RegExp(`(?<!\\w)${literally(word)}(?!\\w)`, "g"), "…"),
+    masked,
+  );
+}
+
+const literally = (word: string) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Why an image could not be pulled, in words, and what the engine said. */
+export function whyNotPulled(error: unknown, image: string, auth: Credentials | undefined): StartFailed {
+  const whole = wholeOf(error);
+  // masked before it is cut, or half of a word would be left at the cut
+  const text = (auth ? withoutCredentials(whole, auth) : whole).slice(0, 500);
+  const meaning = pullFailures.find(([words]) => words.test(whole))?.[1](auth !== undefined);
+  const why = meaning === undefined ? text : `${meaning} (${text})`;
+  return new StartFailed(`the image '${image}' is not on this machine and could not be pulled: ${why}`, "image");
 }

@@ -1,9 +1,9 @@
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import type Docker from "dockerode";
-import type { Starting } from "../../provider.js";
+import { isImageReference, noReference } from "../../domain/image-reference.js";
+import { StartFailed, type Starting } from "../../provider.js";
 import type { Engine } from "./engine.js";
-import { answered, said, statusOf } from "./failures.js";
+import { answered, statusOf } from "./failures.js";
+import { type Auth, pull } from "./pull.js";
 
 /** How an engine names this machine's kind, and how images do. */
 const architectures: Readonly<Record<string, string>> = {
@@ -14,43 +14,88 @@ const architectures: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 
-/**
- * Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. Resolves with the
- * memory of the engine's machine, in bytes.
- */
-export function imagesOf(engine: Engine): (image: string, hasCommand: boolean, starting: Starting) => Promise<number> {
-  /** Workers that need the same image wait for one pull together, and all hear how far it is. */
+/** What is to run of an image, and by whose leave it is pulled. */
+export interface Wanted {
+  readonly image: string;
+  /** Whether the template names a command of its own. */
+  readonly hasCommand: boolean;
+  readonly auth?: Auth;
+}
+
+/** Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. */
+export function imagesOf(engine: Engine): (wanted: Wanted, machine: Machine, starting: Starting) => Promise<void> {
+  /** Workers that need the same image by the same leave wait for one pull together, and all hear how far it is. */
   const pulls = new Map<string, { done: Promise<void>; notes: Set<(doing: string) => void> }>();
-  const pulled = async (image: string, { note, signal }: Starting) => {
-    let pulling = pulls.get(image);
+  const pulled = async ({ image, auth }: Wanted, { note, signal }: Starting) => {
+    const name = JSON.stringify([image, auth]);
+    let pulling = pulls.get(name);
     if (!pulling) {
       const notes = new Set<(doing: string) => void>();
       const tell = (doing: string) => notes.forEach((each) => void each(doing));
-      pulling = { notes, done: pull(engine.docker, image, tell).finally(() => pulls.delete(image)) };
-      pulls.set(image, pulling);
+      pulling = { notes, done: pull(engine, image, auth, tell).finally(() => pulls.delete(name)) };
+      pulls.set(name, pulling);
     }
     pulling.notes.add(note);
     note(`pulling the image '${image}'`);
     await unlessAborted(pulling.done, signal).finally(() => pulling.notes.delete(note));
-    return answered(engine.docker.getImage(image).inspect(), engine.host);
+    return factsOf(engine, image);
   };
-  return async (image, hasCommand, starting) => {
-    const found = (await inspected(engine, image)) ?? (await pulled(image, starting));
-    const { Architecture, MemTotal } = (await answered(engine.docker.info(), engine.host)) as {
-      Architecture: string;
-      MemTotal: number;
-    };
-    const machine = architectures[Architecture] ?? Architecture;
-    if (found.Architecture && found.Architecture !== machine) {
-      throw new Error(
-        `the image '${image}' is for ${found.Architecture}, and this machine is ${machine}: build it for this one`,
-      );
-    }
-    const { Entrypoint, Cmd } = found.Config;
-    if (!hasCommand && (Entrypoint ?? []).length === 0 && (Cmd ?? []).length === 0) {
-      throw new Error(`the image '${image}' names no command: set dockerStartCmd in the template`);
-    }
-    return MemTotal;
+  return async (wanted, machine, starting) => {
+    // what was saved, or frozen in a release, by an earlier version of ours was not looked at
+    if (!isImageReference(wanted.image)) throw new StartFailed(noReference(wanted.image), "image");
+    const found = (await inspected(engine, wanted.image)) ?? (await pulled(wanted, starting));
+    const complaint = complaintOf(found, wanted, machine);
+    if (complaint !== undefined) throw new StartFailed(complaint, "image");
+  };
+}
+
+/** What keeps an image from running here, in one sentence; undefined where nothing does that can be seen. */
+function complaintOf(found: Docker.ImageInspectInfo, { image, hasCommand }: Wanted, { architecture }: Machine) {
+  if (found.Architecture && found.Architecture !== architecture) {
+    return `the image '${image}' is for ${found.Architecture}, and this machine is ${architecture}: build it for this one`;
+  }
+  const { Entrypoint, Cmd } = found.Config;
+  if (!hasCommand && (Entrypoint ?? []).length === 0 && (Cmd ?? []).length === 0) {
+    return `the image '${image}' names no command: set dockerStartCmd in the template`;
+  }
+  return undefined;
+}
+
+/**
+ * What keeps an image from running here, as far as that is known without a pull: undefined where the image is not here, or
+ * nobody answers.
+ */
+export async function complaintNow(engine: Engine, wanted: Wanted): Promise<string | undefined> {
+  if (!isImageReference(wanted.image)) return noReference(wanted.image);
+  const found = await inspected(engine, wanted.image);
+  return found && complaintOf(found, wanted, await machineOf(engine));
+}
+
+/** The engine's machine. */
+export interface Machine {
+  /** As images name it. */
+  readonly architecture: string;
+  readonly memoryBytes: number;
+  readonly cpus: number;
+  /** Whether the engine can bound what a container writes, as far as it tells. */
+  readonly boundsDisks: boolean;
+}
+
+export async function machineOf({ docker, host }: Engine): Promise<Machine> {
+  const { Architecture, MemTotal, NCPU, Driver, DriverStatus } = (await answered(docker.info(), host)) as {
+    Architecture: string;
+    MemTotal: number;
+    NCPU: number;
+    Driver?: string;
+    DriverStatus?: readonly (readonly [string, string])[] | null;
+  };
+  const below = (DriverStatus ?? []).find(([name]) => name === "Backing Filesystem")?.[1];
+  const boundsDisks = Driver === "btrfs" || Driver === "zfs" || (Driver === "overlay2" && below === "xfs");
+  return {
+    architecture: architectures[Architecture] ?? Architecture,
+    memoryBytes: MemTotal,
+    cpus: NCPU,
+    boundsDisks,
   };
 }
 
@@ -64,61 +109,25 @@ function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> 
   });
 }
 
-async function inspected({ docker, host }: Engine, image: string): Promise<Docker.ImageInspectInfo | undefined> {
+async function inspected(engine: Engine, image: string): Promise<Docker.ImageInspectInfo | undefined> {
   try {
-    return await answered(docker.getImage(image).inspect(), host);
+    return await factsOf(engine, image);
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw error;
   }
 }
 
-/** A line of a pull: what the engine says of one layer, or that it failed. */
-interface PullLine {
-  readonly id?: string;
-  readonly status?: string;
-  readonly error?: string;
-  readonly progressDetail?: { readonly current?: number; readonly total?: number };
-}
-
-async function pull(docker: Docker, image: string, tell: (doing: string) => void): Promise<void> {
-  const layers = new PulledLayers();
-  try {
-    const pulling = (await docker.pull(/[:@][^/]+$/.test(image) ? image : `${image}:latest`)) as Readable;
-    let failed: string | undefined;
-    for await (const text of createInterface({ input: pulling })) {
-      const line = JSON.parse(text) as PullLine;
-      failed = line.error ?? failed; // an error comes as a line of its own
-      layers.hear(line);
-      tell(`pulling the image '${image}'${layers.said()}`);
-    }
-    if (failed !== undefined) throw new Error(failed);
-  } catch (error) {
-    throw new Error(`the image '${image}' is not on this machine and could not be pulled: ${said(error)}`);
-  }
-}
-
-const megabyte = 1_000_000;
-
-/** How much of an image has come: its layers tell their sizes one by one, as they begin. */
-class PulledLayers {
-  readonly #layers = new Map<string, { current: number; total: number }>();
-
-  hear({ id, status, progressDetail }: PullLine): void {
-    if (id === undefined || status === undefined) return;
-    const before = this.#layers.get(id);
-    if (status === "Downloading" && progressDetail?.total !== undefined) {
-      this.#layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
-    } else if (before && /^(Download complete|Verifying Checksum|Extracting|Pull complete)$/.test(status)) {
-      this.#layers.set(id, { ...before, current: before.total });
-    }
-  }
-
-  /** `: 120 of 340 MB so far`; nothing while no size is known. */
-  said(): string {
-    const layers = [...this.#layers.values()];
-    if (layers.length === 0) return "";
-    const sum = (part: "current" | "total") => layers.reduce((all, layer) => all + layer[part], 0);
-    return `: ${Math.floor(sum("current") / megabyte)} of ${Math.ceil(sum("total") / megabyte)} MB so far`;
-  }
+/** What the engine knows of an image. The library's own call cannot be told to stop reading. */
+function factsOf({ docker, host }: Engine, image: string): Promise<Docker.ImageInspectInfo> {
+  // the name stands in the address as it is, for engines look for its slashes
+  if (!isImageReference(image)) throw new StartFailed(noReference(image), "image");
+  const asked = { path: `/images/${image}/json`, method: "GET", statusCodes: { 200: true, 404: "no such image" } };
+  const ask = (abortSignal: AbortSignal) =>
+    new Promise<Docker.ImageInspectInfo>((resolve, reject) => {
+      docker.modem.dial({ ...asked, abortSignal }, (error: unknown, found: unknown) =>
+        error ? reject(error) : resolve(found as Docker.ImageInspectInfo),
+      );
+    });
+  return answered(ask, host);
 }

@@ -3,9 +3,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { limits } from "../../limits.js";
+import { logPath } from "../log-files/log-file.js";
 import { WorkerLog } from "./worker-log.js";
 
 interface Kept {
@@ -47,6 +48,12 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** Its leader alone; one that is paused would not hear of it, and to others it means nothing to go on. */
+function askToStop({ pid }: Kept): void {
+  signal(pid, "SIGTERM");
+  signal(-pid, "SIGCONT");
+}
+
 const starting = new Map<string, ReturnType<typeof launch>>();
 
 /** Starts a worker once, however often it is asked to. */
@@ -67,7 +74,8 @@ function launch(call: Call): Promise<{ pid: number; startTime: string }> {
     );
     child.once("spawn", () => {
       const pid = child.pid as number;
-      const log = new WorkerLog(join(logsDir, `${id}.log`));
+      const secret = env?.RUNPOD_AI_API_KEY;
+      const log = new WorkerLog(logPath(logsDir, id), secret ? [secret] : []);
       for (const pipe of ["stdout", "stderr"] as const) {
         child[pipe]?.setEncoding("utf8").on("data", (text: string) => log.write(pipe, text));
       }
@@ -110,8 +118,14 @@ async function answer(call: Call): Promise<unknown> {
       return start(call);
     case "look":
       return look(call.id);
+    case "pause":
+      if (entry && !entry.exit) signal(-entry.pid, "SIGSTOP");
+      return {};
+    case "resume":
+      if (entry && !entry.exit) signal(-entry.pid, "SIGCONT");
+      return {};
     case "stop":
-      if (entry && !entry.exit) signal(entry.pid, "SIGTERM");
+      if (entry && !entry.exit) askToStop(entry);
       return {};
     case "kill":
       if (entry && !entry.exit) signal(-entry.pid, "SIGKILL");
@@ -157,6 +171,7 @@ let ending = false;
 function end(): void {
   if (ending) return;
   ending = true;
+  for (const entry of kept.values()) entry.log.close();
   door.close();
   rmSync(socketPath, { force: true });
   process.exit(0);
@@ -165,7 +180,7 @@ function end(): void {
 /** Nobody came for too long, or the data directory is gone: workers are stopped, then killed. */
 function stopAll(): void {
   if (ending) return;
-  for (const entry of running()) signal(entry.pid, "SIGTERM");
+  for (const entry of running()) askToStop(entry);
   setTimeout(() => {
     for (const entry of running()) signal(-entry.pid, "SIGKILL");
     end();
@@ -176,7 +191,7 @@ function stopAll(): void {
 let stopping = false;
 let lastTick = performance.now();
 setInterval(() => {
-  for (const entry of kept.values()) if (!entry.exit) entry.log.flush();
+  for (const entry of kept.values()) if (!entry.exit) entry.log.tellCounts();
   // time in which this process did not run is not time in which nobody came
   const tick = performance.now();
   if (tick - lastTick > limits.clockGapMs) awaySince += tick - lastTick;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProcessHandle } from "../../domain/worker.js";
 import type { ProcessLaunch, Provider } from "../../provider.js";
-import { endOf, type OpenedProvider, type Puppet, providerContract, Stage } from "../contract.js";
+import { endOf, type OpenedProvider, providerContract } from "../contract.js";
+import { type Puppet, Stage } from "../puppet-fixture.js";
 import { handlerCommand, processProvider } from "./process-provider.js";
 import { killGroup, statOf } from "./process-table.js";
 
@@ -106,6 +107,14 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, gone]);
   });
 
+  it("stops those that are paused, too", async () => {
+    const { puppet } = await start();
+    await provider.pause(id);
+    const gone = keeperGone(dataDir);
+    await leave(0);
+    await Promise.all([puppet.ended, gone]);
+  });
+
   it("stops its workers and ends when the data directory is gone", async () => {
     const { puppet } = await start();
     await leave(60_000);
@@ -148,7 +157,8 @@ describe("The keeper of local processes", () => {
     await puppet.ask("say", `${"again\n".repeat(1_000)}then\n`);
     await ended(puppet);
     const file = join(dataDir, "logs", `${id}.log`);
-    expect(readFileSync(file, "utf8")).toBe("again\n[the line before came 999 times more]\nthen\n");
+    const form = /^\d{16} 1 again\n\d{16} 1 \[the line before came 999 times more\]\n\d{16} 1 then\n$/;
+    expect(readFileSync(file, "utf8")).toMatch(form);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 

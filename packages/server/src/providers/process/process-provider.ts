@@ -2,7 +2,8 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { isContainer, type ProcessHandle } from "../../domain/worker.js";
-import type { ProcessLaunch, Provider, Sighting } from "../../provider.js";
+import type { LogQuery, ProcessLaunch, Provider, Sighting } from "../../provider.js";
+import { readLogFiles } from "../log-files/reading.js";
 import { KeeperClient, type KeeperOptions } from "./keeper-client.js";
 import { killGroup } from "./process-table.js";
 
@@ -21,7 +22,7 @@ const runHandler = () => createRequire(import.meta.url).resolve("@millrace/worke
 /** Runs workers as local processes, each in a process group of its own, under the keeper. */
 export function processProvider(options: KeeperOptions): Provider<ProcessLaunch, ProcessHandle> {
   mkdirSync(options.logsDir, { recursive: true, mode: 0o700 });
-  const listeners: ((workerId: string) => void)[] = [];
+  const listeners = new Set<(workerId: string) => void>();
   const tell = (workerId: string) => listeners.forEach((listener) => void listener(workerId));
   const started = new Set<string>();
   const keeper = new KeeperClient(options, {
@@ -29,6 +30,24 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
     // with their keeper its workers are lost: each is looked for, not found, and cleaned up
     lost: () => [...started].forEach(tell),
   });
+
+  /** A worker's lines as they come; when it is told to have ended they are all in the file. */
+  async function* follow(workerId: string, query: LogQuery) {
+    let isOver = false;
+    const look = () =>
+      keeper.call<Sighting>("look", workerId).then(
+        ({ state }) => void (isOver = state !== "running"),
+        () => void (isOver = true),
+      );
+    const onTold = (told: string) => void (told === workerId && void look());
+    listeners.add(onTold);
+    try {
+      await look();
+      yield* readLogFiles(options.logsDir, workerId, query, () => isOver);
+    } finally {
+      listeners.delete(onTold);
+    }
+  }
   return {
     handleOf: () => undefined, // the system gives it
     async start({ workerId, directory, command, env }) {
@@ -52,18 +71,22 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
       if (seen.state === "running") started.add(workerId);
       return seen;
     },
+    pause: async (workerId) => void (await keeper.call("pause", workerId)),
+    resume: async (workerId) => void (await keeper.call("resume", workerId)),
     stop: async (workerId) => void (await keeper.call("stop", workerId)),
     async kill(workerId, handle) {
       await keeper.call("kill", workerId);
       if (handle && !isContainer(handle)) killGroup(workerId, handle);
     },
     logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
+    logs: (workerId, _handle, query) =>
+      query.follow ? follow(workerId, query) : readLogFiles(options.logsDir, workerId, query, () => true),
     async forget(workerId) {
       started.delete(workerId);
       // what a keeper that is gone has to forget is forgotten
       await keeper.call("forget", workerId).catch(() => {});
     },
-    onEnd: (listener) => void listeners.push(listener),
+    onEnd: (listener) => void listeners.add(listener),
     async leave(awayMs) {
       await keeper.call("leave", "", { awayMs });
       await keeper.close();

@@ -19,7 +19,10 @@ afterEach(() => {
   vi.useRealTimers();
   rmSync(directory, { recursive: true });
 });
-const written = () => readFileSync(path, "utf8");
+/** The stored lines without their times and pipes. */
+const written = () => readFileSync(path, "utf8").replaceAll(/^\d{16} [12] /gm, "");
+/** The same with their pipes. */
+const piped = () => readFileSync(path, "utf8").replaceAll(/^\d{16} /gm, "");
 
 describe("A worker's log", () => {
   it("joins lines that come in pieces, each pipe by itself", () => {
@@ -28,7 +31,65 @@ describe("A worker's log", () => {
     log.write("stdout", "line\ntwo");
     log.write("stderr", " no\n");
     log.close();
-    expect(written()).toBe("one line\noh no\ntwo\n");
+    expect(piped()).toBe("1 one line\n2 oh no\n1 two\n");
+  });
+
+  it("gives each line a time of its own, later than the one before, also while the clock stands or is set back a little", () => {
+    log.write("stdout", "one\ntwo\n");
+    vi.setSystemTime(Date.now() - 2_000);
+    log.write("stdout", "three\n");
+    vi.setSystemTime(Date.now() - 3_600_000);
+    log.write("stdout", "four\n");
+    log.close();
+    const times = readFileSync(path, "utf8")
+      .match(/^\d{16}/gm)
+      ?.map(Number) as number[];
+    const first = 1_790_000_000_000_000;
+    expect(times).toEqual([first, first + 1, first + 2, first - 3_602_000_000]);
+  });
+
+  it("never holds the worker's secret, nor does its tail", () => {
+    const own = new WorkerLog(path, ["s3cret"]);
+    own.write("stdout", "token=s3");
+    own.write("stdout", "cret&s3cret\nnow s3cret");
+    expect(own.tail()).toBe("token=****&****\nnow ****");
+    own.close();
+    expect(written()).toBe("token=****&****\nnow ****\n");
+  });
+
+  it("takes a line's end as Windows writes it", () => {
+    log.write("stdout", "a\r\nb\rc\n");
+    log.close();
+    expect(written()).toBe("a\nb\rc\n");
+  });
+
+  it("does not take a line of the other pipe for a repeated one", () => {
+    log.write("stdout", "a\n");
+    log.write("stderr", "a\n");
+    log.close();
+    expect(piped()).toBe("1 a\n2 a\n");
+  });
+
+  it("tells after a while of a line that goes on repeating, and of lines left out, though none comes behind them", () => {
+    log.write("stdout", "a\n");
+    log.write("stdout", "a\na\n");
+    log.tellCounts();
+    log.flush();
+    expect(written()).toBe("a\n");
+    vi.setSystemTime(Date.now() + limits.logRepeatsToldMs);
+    log.tellCounts();
+    log.flush();
+    expect(written()).toBe("a\n[the line before came 2 times more]\n");
+    log.write("stdout", Array.from({ length: limits.logLinesPerSecondMax + 5 }, (_, n) => `${n}\n`).join(""));
+    vi.setSystemTime(Date.now() + 1_000);
+    log.tellCounts();
+    log.flush();
+    expect(written()).toMatch(/\[5 more lines in that second\]\n$/);
+  });
+
+  it("writes lines soon after they came, without being asked", async () => {
+    log.write("stdout", "here\n");
+    await vi.waitFor(() => expect(written()).toBe("here\n"));
   });
 
   it("counts lines that repeat", () => {

@@ -1,76 +1,84 @@
-import { closeSync, openSync, renameSync, writeSync } from "node:fs";
+import { masked } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
+import { LogFile } from "../log-files/log-file.js";
+import { LineTimes, storedLine } from "../log-files/stored-line.js";
+
+type Pipe = "stdout" | "stderr";
 
 /**
- * A worker's output in a bounded file: two generations of 4 MB. Lines that repeat are counted, not stored, and what comes
- * faster than 2,000 lines a second is counted too: a worker that spins without its server fills no disk.
+ * A worker's output in a bounded file, each line with its time and its pipe. Lines that repeat are counted, not stored, and
+ * what comes faster than 2,000 lines a second is counted too: a worker that spins without its server fills no disk.
  */
 export class WorkerLog {
-  readonly #path: string;
-  /** Undefined where the file cannot be written: that costs the log, never the worker. */
-  #fd: number | undefined;
-  #bytes = 0;
-  #last = "";
+  readonly #file: LogFile;
+  readonly #secrets: readonly string[];
+  readonly #times = new LineTimes();
+  #last: string | undefined;
+  #lastPipe: Pipe = "stdout";
   #repeats = 0;
+  #repeatsToldAt = 0;
   #second = 0;
   #inSecond = 0;
   #bytesInSecond = 0;
   #dropped = 0;
   #pending: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
   readonly #tail: string[] = [];
-  readonly #parts = new Map<string, string>();
+  readonly #parts = new Map<Pipe, string>();
 
-  constructor(path: string) {
-    this.#path = path;
-    this.#fd = opened(path);
+  /** What is secret is masked before it is stored. */
+  constructor(path: string, secrets: readonly string[] = []) {
+    this.#file = new LogFile(path);
+    this.#secrets = secrets;
   }
 
   /** Text of one of the worker's pipes, cut anywhere. */
-  write(pipe: string, text: string): void {
+  write(pipe: Pipe, text: string): void {
     const lines = ((this.#parts.get(pipe) ?? "") + text).split("\n");
     const rest = lines.pop() ?? "";
-    for (const line of lines) this.#line(line);
-    if (rest.length > limits.logLineBytesMax) this.#line(rest);
+    for (const line of lines) this.#line(pipe, line);
+    if (rest.length > limits.logLineBytesMax) this.#line(pipe, rest);
     this.#parts.set(pipe, rest.length > limits.logLineBytesMax ? "" : rest);
+  }
+
+  /** Counts that have waited for a line to come behind them are told: who follows the log sees that the worker goes on. */
+  tellCounts(): void {
+    if (this.#dropped > 0 && secondOf(Date.now()) !== this.#second) this.#tellDropped();
+    if (this.#repeats > 0 && Date.now() - this.#repeatsToldAt >= limits.logRepeatsToldMs) this.#tellRepeats();
   }
 
   /** Writes what is buffered. */
   flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     if (this.#pending.length === 0) return;
     const text = `${this.#pending.join("\n")}\n`;
     this.#pending = [];
-    try {
-      const bytes = Buffer.byteLength(text);
-      if (this.#bytes > 0 && this.#bytes + bytes > limits.logFileBytesMax) this.#rotate();
-      if (this.#fd !== undefined) this.#bytes += writeSync(this.#fd, text);
-    } catch {
-      // a full disk
-    }
+    this.#file.append(text);
   }
 
   /** The last lines, also those that came without a line's end. */
   tail(): string {
-    const rest = [...this.#parts.values()].filter(Boolean);
+    const rest = [...this.#parts.values()].filter(Boolean).map((text) => masked(text, this.#secrets));
     return [...this.#tail, ...rest].slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
   }
 
   close(): void {
-    for (const rest of this.#parts.values()) if (rest) this.#line(rest);
+    for (const [pipe, rest] of this.#parts) if (rest) this.#line(pipe, rest);
     this.#parts.clear();
     this.#tellDropped();
     this.#tellRepeats();
     this.flush();
-    if (this.#fd !== undefined) closeSync(this.#fd);
-    this.#fd = undefined;
+    this.#file.close();
   }
 
-  #line(full: string): void {
-    const line = full.slice(0, limits.logLineBytesMax);
-    if (line === this.#last) {
+  #line(pipe: Pipe, full: string): void {
+    const line = masked(full.endsWith("\r") ? full.slice(0, -1) : full, this.#secrets).slice(0, limits.logLineBytesMax);
+    if (line === this.#last && pipe === this.#lastPipe) {
       this.#repeats++;
       return;
     }
-    const second = Math.floor(Date.now() / 1_000);
+    const second = secondOf(Date.now());
     if (second !== this.#second) {
       this.#tellDropped();
       this.#second = second;
@@ -85,33 +93,31 @@ export class WorkerLog {
     }
     this.#tellRepeats();
     this.#last = line;
-    this.#pending.push(line);
+    this.#lastPipe = pipe;
+    this.#repeatsToldAt = Date.now();
+    this.#store(line);
     if (line.trim() !== "") this.#tail.push(line);
     if (this.#tail.length > limits.logTailLines) this.#tail.shift();
   }
 
   #tellDropped(): void {
-    if (this.#dropped > 0) this.#pending.push(`[${this.#dropped} more lines in that second]`);
+    const dropped = this.#dropped;
     this.#dropped = 0;
+    if (dropped > 0) this.#store(`[${dropped} more lines in that second]`);
   }
 
   #tellRepeats(): void {
-    if (this.#repeats > 0) this.#pending.push(`[the line before came ${this.#repeats} times more]`);
+    const repeats = this.#repeats;
     this.#repeats = 0;
+    this.#repeatsToldAt = Date.now();
+    if (repeats > 0) this.#store(`[the line before came ${repeats} times more]`);
   }
 
-  #rotate(): void {
-    this.#bytes = 0;
-    renameSync(this.#path, `${this.#path}.1`);
-    if (this.#fd !== undefined) closeSync(this.#fd);
-    this.#fd = opened(this.#path);
+  #store(line: string): void {
+    this.#pending.push(storedLine(this.#times.next(Date.now() * 1_000), this.#lastPipe, line));
+    // many lines are one write, and who follows hardly waits
+    this.#timer ??= setTimeout(() => this.flush(), limits.logFlushMs).unref();
   }
 }
 
-function opened(path: string): number | undefined {
-  try {
-    return openSync(path, "a", 0o600);
-  } catch {
-    return undefined;
-  }
-}
+const secondOf = (ms: number) => Math.floor(ms / 1_000);

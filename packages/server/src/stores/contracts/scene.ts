@@ -3,6 +3,7 @@ import { endpointDefaults } from "../../domain/endpoint.js";
 import type { Change, JobStatus, JsonText } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import type { NewJob, Stores, TakenJob } from "../../store.js";
+import { plainTemplate } from "../../testing/facts-fixture.js";
 
 /** A database as the contract opens it: empty at first. */
 export interface Opened {
@@ -47,7 +48,8 @@ export class Scene {
 
   async endpoint(id: string): Promise<number> {
     const settings = { ...endpointDefaults, name: "scene", templateId: "template000001" };
-    return (await this.stores.endpoints.create({ id, ownerNo: 1, settings, createdAt: this.now })).no;
+    const made = { id, ownerNo: 1, settings, createdAt: this.now };
+    return (await this.stores.endpoints.create({ ...made, template: plainTemplate })).no;
   }
 
   async worker(id: string, endpointNo = this.endpointNo): Promise<number> {

@@ -63,7 +63,14 @@ export function texts(setting: () => Setting): void {
       expect(await deliveries.list([endpointNo], text, 10)).toEqual([]);
       const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a" };
       await volumes.create(volume);
-      await endpoints.noteStart(endpointNo, { failedStarts: 1, failedAt: now, verdict: text });
+      await endpoints.noteStart(endpointNo, {
+        present: 1,
+        tried: 1,
+        failedStarts: 1,
+        at: now,
+        verdict: text,
+        isHeld: true,
+      });
       await workers.save(first, { exit: { code: 1, signal: undefined, note: text } });
       await decisions.record(endpointNo, { at: now, inputs: text, outcome: text, reason: text }, undefined);
       await scene.change(id, { by: "fail", error: text });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Stores } from "../../store.js";
+import { plainHost } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { day, Scene, startAt } from "../contracts/scene.js";
 import { Connections } from "./connection.js";
@@ -81,8 +82,9 @@ describe("Hosts that have not been seen for a day", () => {
   it("are there again when they return", async () => {
     await forget();
     const { now } = scene;
-    const beat = { hostNo: goneNo, location: "CZ", now, seenAt: now, leases: [], untilAt: now, signs: [] };
-    expect((await gone.shared!.beat(beat)).hosts).toContainEqual({ no: goneNo, location: "CZ", seenAt: now });
+    const facts = { ...plainHost, location: "CZ" };
+    const beat = { hostNo: goneNo, facts, now, seenAt: now, leases: [], untilAt: now, signs: [] };
+    expect((await gone.shared!.beat(beat)).hosts).toContainEqual({ ...facts, no: goneNo, seenAt: now });
     await work();
     await forget();
     expect(await hosts()).toEqual(["gone host", "host"]);

@@ -3,10 +3,12 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { Refusal } from "../../errors.js";
+import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { asAdmin, makeDatabase, openAs } from "../contracts/postgres-fixture.js";
 import { Scene } from "../contracts/scene.js";
+import { Connections } from "./connection.js";
 import { isLost, worded } from "./failures.js";
-import { schemaVersion } from "./schema.js";
+import { migrate, schemaVersion } from "./schema.js";
 
 let server: TestPostgres;
 beforeAll(async () => {
@@ -31,6 +33,17 @@ describe("Opening a database", () => {
     expect(await read(url, "SELECT version::int FROM schema")).toEqual([{ version: schemaVersion }]);
     expect(await read(url, "SELECT count(*)::int AS n FROM host")).toEqual([{ n: 6 }]);
     await Promise.all(opened.map((stores) => stores.close()));
+  });
+
+  it("of an older version keeps its endpoints and workers, each endpoint with its present version", async () => {
+    const url = await makeDatabase(server, "older");
+    const connections = new Connections(url, 1);
+    await connections.lend((connection) => migrate(connection, 2));
+    await connections.close();
+    for (const statement of olderRows) await asAdmin(url, statement);
+    const stores = await openAs("host", url);
+    await expectOlderRows(stores);
+    await stores.close();
   });
 
   it("of a newer version says which program to start", async () => {

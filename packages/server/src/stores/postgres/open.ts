@@ -19,7 +19,7 @@ import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
 import { lanesPerHost, postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
-import { createWorker } from "./workers.js";
+import { createWorker, placeWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
 /** Statements of the cool tables, in one commit. */
@@ -90,7 +90,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
     const tables = tableStores(postgresRunner(reads, words));
     return {
       ...tables,
-      workers: { ...tables.workers, create: createWorker(words, hostNo) },
+      workers: { ...tables.workers, create: createWorker(words, hostNo), place: placeWorker(words, hostNo) },
       jobs: postgresJobStore(calls, words),
       reader: postgresJobReader(reads),
       tallies: postgresTallyReader(reads),

@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { endpointDefaults } from "../../domain/endpoint.js";
+import { plainRelease } from "../../testing/facts-fixture.js";
 import { makeDatabase } from "../contracts/postgres-fixture.js";
 import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
@@ -97,13 +98,13 @@ async function planOf(client: pg.Client, text: string): Promise<Node[]> {
 const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
 /** Tables of which there are few rows: a server, a host, a lease each. */
-const small = /^(place|schema|host|user|api_key|template|volume|endpoint|lease)$/;
+const small = /^(place|schema|host|user|api_key|template|volume|registry_auth|endpoint|lease)$/;
 /** Indexes of what lives just now: going through the whole of one is short. */
 const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
 
 /** Pages that a person asks for, and what is forgotten once in a while: they may look past rows that are not theirs. */
 const rare =
-  /^(select \* from "delivery" where "endpoint_no" in \([^)]*\) order by|select \* from "decision"|delete from "attempt")/;
+  /^(select \* from "delivery" where "endpoint_no" in \([^)]*\) order by|select \* from "decision"|select \* from "worker" where "endpoint_no" = \$1 order by|delete from "attempt")/;
 
 /** What goes through a whole table, or through the whole index of one. */
 const scans = (plan: readonly Node[]): string[] =>
@@ -154,11 +155,17 @@ async function cool(): Promise<Record<string, string>> {
   const settings = { ...endpointDefaults, name: "a", templateId: "b" };
   const { endpoints, workers, deliveries, decisions, keys, hosts } = stores;
   await endpoints.all();
-  await endpoints.save(1, settings, true);
+  await endpoints.save(1, settings, plainRelease);
   await endpoints.remove(1, 1);
-  await endpoints.noteStart(1, { failedStarts: 1 });
+  await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 3, at: 1, isHeld: true });
+  await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 0, at: 1, isHeld: false });
+  await endpoints.releases(1);
+  await endpoints.release(1, 1);
   await workers.all(1);
+  await workers.ofEndpoint(1, 10);
+  await workers.find("worker00000001");
   await workers.save(1, { wanted: "closed" });
+  await workers.place(1, { hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 }, placedAt: 1 });
   await workers.forget(1);
   await deliveries.due(1, 10);
   await deliveries.due(1, 10, { no: 1, nextAt: 1 });

@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import type { HostFacts } from "../../domain/host.js";
 import { limits } from "../../limits.js";
 import type { Beat, Host, SharedStore } from "../../store.js";
 import type { Tables } from "../tables/schema.js";
@@ -17,8 +18,8 @@ export const sharedSql = {
   /** A server that stood still for so long that its host was forgotten is there again. */
   beat: `
   WITH alive AS (
-    INSERT INTO host (no, id, seen_at, location) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
-    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, location = excluded.location),
+    INSERT INTO host (no, id, seen_at, facts) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, facts = excluded.facts),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
       polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
@@ -31,7 +32,7 @@ export const sharedSql = {
       WHERE l.holder = $1 OR l.until_at <= $2::bigint
     RETURNING name)
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
-  hosts: "SELECT no, location, seen_at FROM host",
+  hosts: "SELECT no, facts, seen_at FROM host",
   leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = $2 WHERE no = $1",
   /** A host that was never seen only begins. */
   forgetHosts: `
@@ -56,21 +57,28 @@ export const sharedSql = {
 
 interface HostRow {
   no: number;
-  location: string | null;
+  facts: string | null;
   seen_at: number;
 }
-const toHost = (row: HostRow): Host => ({ no: row.no, location: row.location ?? undefined, seenAt: row.seen_at });
+/** What a server that has not yet said it has: nothing that anybody could be given. */
+const unknownFacts: HostFacts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
+const toHost = (row: HostRow): Host => ({
+  ...unknownFacts,
+  ...(row.facts === null ? {} : JSON.parse(row.facts)),
+  no: row.no,
+  seenAt: row.seen_at,
+});
 
 const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [hostId, { hostNo, location, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
+    const [hostId, { hostNo, facts, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
     // two servers that have heard of the same workers write them in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
       now,
-      location ?? null,
+      JSON.stringify(facts),
       texts(leases),
       untilAt,
       numbers(signs.map((sign) => sign.workerNo)),

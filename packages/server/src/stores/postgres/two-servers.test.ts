@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Change } from "../../domain/job.js";
 import type { NewJob, Stores, TakenJob } from "../../store.js";
+import { plainHost } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
 
@@ -299,7 +300,7 @@ describe("Two servers on one database", () => {
       const beats = [many, many.toReversed()].map((order, n) =>
         on(n).shared!.beat({
           hostNo: hosts[n]!,
-          location: undefined,
+          facts: plainHost,
           now,
           seenAt: now,
           leases: ["a", "b"],
@@ -318,7 +319,14 @@ describe("Two servers on one database", () => {
       while (!over) await submit(n);
     });
     const { id } = (await scene.stores.endpoints.all())[0]!;
-    for (const n of times(10)) await on(n).endpoints.noteStart(scene.endpointNo, { failedStarts: n });
+    for (const n of times(10))
+      await on(n).endpoints.noteStart(scene.endpointNo, {
+        present: 1,
+        tried: 1,
+        failedStarts: n,
+        at: scene.now,
+        isHeld: false,
+      });
     await on(1).endpoints.remove(scene.endpointNo, scene.now);
     expect(await submit(0)).toEqual({ kind: "closed" });
     over = true;

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { WorkerStore } from "../../store.js";
+import type { Place, WorkerStore } from "../../store.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import type { Lanes, Verb } from "./writer.js";
@@ -11,12 +11,35 @@ export const workerSql = {
   // the lease's row is locked: whoever takes it over meanwhile waits, and then reads the new worker
   create: `
   WITH owner AS MATERIALIZED (SELECT holder FROM lease WHERE name = 'scale' FOR SHARE)
-  INSERT INTO worker (id, endpoint_no, version, host_no, wanted, created_at)
-  SELECT $1::text, $2::bigint, $3::bigint, $4::bigint, 'running', $5::bigint
+  INSERT INTO worker (id, endpoint_no, version, host_no, wanted, created_at, resources, throttled_at, why)
+  SELECT $1::text, $2::bigint, $3::bigint, $4::bigint, 'running', $5::bigint, $7::text,
+    CASE WHEN $8::text IS NOT NULL THEN $5::bigint END, $8::text
   WHERE NOT EXISTS (SELECT FROM owner WHERE holder <> $6::bigint)
   ON CONFLICT (id) DO UPDATE SET id = excluded.id
   RETURNING *`,
+  place: `
+  WITH owner AS MATERIALIZED (SELECT holder FROM lease WHERE name = 'scale' FOR SHARE)
+  UPDATE worker SET host_no = $2::bigint, resources = $3::text, placed_at = $4::bigint
+  WHERE no = $1::bigint AND placed_at IS NULL AND ended_at IS NULL AND wanted = 'running'
+    AND NOT EXISTS (SELECT FROM owner WHERE holder <> $5::bigint)
+  RETURNING no`,
 };
+
+/** Gives a waiting worker its place, unless another server owns the scaler. */
+export function placeWorker(words: Lanes, hostNo: number): WorkerStore["place"] {
+  const verb: Verb<[no: number, found: Place], { no: number } | undefined> = {
+    callsMax: 1,
+    async run({ connection }, [args]) {
+      const [no, found] = args as [number, Place];
+      const values = [no, found.hostNo, JSON.stringify(found.resources), found.placedAt, hostNo];
+      return connection.query<{ no: number }>(workerSql.place, values);
+    },
+  };
+  return async (no, found) => {
+    if (!(await words.call(verb, [no, found])))
+      throw new Error("the worker waits for no place any more, or another server decides");
+  };
+}
 
 /**
  * Makes a worker's row, unless another server owns the scaler: what an owner decided that stood still, or whose word was
@@ -26,8 +49,10 @@ export function createWorker(words: Lanes, hostNo: number): WorkerStore["create"
   const verb: Verb<[made: Made], Row | undefined> = {
     callsMax: 1,
     async run({ connection }, [args]) {
-      const [{ id, endpointNo, version, hostNo: on, createdAt }] = args as [Made];
-      return connection.query<Row>(workerSql.create, [id, endpointNo, version, on, createdAt, hostNo]);
+      const [{ id, endpointNo, version, hostNo: on, createdAt, resources, throttled }] = args as [Made];
+      const given = resources === undefined ? null : JSON.stringify(resources);
+      const values = [id, endpointNo, version, on, createdAt, hostNo, given, throttled ?? null];
+      return connection.query<Row>(workerSql.create, values);
     },
   };
   return async (made) => {

@@ -106,20 +106,53 @@ ALTER TABLE worker ADD COLUMN polled_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
 `,
   "CREATE INDEX delivery_job_id ON delivery (job_id, endpoint_no);",
+  // what a worker was given, and the times of its life; and what each version was made of
+  `
+ALTER TABLE worker ADD COLUMN resources TEXT;
+ALTER TABLE worker ADD COLUMN address TEXT;
+ALTER TABLE worker ADD COLUMN throttled_at INTEGER;
+ALTER TABLE worker ADD COLUMN placed_at INTEGER;
+ALTER TABLE worker ADD COLUMN image_at INTEGER;
+ALTER TABLE worker ADD COLUMN made_at INTEGER;
+ALTER TABLE worker ADD COLUMN output_at INTEGER;
+ALTER TABLE worker ADD COLUMN paused_at INTEGER;
+ALTER TABLE worker ADD COLUMN resumed_at INTEGER;
+ALTER TABLE worker ADD COLUMN trouble TEXT;
+ALTER TABLE worker ADD COLUMN why TEXT;
+CREATE INDEX worker_listed ON worker (endpoint_no, no);
+ALTER TABLE endpoint ADD COLUMN proven_version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE endpoint ADD COLUMN held_version INTEGER;
+UPDATE endpoint SET proven_version = version WHERE failed_starts = 0;
+CREATE TABLE version (
+  endpoint_no INTEGER NOT NULL, n INTEGER NOT NULL, made_at INTEGER NOT NULL, settings TEXT NOT NULL, template TEXT NOT NULL,
+  rollback_of INTEGER, proven_at INTEGER, held_at INTEGER, verdict TEXT,
+  PRIMARY KEY (endpoint_no, n)
+) STRICT, WITHOUT ROWID;
+INSERT INTO version (endpoint_no, n, made_at, settings, template)
+  SELECT e.no, e.version, e.created_at, e.settings, t.settings FROM endpoint e
+  JOIN template t ON t.id = json_extract(e.settings, '$.templateId');
+`,
+  // both words are sealed
+  `
+CREATE TABLE registry_auth (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, name TEXT NOT NULL,
+  username TEXT NOT NULL, password TEXT NOT NULL
+) STRICT;
+`,
 ];
 
 /** The version that this code writes. */
 export const schemaVersion = steps.length;
 
-/** Brings the schema to this code's version; a newer one is refused with one sentence. */
-export function migrate(db: Database): void {
+/** Brings the schema to this code's version, or to an earlier one; a newer one is refused with one sentence. */
+export function migrate(db: Database, upTo = schemaVersion): void {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   if (version > schemaVersion) {
     throw new Error(
       `The database is of version ${version}, newer than this program's ${schemaVersion}: start the newer program, or use another MILLRACE_DATA_DIR.`,
     );
   }
-  for (let at = version; at < schemaVersion; at++) {
+  for (let at = version; at < upTo; at++) {
     db.exec("BEGIN IMMEDIATE");
     db.exec(steps[at] as string);
     db.exec(`PRAGMA user_version = ${at + 1}`);

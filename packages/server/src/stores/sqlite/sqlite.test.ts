@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Opened, storeContract } from "../contract.js";
+import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { openDatabase } from "./driver.js";
 import { lockDirectory } from "./lock.js";
 import { openSqlite } from "./open.js";
-import { schemaVersion } from "./schema.js";
+import { migrate, schemaVersion } from "./schema.js";
 
 const onFatal = (error: Error) => {
   throw error;
@@ -47,6 +48,16 @@ describe("A database file", () => {
     path = join(directory, "millrace.db");
   });
   afterEach(() => rmSync(directory, { recursive: true }));
+
+  it("of an older version keeps its endpoints and workers, each endpoint with its present version", async () => {
+    const older = openDatabase(path);
+    migrate(older, 3);
+    for (const statement of olderRows) older.exec(statement);
+    older.close();
+    const stores = openSqlite({ path, onFatal });
+    await expectOlderRows(stores);
+    await stores.close();
+  });
 
   it("of a newer version is refused with one sentence, and left as it is", async () => {
     await openSqlite({ path, onFatal }).close();

@@ -1,17 +1,22 @@
 import type { Stores } from "../../store.js";
+import { endpointStore } from "./endpoints.js";
 import { decisionStore, deliveryStore, keyStore } from "./records.js";
-import { endpointStore, templateStore, volumeStore } from "./resources.js";
+import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { hostStore, workerStore } from "./workers.js";
 
 /** The stores of the cool tables, one code for both databases. */
 export function tableStores(
   runner: Runner,
-): Pick<Stores, "endpoints" | "templates" | "volumes" | "workers" | "keys" | "decisions" | "deliveries" | "hosts"> {
+): Pick<
+  Stores,
+  "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "keys" | "decisions" | "deliveries" | "hosts"
+> {
   return {
     endpoints: endpointStore(runner),
     templates: templateStore(runner),
     volumes: volumeStore(runner),
+    registryAuths: registryAuthStore(runner),
     workers: workerStore(runner),
     keys: keyStore(runner),
     decisions: decisionStore(runner),

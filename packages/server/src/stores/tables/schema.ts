@@ -13,6 +13,17 @@ export interface Tables {
     revoked_at: number | null;
   };
   host: { no: Generated<number>; id: string; seen_at: number };
+  version: {
+    endpoint_no: number;
+    n: number;
+    made_at: number;
+    settings: string;
+    template: string;
+    rollback_of: number | null;
+    proven_at: number | null;
+    held_at: number | null;
+    verdict: string | null;
+  };
   template: { no: Generated<number>; id: string; owner_no: number; settings: string };
   volume: {
     no: Generated<number>;
@@ -22,6 +33,14 @@ export interface Tables {
     size: number;
     data_center_id: string;
   };
+  registry_auth: {
+    no: Generated<number>;
+    id: string;
+    owner_no: number;
+    name: string;
+    username: string;
+    password: string;
+  };
   endpoint: {
     no: Generated<number>;
     id: string;
@@ -30,6 +49,8 @@ export interface Tables {
     version: number;
     created_at: number;
     deleted_at: number | null;
+    proven_version: Generated<number>;
+    held_version: number | null;
     failed_starts: Generated<number>;
     failed_at: number | null;
     verdict: string | null;
@@ -44,9 +65,18 @@ export interface Tables {
     secret_hash: string | null;
     handle: string | null;
     worker_url: string | null;
+    resources: string | null;
+    address: string | null;
     created_at: number;
+    throttled_at: number | null;
+    placed_at: number | null;
+    image_at: number | null;
+    made_at: number | null;
     started_at: number | null;
     ready_at: number | null;
+    output_at: number | null;
+    paused_at: number | null;
+    resumed_at: number | null;
     closed_at: number | null;
     stop_at: number | null;
     asked_at: number | null;
@@ -54,6 +84,8 @@ export interface Tables {
     ended_at: number | null;
     last_done_at: number | null;
     has_pinged: Generated<number>;
+    trouble: string | null;
+    why: string | null;
     exit: string | null;
     seen_at: Generated<number>;
     busy_at: Generated<number>;

@@ -16,9 +16,18 @@ export const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
   secretHash: maybe(row.secret_hash),
   handle: parsed(row.handle),
   workerUrl: maybe(row.worker_url),
+  resources: parsed(row.resources),
+  address: maybe(row.address),
   createdAt: row.created_at,
+  throttledAt: maybe(row.throttled_at),
+  placedAt: maybe(row.placed_at),
+  imageAt: maybe(row.image_at),
+  madeAt: maybe(row.made_at),
   startedAt: maybe(row.started_at),
   readyAt: maybe(row.ready_at),
+  outputAt: maybe(row.output_at),
+  pausedAt: maybe(row.paused_at),
+  resumedAt: maybe(row.resumed_at),
   closedAt: maybe(row.closed_at),
   stopAt: maybe(row.stop_at),
   askedAt: maybe(row.asked_at),
@@ -26,6 +35,8 @@ export const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
   endedAt: maybe(row.ended_at),
   lastDoneAt: maybe(row.last_done_at),
   hasPinged: row.has_pinged === 1,
+  trouble: parsed(row.trouble),
+  why: maybe(row.why),
   seenAt: row.seen_at,
   busyAt: row.busy_at,
   polledAt: row.polled_at,
@@ -39,8 +50,18 @@ const toUpdate = (patch: WorkerPatch): Updateable<Tables["worker"]> =>
     secret_hash: patch.secretHash,
     handle: patch.handle && JSON.stringify(patch.handle),
     worker_url: patch.workerUrl,
+    host_no: patch.hostNo,
+    resources: patch.resources && JSON.stringify(patch.resources),
+    address: patch.address,
+    throttled_at: patch.throttledAt,
+    placed_at: patch.placedAt,
+    image_at: patch.imageAt,
+    made_at: patch.madeAt,
     started_at: patch.startedAt,
     ready_at: patch.readyAt,
+    output_at: patch.outputAt,
+    paused_at: patch.pausedAt,
+    resumed_at: patch.resumedAt,
     closed_at: patch.closedAt,
     stop_at: patch.stopAt,
     asked_at: patch.askedAt,
@@ -48,13 +69,15 @@ const toUpdate = (patch: WorkerPatch): Updateable<Tables["worker"]> =>
     ended_at: patch.endedAt,
     last_done_at: patch.lastDoneAt,
     has_pinged: patch.hasPinged === undefined ? undefined : Number(patch.hasPinged),
+    trouble: patch.trouble && JSON.stringify(patch.trouble),
+    why: patch.why,
     exit: patch.exit && JSON.stringify(patch.exit),
   });
 
 export function workerStore(runner: Runner): WorkerStore {
   const { sql } = runner;
   return {
-    create: async ({ id, endpointNo, version, hostNo, createdAt }) =>
+    create: async ({ id, endpointNo, version, hostNo, createdAt, resources, throttled }) =>
       toWorker(
         await writeOne(
           runner,
@@ -67,6 +90,9 @@ export function workerStore(runner: Runner): WorkerStore {
               host_no: hostNo,
               wanted: "running",
               created_at: createdAt,
+              resources: resources === undefined ? null : JSON.stringify(resources),
+              throttled_at: throttled === undefined ? null : createdAt,
+              why: throttled ?? null,
             })
             .returningAll()
             .compile(),
@@ -75,12 +101,32 @@ export function workerStore(runner: Runner): WorkerStore {
     save: async (no, patch) => {
       await runner.write([sql.updateTable("worker").set(toUpdate(patch)).where("no", "=", no).compile()]);
     },
+    place: async (no, { hostNo, resources, placedAt }) => {
+      const query = sql
+        .updateTable("worker")
+        .set({ host_no: hostNo, resources: JSON.stringify(resources), placed_at: placedAt })
+        .where("no", "=", no)
+        .where("placed_at", "is", null)
+        .where("ended_at", "is", null)
+        .where("wanted", "=", "running")
+        .returning("no");
+      if (!(await writeOne<unknown>(runner, query.compile())))
+        throw new Error("the worker waits for no place any more");
+    },
     all: async (endedSince) => {
       const query = sql
         .selectFrom("worker")
         .selectAll()
         .where((eb) => eb.or([eb("ended_at", "is", null), eb("ended_at", ">", endedSince)]));
       return (await runner.read(query.compile())).map(toWorker);
+    },
+    ofEndpoint: async (endpointNo, limit) => {
+      const query = sql.selectFrom("worker").selectAll().where("endpoint_no", "=", endpointNo);
+      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toWorker);
+    },
+    find: async (id) => {
+      const [row] = await runner.read(sql.selectFrom("worker").selectAll().where("id", "=", id).compile());
+      return row && toWorker(row);
     },
     forget: async (endedBefore) => {
       await runner.write([sql.deleteFrom("worker").where("ended_at", "<=", endedBefore).compile()]);

@@ -1,0 +1,65 @@
+import { describe, expect, it, test } from "vitest";
+import { isOfJob, markOf, masked, momentOf } from "./log-line.js";
+
+const job = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
+const marked = (more: object = {}) => JSON.stringify({ requestId: job, message: "half done", level: "INFO", ...more });
+
+describe("The mark of a line", () => {
+  test.each([
+    { it: "is read from JSON", text: marked(), mark: { jobId: job, message: "half done", level: "INFO" } },
+    { it: "may have no job", text: marked({ requestId: null }), mark: { message: "half done", level: "INFO" } },
+    {
+      it: "is read as Python spaces it",
+      text: `{"requestId": "${job}", "level": "WARN"}`,
+      mark: { jobId: job, level: "WARN" },
+    },
+    { it: "is read though its end was cut away", text: marked().slice(0, 70), mark: { jobId: job } },
+    {
+      it: "is read from the plain form",
+      text: `INFO   | ${job} | Started.`,
+      mark: { jobId: job, level: "INFO", message: "Started." },
+    },
+    {
+      it: "has no job in the plain form",
+      text: "ERROR  | no such | thing",
+      mark: { level: "ERROR", message: "no such | thing" },
+    },
+    { it: "is none in other JSON", text: '{"id":"a"}', mark: {} },
+    { it: "is none where the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
+    { it: "is none in a list", text: '["requestId"]', mark: {} },
+    { it: "is none in plain text", text: `about ${job}`, mark: {} },
+  ])("$it", ({ text, mark }) => expect(markOf(text)).toEqual(mark));
+
+  it("makes a line a job's, where a mere mention does not", () => {
+    expect([isOfJob(marked(), job), isOfJob(`about ${job}`, job), isOfJob(marked({ message: "b" }), "b")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe("A moment", () => {
+  const now = 1_790_000_000_000;
+  test.each([
+    ["2026-09-21T14:13:20Z", now],
+    ["2026-09-21T16:13:20.250+02:00", now + 250],
+    ["1790000000000", now],
+    ["0", 0],
+    ["10m", now - 600_000],
+    ["1.5h", now - 5_400_000],
+    ["250ms", now - 250],
+    ["2d", now - 172_800_000],
+    ["yesterday", undefined],
+    ["2026-09-21", undefined],
+    ["2026-13-41T99:00:00Z", undefined],
+    ["-10m", undefined],
+    ["10 m", undefined],
+    ["", undefined],
+  ])("'%s' is %s", (said, at) => expect(momentOf(said, now)).toBe(at));
+});
+
+it("A secret is masked as it is, and as JSON writes it; an empty one is none", () => {
+  const secret = 'a"b\\c';
+  expect(masked(`${secret} ${JSON.stringify({ secret })}`, [secret, ""])).toBe('**** {"secret":"****"}');
+});

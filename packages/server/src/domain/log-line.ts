@@ -1,0 +1,86 @@
+/** Which of its two pipes a worker wrote to. */
+export type LogStream = "stdout" | "stderr";
+
+/** One line of a worker's output. */
+export interface LogLine {
+  readonly workerId: string;
+  /** Microseconds since 1970. Of one worker's lines each has more than the one before: by it a reader goes on. */
+  readonly atUs: number;
+  readonly stream: LogStream;
+  /** As the worker wrote it, but for secrets; without its end. */
+  readonly text: string;
+}
+
+/** What a line says of itself: whose it is, and how bad. */
+export interface LogMark {
+  readonly jobId?: string;
+  readonly level?: string;
+  readonly message?: string;
+}
+
+const none: LogMark = {};
+/** What the stock worker prints where it is not told its endpoint. */
+const plainForm = /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR|TIP)\s*\| (?:([0-9a-z][0-9a-z-]{7,127}) \| )?/;
+/** The beginning of a marked line whose end was cut away. */
+const cutForm = /^\{"requestId":\s*"([^"\\]{1,128})"/;
+
+/** Reads the mark of a line: `{"requestId","message","level"}`, as our SDK and the stock worker print, or `INFO   | id | message`. */
+export function markOf(text: string): LogMark {
+  if (text.startsWith("{")) return text.includes('"requestId"') ? jsonMark(text) : none;
+  const [head, level, jobId] = plainForm.exec(text) ?? [];
+  if (head === undefined || level === undefined) return none;
+  return { ...(jobId === undefined ? {} : { jobId }), level, message: text.slice(head.length) };
+}
+
+function jsonMark(text: string): LogMark {
+  const said = parsed(text);
+  if (said === undefined) {
+    const jobId = cutForm.exec(text)?.[1];
+    return jobId === undefined ? none : { jobId };
+  }
+  const { requestId, level, message } = said;
+  return {
+    ...(typeof requestId === "string" && requestId !== "" ? { jobId: requestId } : {}),
+    ...(typeof level === "string" ? { level } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a line is marked as this job's. Most are not: a line that does not hold the id is not parsed. */
+export const isOfJob = (text: string, jobId: string): boolean => text.includes(jobId) && markOf(text).jobId === jobId;
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** The moment that a caller names, in milliseconds: an RFC 3339 time, Unix milliseconds, or how long ago (`90s`, `10m`, `2h`); undefined where it is none of them. */
+export function momentOf(said: string, now: number): number | undefined {
+  if (/^\d{1,15}$/.test(said)) return Number(said);
+  const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(said) ?? [];
+  if (count !== undefined) return now - Number(count) * (units[unit as string] as number);
+  if (!rfc3339.test(said)) return undefined;
+  const at = Date.parse(said.replace(" ", "T"));
+  return Number.isNaN(at) ? undefined : at;
+}
+
+const mask = "****";
+
+/** A text without these secrets, also where a JSON text holds them. */
+export function masked(text: string, secrets: Iterable<string>): string {
+  let shown = text;
+  for (const secret of secrets) {
+    if (secret === "") continue;
+    if (shown.includes(secret)) shown = shown.replaceAll(secret, mask);
+    const escaped = JSON.stringify(secret).slice(1, -1);
+    if (escaped !== secret && shown.includes(escaped)) shown = shown.replaceAll(escaped, mask);
+  }
+  return shown;
+}

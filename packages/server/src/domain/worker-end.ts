@@ -1,0 +1,44 @@
+import type { Exit, ExitCause, Worker } from "./worker.js";
+
+/** What frameworks and drivers say where a GPU that they look for is not there, or is of no use to them. */
+const gpuComplaints = [
+  /found no nvidia driver/i,
+  /no cuda gpus? (are|is) available/i,
+  /no cuda-capable device/i,
+  /torch not compiled with cuda/i,
+  /cuda driver version is insufficient/i,
+  /cuda.{0,40}(not available|unavailable|initialization error|unknown error)/i,
+  /cuinit|cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE/,
+  /could not load.{0,40}(libcuda|libcudart|libnvidia)/i,
+  /(libcuda|libnvidia-ml)\.so.{0,80}no such file/i,
+  /no gpu (was |were )?(found|detected|available)/i,
+];
+
+const causeWords: Readonly<Record<ExitCause, string>> = {
+  image: "its image cannot be run",
+  memory: "as the system does where memory runs out",
+  gpu: "as it found no GPU that it could use",
+  start: "",
+};
+
+/**
+ * How a worker ended: in words, with its last lines where those tell why, and what that is to be blamed on.
+ * `tail`: the last lines of one that failed at its start, or none.
+ */
+export function endOf(worker: Worker, exit: Exit, tail: string): { readonly how: string; readonly exit: Exit } {
+  const isOurs = worker.killAt !== undefined || worker.wanted === "stopped";
+  const cause = exit.cause ?? causeOf(exit, tail, isOurs);
+  const plain = exit.note ?? (exit.signal === undefined ? byCode(exit.code) : `it was ended by ${exit.signal}`);
+  const words = cause === undefined || exit.cause !== undefined ? "" : causeWords[cause];
+  const how = words === "" ? plain : `${plain}, ${words}`;
+  const note = tail === "" ? how : `${how}: ${tail}`;
+  return { how, exit: { ...exit, note, ...(cause === undefined ? {} : { cause }) } };
+}
+
+const byCode = (code: number | undefined) => `it ended with exit code ${code ?? "unknown"}`;
+
+function causeOf({ code, signal }: Exit, tail: string, isOurs: boolean): ExitCause | undefined {
+  if (!isOurs && (signal === "SIGKILL" || code === 137)) return "memory";
+  if (tail !== "" && gpuComplaints.some((complaint) => complaint.test(tail))) return "gpu";
+  return tail !== "" && code !== 0 && !isOurs ? "start" : undefined;
+}

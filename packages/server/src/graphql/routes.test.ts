@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Http, openHttp } from "../testing/http-fixture.js";
+import { Scene } from "../testing/scene-fixture.js";
+
+let scene: Scene;
+let http: Http;
+beforeAll(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene, { rates: undefined });
+});
+afterAll(async () => {
+  await http.close();
+  await scene.close();
+});
+
+const saveAuth = `mutation ($input: SaveRegistryAuthInput!) { saveRegistryAuth(input: $input) { id } }`;
+const ask = (query: string, variables: object) => http.post("/graphql", { query, variables });
+const secret = "hunter2secret";
+const good = { name: "n", username: "u", password: "p" };
+
+describe("A variable that does not fit", () => {
+  it.each([
+    [{ ...good, password: { a: secret } }, /at "input.password": String cannot represent a non string value\./],
+    [{ ...good, password: [secret] }, /at "input.password": String cannot represent/],
+    [{ ...good, "": secret }, /at "input": it has another type/],
+    [{ username: secret, password: secret }, /at "input": Field "name" of required type "String!" was not provided\./],
+    [{ ...good, other: secret }, /at "input": Field "other" is not defined by type "SaveRegistryAuthInput"\./],
+    [`${secret} at "x"`, /at "input": Expected type "SaveRegistryAuthInput!?" to be an object\./],
+  ])("is refused with its place, and its value is neither answered nor logged: %j", async (input, said) => {
+    const { status, text, json } = await ask(saveAuth, { input });
+    expect([status, json.errors[0].extensions.code]).toEqual([400, "INVALID_INPUT"]);
+    expect(json.errors[0].message).toMatch(said);
+    expect(text).not.toContain(secret);
+    expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
+  });
+
+  it("is refused where it is none of the words that its field knows", async () => {
+    const query = "mutation ($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
+    const { json, text } = await ask(query, { input: { name: "a", flashBootType: secret } });
+    expect(json.errors.map((each: { message: string }) => each.message)).toContainEqual(
+      expect.stringMatching(/at "input.flashBootType": it has another type\./),
+    );
+    expect(text).not.toContain(secret);
+  });
+
+  it("is refused where the argument that it stands for needs one", async () => {
+    const query = 'mutation ($id: String = "x") { deleteEndpoint(id: $id) }';
+    const { json } = await ask(query, { id: null });
+    expect(json.errors[0]).toMatchObject({ extensions: { code: "INVALID_INPUT" } });
+    expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
+  });
+});

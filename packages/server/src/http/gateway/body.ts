@@ -1,0 +1,50 @@
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
+
+/**
+ * A request's body on its way to a worker, at the worker's pace. The request itself is not given away: who is done with a
+ * body destroys it, and with the request its client's connection would go before the answer is read.
+ */
+export class PassingBody extends Readable {
+  readonly #request: IncomingMessage;
+  readonly #hear: (part: Buffer) => void;
+  readonly #end = () => void this.push(null);
+  readonly #close = () => {
+    if (!this.#request.readableEnded) this.destroy(new Error("the client has gone"));
+  };
+
+  constructor(request: IncomingMessage) {
+    super({ highWaterMark: 64 * 1_024 });
+    this.#request = request;
+    this.#hear = (part) => {
+      if (!this.push(part)) request.pause();
+    };
+    request
+      .on("data", this.#hear)
+      .once("end", this.#end)
+      .once("close", this.#close)
+      .on("error", () => {});
+    request.pause();
+  }
+
+  override _read(): void {
+    this.#request.resume();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#request.off("data", this.#hear).off("end", this.#end).off("close", this.#close);
+    this.#request.pause();
+    done(error);
+  }
+}
+
+/** Idempotent methods: carried out twice is as once (RFC 9110, 9.2.2). */
+export const isIdempotent = (method: string): boolean =>
+  ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "PROPFIND", "SEARCH", "REPORT"].includes(method);
+
+/** A small body, whole: it can be sent again. */
+export function readWhole(request: IncomingMessage, then: (body: Buffer) => void): void {
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part));
+  request.once("end", () => then(Buffer.concat(parts)));
+}

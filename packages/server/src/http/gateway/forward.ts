@@ -1,0 +1,175 @@
+import type { ServerResponse } from "node:http";
+import type { Dispatcher, Pool } from "undici";
+import { limits } from "../../limits.js";
+import type { PassingBody } from "./body.js";
+import { replyHeaders } from "./headers.js";
+
+/** What became of a request that was sent to a worker. */
+export type Outcome =
+  | { readonly kind: "ended" }
+  /** Nothing of a reply has come. */
+  | { readonly kind: "unanswered"; readonly error: Error }
+  /** Its reply broke off: so did the client's. */
+  | { readonly kind: "broken" }
+  | { readonly kind: "gone" };
+
+export interface Sending {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer | PassingBody | null;
+  /** Until the reply begins, and for each silence in it. */
+  readonly silenceMs: number;
+}
+
+/** Sends a request on one of a worker's connections and its reply to the client, as it comes; `done` is called once. */
+export function forward(pool: Pool, sending: Sending, reply: ServerResponse, done: (outcome: Outcome) => void): void {
+  const { method, path, headers, body, silenceMs } = sending;
+  const passage = new Passage(reply, done);
+  try {
+    const options = { method: method as Dispatcher.HttpMethod, path, headers, body };
+    pool.dispatch({ ...options, headersTimeout: silenceMs, bodyTimeout: silenceMs }, passage);
+  } catch (error) {
+    passage.fail(error as Error);
+  }
+}
+
+/** One reply on its way. */
+class Passage implements Dispatcher.DispatchHandler {
+  readonly #reply: ServerResponse;
+  readonly #done: (outcome: Outcome) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #hasBegun = false;
+  #isOver = false;
+  /** The first part of the body, while the head waits for it. */
+  #first: Buffer | undefined;
+  #isFlushed = false;
+  #stall: NodeJS.Timeout | undefined;
+
+  constructor(reply: ServerResponse, done: (outcome: Outcome) => void) {
+    this.#reply = reply;
+    this.#done = done;
+    reply.on("close", this.#leave);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(gone);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusText?: string,
+  ): void {
+    const raw = (controller.rawHeaders ?? []) as Buffer[];
+    if (status < 200) {
+      this.#inform(status, raw);
+      return;
+    }
+    this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw));
+    this.#hasBegun = true;
+    // where its body comes later it goes on alone
+    process.nextTick(this.#flush);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, part: Buffer): void {
+    // a small reply mostly comes whole: with its head it is one write, as text it is one with it
+    if (!this.#isFlushed && this.#first === undefined && part.length <= limits.gateFirstBytesMax) {
+      this.#first = part;
+      return;
+    }
+    this.#flush();
+    this.#write(controller, part);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    const trailers = replyHeaders((controller.rawTrailers ?? []) as Buffer[]);
+    if (trailers.length > 0) {
+      this.#flush();
+      if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(trailers));
+    }
+    const first = this.#first;
+    this.#first = undefined;
+    if (first !== undefined && this.#reply.chunkedEncoding) {
+      this.#reply.end(first);
+      this.#over({ kind: "ended" });
+      return;
+    }
+    if (first !== undefined) {
+      this.#reply.write(first.toString("latin1"), "latin1");
+      this.#reply.socket?.uncork(); // or what ends it would be a second piece, and the write a slower one
+    }
+    this.#reply.end();
+    this.#over({ kind: "ended" });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.fail(error);
+  }
+
+  fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#over(this.#hasBegun ? { kind: "broken" } : { kind: "unanswered", error });
+    if (this.#hasBegun) cut(this.#reply);
+  }
+
+  /** What has come goes on, the head alone where nothing else has. */
+  #flush = (): void => {
+    if (this.#isFlushed || this.#isOver) return;
+    this.#isFlushed = true;
+    const first = this.#first;
+    this.#first = undefined;
+    if (first === undefined) this.#reply.flushHeaders();
+    else this.#write(this.#controller, first);
+  };
+
+  #write(controller: Dispatcher.DispatchController | undefined, part: Buffer): void {
+    if (this.#reply.write(part) || controller?.paused) return;
+    controller?.pause();
+    this.#stall = setTimeout(() => this.#reply.destroy(), limits.gateStallMs);
+    this.#reply.once("drain", () => {
+      clearTimeout(this.#stall);
+      controller?.resume();
+    });
+  }
+
+  #leave = (): void => {
+    if (this.#isOver) return;
+    this.#over({ kind: "gone" });
+    this.#controller?.abort(gone);
+  };
+
+  #inform(status: number, raw: Buffer[]): void {
+    if (status === 102) this.#reply.writeProcessing();
+    if (status !== 103) return;
+    const hints: Record<string, string[]> = {};
+    for (const [name, value] of pairs(replyHeaders(raw))) {
+      const key = name.toLowerCase();
+      hints[key] = [...(hints[key] ?? []), value];
+    }
+    try {
+      if (hints.link) this.#reply.writeEarlyHints(hints);
+    } catch {
+      // hints that are malformed help nobody
+    }
+  }
+
+  #over(outcome: Outcome): void {
+    this.#isOver = true;
+    clearTimeout(this.#stall);
+    this.#reply.off("close", this.#leave);
+    this.#done(outcome);
+  }
+}
+
+const gone = new Error("the client has gone");
+const pairs = (flat: readonly string[]): [string, string][] =>
+  Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] as string, flat[2 * n + 1] as string]);
+
+/** Ends a reply so that its client sees that it is not whole: one that may end with its connection needs a reset for that. */
+export function cut(reply: ServerResponse): void {
+  if (reply.socket && reply.req.httpVersionMinor === 0) reply.socket.resetAndDestroy();
+  else reply.destroy();
+}

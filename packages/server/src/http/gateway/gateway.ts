@@ -1,0 +1,80 @@
+import { type IncomingMessage, type Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { Refusal } from "../../errors.js";
+import { misframed } from "../misframed.js";
+import { Call, type Calling } from "./call.js";
+import { Dialler } from "./dialler.js";
+import { afterReplies, plainAgain } from "./plain-again.js";
+import { targetOf } from "./target.js";
+
+export interface GatewayOptions {
+  /** Under which each endpoint has a host name of its own. */
+  readonly domain: string | undefined;
+  /** Whether what a client says in `X-Forwarded-*` is believed: a proxy of ours stands in front. */
+  readonly isProxyTrusted: boolean;
+}
+
+/** What stands in front of the workers' own HTTP servers. */
+export interface Gateway {
+  /** Answers whether it has taken the request. */
+  take(request: IncomingMessage, reply: ServerResponse): boolean;
+  /** Takes over what clients want to upgrade: WebSockets of ours, and all else as if it had not asked. */
+  listen(server: Server): void;
+  /** A worker has ended. */
+  forget(workerNo: number): void;
+  close(): Promise<void>;
+}
+
+/** Load-balanced requests and WebSockets, passed on to workers. They come before the routes: their bodies are not read here. */
+export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, options: GatewayOptions): Gateway {
+  const dialler = new Dialler(needs.place.hostNo);
+  const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted };
+  const domain = options.domain?.toLowerCase();
+  const sockets = new Set<Duplex>();
+
+  function upgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const target = targetOf(request.url ?? "", request.headers.host, domain);
+    const isWebSocket = request.headers.upgrade?.toLowerCase() === "websocket" && request.method === "GET";
+    // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
+    if (!target || !isWebSocket) {
+      plainAgain(server, request, socket, head);
+      return;
+    }
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket)).on("error", () => {});
+    const reply = new ServerResponse(request);
+    reply.shouldKeepAlive = false;
+    reply.assignSocket(socket as never);
+    reply.once("finish", () => socket.end());
+    const call = new Call(calling, request, reply, target, { socket, head, reply });
+    const refusal = misframed(request) ?? (hasBody(request) ? withBody() : undefined);
+    if (refusal) call.refuse(refusal);
+    else call.begin();
+  }
+
+  return {
+    take(request, reply) {
+      const target = targetOf(request.url ?? "", request.headers.host, domain);
+      if (!target) return false;
+      const call = new Call(calling, request, reply, target);
+      const refusal = misframed(request);
+      if (refusal) call.refuse(refusal);
+      else call.begin();
+      return true;
+    },
+    listen(server) {
+      server.on("upgrade", (request, socket, head) =>
+        afterReplies(socket, () => upgrade(server, request, socket, head)),
+      );
+    },
+    forget: (workerNo) => dialler.forget(workerNo),
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await dialler.close();
+    },
+  };
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+const withBody = () => new Refusal("INVALID_INPUT", "A request for a WebSocket has no body.");

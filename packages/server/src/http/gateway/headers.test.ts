@@ -1,0 +1,132 @@
+import { describe, expect, it, test } from "vitest";
+import { type Hop, replyHeaders, requestHeaders } from "./headers.js";
+import { targetOf } from "./target.js";
+
+const hop: Hop = {
+  address: "9.9.9.9",
+  isSecure: false,
+  host: "here",
+  prefix: "",
+  requestId: "id",
+  httpVersion: "1.1",
+  isTrusted: false,
+};
+const own = [
+  "x-forwarded-for",
+  "9.9.9.9",
+  "x-forwarded-proto",
+  "http",
+  "x-forwarded-host",
+  "here",
+  "via",
+  "1.1 millrace",
+  "x-request-id",
+  "id",
+];
+
+describe("A worker is sent", () => {
+  it("what the client said, as it said it", () => {
+    const raw = ["Host", "here", "X-A", "1", "x-a", "2", "Cookie", "a=b"];
+    expect(requestHeaders(raw, hop)).toEqual([...raw, ...own]);
+  });
+
+  it("nothing that Connection names, but what must stay stays", () => {
+    const raw = ["Connection", "X-A, content-length , close", "X-A", "1", "Content-Length", "3", "Host", "here"];
+    expect(requestHeaders(raw, hop)).toEqual(["Content-Length", "3", "Host", "here", ...own]);
+  });
+
+  it("no name that Connection takes away of what we say ourselves", () => {
+    expect(requestHeaders(["Connection", "x-forwarded-for, via, x-request-id"], hop)).toEqual(own);
+  });
+
+  it.each([
+    "Authorization",
+    "AUTHORIZATION",
+    "X-Forwarded-For",
+    "X_Forwarded_For",
+    "X-Real_IP",
+    "Forwarded",
+    "TE",
+    "Upgrade",
+    "Expect",
+  ])("no %s of a client's", (name) => {
+    expect(requestHeaders([name, "evil"], hop)).toEqual(own);
+  });
+
+  it("what a proxy says that is believed, with the proxy's own address behind", () => {
+    const raw = [
+      "X-Forwarded-For",
+      "1.1.1.1",
+      "X-Forwarded-Proto",
+      "https",
+      "X-Forwarded-Host",
+      "front",
+      "X-Request-ID",
+      "theirs",
+      "Via",
+      "2 front",
+    ];
+    expect(requestHeaders(raw, { ...hop, isTrusted: true, prefix: "/lb/a" })).toEqual([
+      "X-Forwarded-Proto",
+      "https",
+      "X-Forwarded-Host",
+      "front",
+      "X-Request-ID",
+      "theirs",
+      "x-forwarded-for",
+      "1.1.1.1, 9.9.9.9",
+      "x-forwarded-prefix",
+      "/lb/a",
+      "via",
+      "2 front, 1.1 millrace",
+    ]);
+    expect(requestHeaders(["Authorization", "key"], { ...hop, isTrusted: true })).toEqual(own);
+  });
+});
+
+it("A client is sent the worker's headers but those of the connection, byte for byte", () => {
+  const raw = [
+    "Set-Cookie",
+    "a=caf\u00e9",
+    "Set-Cookie",
+    "b",
+    "Connection",
+    "close, X-B",
+    "X-B",
+    "1",
+    "Transfer-Encoding",
+    "chunked",
+    "Trailer",
+    "X-C",
+  ];
+  expect(replyHeaders(raw.map((part) => Buffer.from(part, "latin1")))).toEqual([
+    "Set-Cookie",
+    "a=caf\u00e9",
+    "Set-Cookie",
+    "b",
+    "Trailer",
+    "X-C",
+  ]);
+});
+
+const id = "abcdefghij0123";
+test.each([
+  { url: `/lb/${id}/a//b%2F?c`, path: "/a//b%2F?c", prefix: `/lb/${id}` },
+  { url: `/lb/${id}`, path: "/", prefix: `/lb/${id}` },
+  { url: `/lb/${id}?c`, path: "/?c", prefix: `/lb/${id}` },
+  { url: "/any", host: `${id}.lb.test`, path: "/any", prefix: "" },
+  { url: "/any", host: `${id.toUpperCase()}.LB.test.:80`, path: "/any", prefix: "" },
+  { url: `/lb/other/x`, host: `${id}.lb.test`, path: "/lb/other/x", prefix: "" },
+])("$url at $host is for the endpoint's $path", ({ url, host, ...target }) => {
+  expect(targetOf(url, host, "lb.test")).toEqual({ endpointId: id, ...target });
+});
+test.each([
+  { url: "/v2/a/run", host: "here" },
+  { url: "/lbx", host: "here" },
+  { url: "/", host: "lb.test" },
+  { url: "/", host: `a.${id}.lb.test` },
+  { url: "/", host: `${id}.xlb.test` },
+  { url: "/", host: `${id}.lb.test.evil` },
+])("$url at $host is for nobody here", ({ url, host }) => {
+  expect(targetOf(url, host, "lb.test")).toBeUndefined();
+});

@@ -1,0 +1,115 @@
+/** Of one connection alone: not handed on (RFC 9110, 7.6.1). */
+const hopByHop = [
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+];
+/** What a client must not say of itself, where no proxy of ours stands in front. */
+const forwarding = [
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-prefix",
+  "x-forwarded-proto",
+  "x-forwarded-server",
+  "x-forwarded-ssl",
+  "x-real-ip",
+];
+/** Ours to read: the key is no worker's business, and of an expectation we say ourselves what becomes. */
+const ours = ["authorization", "proxy-authorization", "expect"];
+/** Said anew whoever is believed. */
+const saidAnew = ["x-forwarded-for", "x-forwarded-prefix", "via"];
+
+const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
+const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
+const fromWorkers = new Set(hopByHop.filter((name) => name !== "trailer"));
+/** Naming these in Connection takes nothing away. */
+const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
+
+export interface Hop {
+  /** The client's address as the socket tells it. */
+  readonly address: string;
+  readonly isSecure: boolean;
+  readonly host: string;
+  /** What was taken off the path. */
+  readonly prefix: string;
+  readonly requestId: string;
+  readonly httpVersion: string;
+  /** Whether what it says of others before it is believed: a proxy of ours. */
+  readonly isTrusted: boolean;
+}
+
+/** The headers a worker is sent, in their order and with their repetitions: names and values in turn. */
+export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
+  const dropped = hop.isTrusted ? fromProxies : fromClients;
+  const headers: string[] = [];
+  let named: Set<string> | undefined;
+  let forwardedFor = "";
+  let via = "";
+  let saysProto = false;
+  let saysHost = false;
+  let saysId = false;
+  for (let at = 0; at < raw.length; at += 2) {
+    const [name, value] = [raw[at] as string, raw[at + 1] as string];
+    const lower = name.toLowerCase();
+    // servers behind take `_` for `-`: what is dropped under one name must not come in under the other
+    const plain = lower.includes("_") ? lower.replaceAll("_", "-") : lower;
+    if (lower === "connection") named = namedIn(value, named);
+    else if (lower === "via") via += `${value}, `;
+    else if (lower === "x-forwarded-for" && hop.isTrusted) forwardedFor += `${value}, `;
+    if (dropped.has(plain)) continue;
+    if (lower === "x-forwarded-proto") saysProto = true;
+    else if (lower === "x-forwarded-host") saysHost = true;
+    else if (lower === "x-request-id") saysId = true;
+    headers.push(name, value);
+  }
+  const left = named ? without(headers, named) : headers;
+  left.push("x-forwarded-for", forwardedFor + hop.address);
+  if (!saysProto) left.push("x-forwarded-proto", hop.isSecure ? "https" : "http");
+  if (!saysHost && hop.host !== "") left.push("x-forwarded-host", hop.host);
+  if (hop.prefix !== "") left.push("x-forwarded-prefix", hop.prefix);
+  left.push("via", `${via}${hop.httpVersion} millrace`);
+  if (!saysId) left.push("x-request-id", hop.requestId);
+  return left;
+}
+
+/** The headers a client is sent of a worker's reply, as bytes came. */
+export function replyHeaders(raw: readonly (Buffer | string)[]): string[] {
+  const headers: string[] = [];
+  let named: Set<string> | undefined;
+  for (let at = 0; at < raw.length; at += 2) {
+    const [name, value] = [textOf(raw[at]), textOf(raw[at + 1])];
+    const lower = name.toLowerCase();
+    if (lower === "connection") named = namedIn(value, named);
+    if (!fromWorkers.has(lower)) headers.push(name, value);
+  }
+  return named ? without(headers, named) : headers;
+}
+
+const textOf = (part: Buffer | string | undefined): string =>
+  typeof part === "string" ? part : (part?.toString("latin1") ?? "");
+
+/** What a Connection header names, but for what says nothing or must stay. */
+function namedIn(value: string, before: Set<string> | undefined): Set<string> | undefined {
+  let named = before;
+  for (const part of value.split(",")) {
+    const name = part.trim().toLowerCase();
+    if (name === "" || name === "close" || name === "keep-alive" || fromClients.has(name) || kept.has(name)) continue;
+    named = (named ?? new Set()).add(name);
+  }
+  return named;
+}
+
+function without(headers: readonly string[], named: ReadonlySet<string>): string[] {
+  const left: string[] = [];
+  for (let at = 0; at < headers.length; at += 2) {
+    if (!named.has((headers[at] as string).toLowerCase())) left.push(headers[at] as string, headers[at + 1] as string);
+  }
+  return left;
+}

@@ -1,0 +1,40 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+/**
+ * Serves a request as if it had not asked to upgrade: once anyone listens for upgrades, Node hands over every request that
+ * asks for one, though it be `h2c` from a client that offers that each time. What was read goes back, without the offer.
+ */
+export function plainAgain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name, value] = [rawHeaders[at] as string, rawHeaders[at + 1] as string];
+    const lower = name.toLowerCase();
+    if (lower === "upgrade" || lower === "http2-settings") continue;
+    const left = lower === "connection" ? plainConnection(value) : value;
+    if (left !== "") lines.push(`${name}: ${left}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
+  socket.resume();
+}
+
+const plainConnection = (value: string): string =>
+  value
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => !/^(upgrade|http2-settings)$/i.test(part))
+    .join(", ");
+
+/** Goes on once the replies before are written: a client may send its requests one behind the other. */
+export function afterReplies(socket: Duplex & { _httpMessage?: ServerResponse }, goOn: () => void): void {
+  const before = socket._httpMessage;
+  if (socket.destroyed) return;
+  if (!before) {
+    goOn();
+    return;
+  }
+  socket.pause();
+  before.once("close", () => setImmediate(() => afterReplies(socket, goOn)));
+}

@@ -1,0 +1,98 @@
+import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WorkerAddress } from "../../domain/worker-address.js";
+import { limits } from "../../limits.js";
+import { cut, type Outcome } from "./forward.js";
+import { replyHeaders } from "./headers.js";
+
+/** A client that asks for a WebSocket, and its connection. */
+export interface Asking {
+  readonly socket: Duplex;
+  /** What came behind the request. */
+  readonly head: Buffer;
+  readonly reply: ServerResponse;
+}
+
+export interface Opening {
+  readonly path: string;
+  readonly headers: readonly string[];
+  /** Until the worker has answered. */
+  readonly silenceMs: number;
+}
+
+/** Asks a worker for a WebSocket: where it agrees both ends are joined until one of them is gone, else its answer is passed on. */
+export function tunnel(
+  { host, port }: WorkerAddress,
+  { path, headers, silenceMs }: Opening,
+  asking: Asking,
+  done: (outcome: Outcome) => void,
+): void {
+  const { socket, head, reply } = asking;
+  const upgrading = [...headers, "Connection", "Upgrade", "Upgrade", "websocket"];
+  const asked = open({ host, port, path, headers: upgrading, agent: false, setHost: false, timeout: silenceMs });
+  let isOver = false;
+  const over = (outcome: Outcome) => {
+    if (isOver) return;
+    isOver = true;
+    socket.off("close", leave);
+    done(outcome);
+  };
+  const leave = () => {
+    over({ kind: "gone" });
+    asked.destroy();
+  };
+  socket.once("close", leave);
+  asked.once("timeout", () =>
+    asked.destroy(Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" })),
+  );
+  asked.once("error", (error) => over({ kind: "unanswered", error }));
+  asked.once("response", (answer) => passOn(answer, reply, over));
+  asked.once("upgrade", (answer, worker, workerHead) => {
+    if (answer.headers.upgrade?.toLowerCase() !== "websocket") {
+      worker.destroy();
+      return over({ kind: "unanswered", error: new Error("it switched to another protocol") });
+    }
+    socket.off("close", leave);
+    const agreed = [...replyHeaders(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", "websocket"];
+    reply.writeHead(101, answer.statusMessage ?? "", agreed);
+    reply.flushHeaders();
+    reply.detachSocket(socket as never);
+    join([socket, worker], [head, workerHead], () => over({ kind: "ended" }));
+  });
+  asked.end();
+}
+
+/** The worker has declined: its answer ends the connection. */
+function passOn(answer: IncomingMessage, reply: ServerResponse, over: (outcome: Outcome) => void): void {
+  reply.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", replyHeaders(answer.rawHeaders));
+  answer.once("error", () => {
+    over({ kind: "broken" });
+    cut(reply);
+  });
+  reply.once("finish", () => over({ kind: "ended" }));
+  answer.pipe(reply);
+}
+
+/** Joins two connections, each at the other's pace. */
+function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer], over: () => void): void {
+  const [client, worker] = ends;
+  const destroyBoth = () => {
+    client.destroy();
+    worker.destroy();
+  };
+  for (const end of ends) {
+    end.on("error", () => {});
+    (end as Duplex & { setTimeout?: (ms: number) => void }).setTimeout?.(0);
+    (end as Duplex & { setNoDelay?: () => void }).setNoDelay?.();
+    end.once("close", () => {
+      destroyBoth();
+      over();
+    });
+    // a WebSocket with one direction is none: what was on its way has a moment
+    end.once("end", () => void setTimeout(destroyBoth, limits.gateConnectMs).unref());
+  }
+  if (heads[0].length > 0) worker.write(heads[0]);
+  if (heads[1].length > 0) client.write(heads[1]);
+  client.pipe(worker);
+  worker.pipe(client);
+}

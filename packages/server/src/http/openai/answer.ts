@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Signal } from "../../clock.js";
+import { isFinal, type JobReport } from "../../domain/job.js";
+import { errorIn, errorOfEnd, jobExpired, serviceStopping } from "../../domain/openai-error.js";
+import { Refusal } from "../../errors.js";
+import { elementsOf } from "../../json.js";
+import { limits } from "../../limits.js";
+import { awaitEnd } from "../../operations/await-end.js";
+import type { Parts } from "../../operations/needs.js";
+import { readChunks } from "../../operations/read-chunks.js";
+import { sendReport } from "../replies.js";
+import { sendError } from "./event-reply.js";
+
+/** How much of a job its client was told: all of it, a part, or an error in its output, behind which nothing is heard. */
+export type Heard = "all" | "part" | "error";
+
+/** Answers with a job's result once there is one. */
+export async function sendResult(
+  parts: Parts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  jobId: string,
+  gone: Signal,
+): Promise<Heard> {
+  try {
+    const job = await awaitEnd(parts, request.endpoint, jobId, gone);
+    if (gone.aborted) reply.hijack();
+    else if (!isFinal(job.status)) sendError(reply, serviceStopping);
+    else await send(parts, reply, job);
+    return isFinal(job.status) ? "all" : "part";
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") throw error;
+    sendError(reply, jobExpired);
+    return "all";
+  }
+}
+
+async function send(parts: Parts, reply: FastifyReply, job: JobReport): Promise<void> {
+  const failed = errorOfEnd(job);
+  if (failed) return void sendError(reply, failed);
+  const text = await resultOf(parts, job);
+  const error = isShort(text) ? errorIn(JSON.parse(text)) : undefined;
+  if (error) sendError(reply, error);
+  else sendReport(reply, text);
+}
+
+const isShort = (text: string) => text.length <= limits.errorCharsMax;
+
+/** The output, a list of one without its brackets. A worker that streams though nobody asked has said it in chunks. */
+async function resultOf(parts: Parts, job: JobReport): Promise<string> {
+  const output = job.output?.trim();
+  const isEmpty = output === undefined || /^\[\s*\]$/.test(output);
+  const chunks = isEmpty ? await readChunks(parts, job) : [];
+  const elements = isEmpty ? chunks : output.startsWith("[") ? ((await elementsOf(output)) ?? []) : [output];
+  if (elements.length === 1) return elements[0] as string;
+  return output !== undefined && !isEmpty ? output : elements.length > 0 ? `[${elements.join(",")}]` : "{}";
+}

@@ -1,0 +1,15 @@
+/** Who waits for a job whose last listener may not leave it behind. */
+export class Holders {
+  readonly #counts = new Map<string, number>();
+
+  /** Counts one who waits; the answer, called once, says whether it was the last. */
+  hold(jobId: string): () => boolean {
+    this.#counts.set(jobId, (this.#counts.get(jobId) ?? 0) + 1);
+    return () => {
+      const left = (this.#counts.get(jobId) ?? 1) - 1;
+      if (left > 0) this.#counts.set(jobId, left);
+      else this.#counts.delete(jobId);
+      return left <= 0;
+    };
+  }
+}

@@ -1,0 +1,31 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance } from "fastify";
+import Type from "typebox";
+import { invalid } from "../../errors.js";
+import type { Parts } from "../../operations/needs.js";
+import { rollBack, showReleases } from "../../operations/releases.js";
+import { ownEndpoint } from "../../operations/save-endpoint.js";
+import { doc, idOf, params } from "./route-schema.js";
+
+/** The versions of an endpoint, and the way back to one of them. */
+export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
+  app.get(
+    "/endpoints/:endpointId/releases",
+    doc("The versions of an endpoint, newest first", "releases", Type.Array(api.ReleaseView), {
+      params: params("endpointId"),
+    }),
+    async (request) =>
+      showReleases(parts, request.caller, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
+  );
+  app.post(
+    "/endpoints/:endpointId/releases/:version/rollback",
+    doc("Make a new version of what an earlier one was made of", "releases", api.Endpoint, {
+      params: params("endpointId", "version"),
+    }),
+    async (request) => {
+      const version = idOf(request, "version");
+      if (!/^[1-9]\d{0,8}$/.test(version)) throw invalid("Name the version by its number.");
+      return rollBack(parts, request.caller, idOf(request, "endpointId"), Number(version));
+    },
+  );
+}

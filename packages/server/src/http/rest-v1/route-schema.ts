@@ -1,0 +1,30 @@
+import * as api from "@millrace/api";
+import type { FastifyRequest } from "fastify";
+import Type, { type TSchema } from "typebox";
+
+/** What every route may answer beside its success. */
+export const errors = {
+  400: api.ErrorBody,
+  401: api.ErrorBody,
+  404: api.ErrorBody,
+  415: api.ErrorBody,
+  500: api.ErrorBody,
+  503: api.ErrorBody,
+};
+/** What those may answer that take a body. */
+export const writeErrors = { ...errors, 413: api.ErrorBody, 507: api.ErrorBody };
+
+/** Parameters of the address. */
+export const params = (...names: readonly string[]) =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
+export const idOf = (request: FastifyRequest, name: string): string =>
+  (request.params as Record<string, string>)[name] ?? "";
+
+/** The schema of a route without a body. */
+export const doc = (summary: string, tag: string, reply: TSchema, more: object = {}) => ({
+  schema: { summary, tags: [tag], response: { 200: reply, ...errors }, ...more },
+});
+/** The same of one that deletes. */
+export const deletion = (summary: string, tag: string, name: string) => ({
+  schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors } },
+});

@@ -1,0 +1,17 @@
+import type { TallyReader } from "../store.js";
+import type { Gate } from "./gate.js";
+
+/** Counts of all endpoints alike: where requests go through the gate they are the gate's, else the store's. */
+export function gateTallies(stored: TallyReader, gate: Gate, isBalanced: (endpointNo: number) => boolean): TallyReader {
+  return {
+    async tally(endpointNo) {
+      if (!isBalanced(endpointNo)) return stored.tally(endpointNo);
+      const { waiting, peak, completed, failed, retried } = gate.loadOf(endpointNo);
+      return { waiting, waitingNormal: waiting, running: peak, completed, failed, retried };
+    },
+    oldestWaiting: async (endpointNo) =>
+      isBalanced(endpointNo) ? gate.loadOf(endpointNo).oldestAt : stored.oldestWaiting(endpointNo),
+    holdings: async (endpointNo) => (isBalanced(endpointNo) ? gate.holdings(endpointNo) : stored.holdings(endpointNo)),
+    recount: (endpointNo) => stored.recount(endpointNo),
+  };
+}

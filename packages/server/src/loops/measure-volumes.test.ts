@@ -1,0 +1,180 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../domain/endpoint.js";
+import type { Volume } from "../domain/volume.js";
+import { limits } from "../limits.js";
+import type { measureFolder } from "../operations/measure-volume.js";
+import { createVolume, deleteVolume } from "../operations/save-volume.js";
+import { showVolume } from "../operations/show-resources.js";
+import type { LiveWorker } from "../registry.js";
+import { Scene } from "../testing/scene-fixture.js";
+import { VolumeMeasuring } from "./measure-volumes.js";
+
+let scene: Scene;
+let measuring: VolumeMeasuring;
+let volume: Volume;
+beforeEach(async () => {
+  scene = await Scene.open();
+  measuring = new VolumeMeasuring(scene.parts);
+  volume = await createVolume(scene.parts, scene.admin, { name: "v", size: 1, dataCenterId: "here" });
+});
+afterEach(() => scene.close());
+
+const write = (mib: number) =>
+  writeFileSync(join(scene.parts.place.volumesDir, volume.id, "weights"), Buffer.alloc(mib * 2 ** 20, 1));
+const shown = () => showVolume(scene.parts, scene.parts.registry.volume(volume.id) as Volume) as { usedBytes?: number };
+const usedMib = () => Math.floor((shown().usedBytes ?? -1) / 2 ** 20);
+const passed = () => scene.events.filter(({ type }) => type === "volume.passed");
+/** Time passes; reading a disk takes no time of the clock's. */
+const waited = async (ms: number, isSo: () => boolean) => {
+  await scene.advance(ms);
+  await scene.until(isSo);
+};
+
+/** A worker that has the volume. */
+async function user(): Promise<{ endpoint: Endpoint; worker: LiveWorker }> {
+  const endpoint = await scene.endpoint({ networkVolumeId: volume.id });
+  const worker = await scene.worker(endpoint);
+  measuring.hear({ type: "worker.started", endpointId: endpoint.id, workerId: worker.row.id });
+  return { endpoint, worker };
+}
+async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorker }) {
+  const exit = { code: 0, signal: undefined, note: undefined };
+  await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now(), exit });
+  measuring.hear({ type: "worker.ended", endpointId: endpoint.id, workerId: worker.row.id, exit, why: "" });
+}
+
+describe("What a volume holds", () => {
+  it("is not shown before it was measured, and is shown with the time of that", async () => {
+    expect(shown()).toEqual({ id: volume.id, name: "v", size: 1, dataCenterId: "here" });
+    write(1);
+    const at = scene.clock.now();
+    scene.run(measuring.loop());
+    await scene.until(() => usedMib() === 1);
+    expect(shown()).toMatchObject({ usedAt: new Date(at).toISOString(), sizePassed: false });
+  });
+
+  it("is measured again while a worker has it, and once more after its end", async () => {
+    scene.run(measuring.loop());
+    await scene.until(() => usedMib() === 0);
+    const mine = await user();
+    write(2);
+    await waited(limits.volumeGapMs, () => usedMib() === 2);
+    write(3);
+    await waited(limits.volumeMeasureMs, () => usedMib() === 3);
+    write(4);
+    await end(mine);
+    await waited(limits.volumeGapMs, () => usedMib() === 4);
+  });
+
+  it("costs nothing while nobody uses it", async () => {
+    scene.run(measuring.loop());
+    await scene.until(() => usedMib() === 0);
+    await scene.advance(limits.volumeGapMs);
+    const { wakes } = scene.clock;
+    await scene.advance(100 * limits.volumeMeasureMs);
+    expect(scene.clock.wakes).toBe(wakes);
+  });
+
+  it("is nothing where another host has made it", async () => {
+    rmSync(join(scene.parts.place.volumesDir, volume.id), { recursive: true });
+    scene.run(measuring.loop());
+    await scene.until(() => usedMib() === 0);
+  });
+
+  it("is never shown as nothing where it could not be read", async () => {
+    const unreadable = async () => Promise.reject(Object.assign(new Error("no"), { code: "EIO" }));
+    scene.run(new VolumeMeasuring(scene.parts, unreadable).loop());
+    await scene.until(() => usedMib() === 0);
+    expect(shown()).toMatchObject({ usedBytes: 0, usedAtLeast: true });
+  });
+
+  it("is not shown where it is in the container engine's own volume", async () => {
+    const place = { ...scene.parts.place, removeEngineVolume: async () => {} };
+    const counted: string[] = [];
+    const engines = new VolumeMeasuring({ ...scene.parts, place }, async (path) => {
+      counted.push(path);
+      return { bytes: 0, isWhole: true };
+    });
+    await user();
+    scene.run(engines.loop());
+    await scene.settle();
+    expect([counted, shown().usedBytes]).toEqual([[], undefined]);
+  });
+
+  it("is forgotten with it", async () => {
+    scene.run(measuring.loop());
+    await scene.until(() => usedMib() === 0);
+    await deleteVolume(scene.parts, scene.admin, volume.id);
+    measuring.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    await waited(limits.volumeGapMs, () => scene.parts.place.volumeUse.size === 0);
+  });
+});
+
+describe("A volume whose disk is slow", () => {
+  const whole = { bytes: 7, isWhole: true };
+  let second: Volume;
+  let uses: Map<string, { bytes: number; isWhole: boolean }>;
+  beforeEach(async () => {
+    second = await createVolume(scene.parts, scene.admin, { name: "w", size: 1, dataCenterId: "here" });
+    uses = scene.parts.place.volumeUse;
+  });
+  const isFirst = (path: string) => path.endsWith(volume.id);
+
+  it("is told as the least as far as it was counted, and does not hold up the others", async () => {
+    const count: typeof measureFolder = async (path, signal) => {
+      if (!isFirst(path)) return whole;
+      await new Promise<void>((resolve) => signal.addEventListener("abort", resolve));
+      return { bytes: 5, isWhole: false };
+    };
+    scene.run(new VolumeMeasuring(scene.parts, count).loop());
+    await scene.settle();
+    await waited(limits.volumeCountMs, () => uses.has(second.id));
+    expect(uses.get(volume.id)).toMatchObject({ bytes: 5, isWhole: false });
+    expect(uses.get(second.id)).toMatchObject(whole);
+  });
+
+  it("does not hold up the others either where it never answers, and is not asked again meanwhile", async () => {
+    let asked = 0;
+    const measures = new VolumeMeasuring(scene.parts, async (path) => {
+      if (!isFirst(path)) return whole;
+      asked++;
+      return new Promise(() => {});
+    });
+    await user();
+    scene.run(measures.loop());
+    await scene.settle();
+    await waited(limits.volumeCountMs, () => asked === 1);
+    await waited(limits.volumeGapMs, () => uses.has(second.id));
+    expect(uses.get(volume.id)).toMatchObject({ bytes: 0, isWhole: false });
+    measures.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    await scene.advance(limits.volumeMeasureMs);
+    await scene.settle();
+    expect(asked).toBe(1);
+  });
+});
+
+describe("A volume that holds more than its size", () => {
+  it("is told of once each time that happens, and is shown so", async () => {
+    // a size in GB is too much for a test's disk
+    let bytes = 2 ** 30;
+    const tight = new VolumeMeasuring(scene.parts, async () => ({ bytes, isWhole: true }));
+    await user();
+    scene.run(tight.loop());
+    tight.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    const holds = async (next: number) => {
+      bytes = next;
+      await scene.advance(limits.volumeMeasureMs);
+    };
+    await scene.settle();
+    expect([passed(), shown()]).toEqual([[], expect.objectContaining({ sizePassed: false })]);
+    await holds(2 ** 30 + 1);
+    await holds(2 ** 30 + 2);
+    expect(passed()).toEqual([{ type: "volume.passed", volumeId: volume.id, usedBytes: 2 ** 30 + 1, sizeGb: 1 }]);
+    expect(shown()).toMatchObject({ sizePassed: true, usedBytes: 2 ** 30 + 2 });
+    await holds(5);
+    await holds(2 ** 31);
+    expect(passed()).toHaveLength(2);
+  });
+});

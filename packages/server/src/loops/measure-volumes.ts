@@ -1,0 +1,121 @@
+import { join } from "node:path";
+import { PlainSignal, type Signal } from "../clock.js";
+import { isPassed, type Volume, type VolumeUse } from "../domain/volume.js";
+import type { Emit } from "../events.js";
+import { limits } from "../limits.js";
+import { measureFolder } from "../operations/measure-volume.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+type Measuring = Needs<"registry" | "place" | "emit" | "clock">;
+
+/** Notes what volumes hold at this host: at the start, and again while workers use them and when one has ended. */
+export class VolumeMeasuring {
+  readonly #needs: Measuring;
+  readonly #count: typeof measureFolder;
+  /** Ids of endpoints whose workers may have written since their volumes were measured. */
+  readonly #stirred = new Set<string>();
+  #wake = () => {};
+  readonly #passed = new Set<string>();
+  /** Ids of those whose disk does not answer: asked again and again, each would hold one more of few threads. */
+  readonly #hung = new Set<string>();
+
+  constructor(needs: Measuring, count = measureFolder) {
+    this.#needs = needs;
+    this.#count = count;
+  }
+
+  /** To be told of every event. */
+  readonly hear: Emit = (event) => {
+    if (event.type !== "worker.started" && event.type !== "worker.ended") return;
+    this.#stirred.add(event.endpointId);
+    this.#wake();
+  };
+
+  loop(): Loop {
+    return {
+      name: "measure-volumes",
+      topics: [],
+      gapMs: limits.volumeGapMs,
+      listen: (wake) => {
+        this.#wake = wake;
+        return () => {
+          this.#wake = () => {};
+        };
+      },
+      tick: async (now, signal) => {
+        for (const volume of this.#due()) await this.#measure(volume, now, signal);
+        return this.#stirred.size > 0 ? now + limits.volumeMeasureMs : undefined;
+      },
+    };
+  }
+
+  /** What was never measured, and what may have changed. */
+  #due(): Volume[] {
+    const { registry, place } = this.#needs;
+    // they are the engine's, and the directories that we could count are empty
+    if (place.removeEngineVolume) {
+      this.#stirred.clear();
+      return [];
+    }
+    const stirred = new Set(this.#stirred);
+    this.#stirred.clear();
+    for (const { row } of registry.liveWorkers()) {
+      const endpoint = row.hostNo === place.hostNo ? registry.endpointByNo(row.endpointNo) : undefined;
+      if (!endpoint) continue;
+      stirred.add(endpoint.id);
+      this.#stirred.add(endpoint.id);
+    }
+    const used = new Set(
+      registry.endpoints().flatMap(({ id, settings }) => (stirred.has(id) ? settings.networkVolumeIds : [])),
+    );
+    for (const id of place.volumeUse.keys()) if (!registry.volume(id)) this.#forget(id);
+    return registry.volumes().filter(({ id }) => !this.#hung.has(id) && (used.has(id) || !place.volumeUse.has(id)));
+  }
+
+  #forget(id: string): void {
+    this.#needs.place.volumeUse.delete(id);
+    this.#passed.delete(id);
+  }
+
+  async #measure(volume: Volume, now: number, signal: Signal): Promise<void> {
+    const { registry, place } = this.#needs;
+    const found = await this.#counted(volume.id, signal);
+    if (signal.aborted || !registry.volume(volume.id)) return;
+    const use: VolumeUse = { ...found, at: now };
+    place.volumeUse.set(volume.id, use);
+    this.#tell(volume, use);
+  }
+
+  /** In its time: a count that takes too long is told as far as it came, and one that hangs is left behind. */
+  async #counted(id: string, signal: Signal): Promise<Omit<VolumeUse, "at">> {
+    const { clock, place } = this.#needs;
+    const [late, over] = [new PlainSignal(), new PlainSignal()];
+    const stop = () => late.abort();
+    signal.addEventListener("abort", stop);
+    if (signal.aborted) stop();
+    // made at another host, it is not here until a worker needs it
+    const unread = (error: NodeJS.ErrnoException) => ({ bytes: 0, isWhole: error.code === "ENOENT" });
+    const count = this.#count(join(place.volumesDir, id), late).catch(unread);
+    this.#hung.add(id);
+    void count.then(() => this.#hung.delete(id));
+    const left = clock
+      .sleep(limits.volumeCountMs, over)
+      .then(stop)
+      .then(() => clock.sleep(limits.volumeGapMs, over))
+      .then(() => ({ bytes: 0, isWhole: false }));
+    return Promise.race([count, left]).finally(() => {
+      over.abort();
+      signal.removeEventListener("abort", stop);
+    });
+  }
+
+  /** Once each time that the size is passed. */
+  #tell(volume: Volume, use: VolumeUse): void {
+    if (!isPassed(volume, use)) this.#passed.delete(volume.id);
+    else if (!this.#passed.has(volume.id)) {
+      this.#passed.add(volume.id);
+      this.#needs.emit({ type: "volume.passed", volumeId: volume.id, usedBytes: use.bytes, sizeGb: volume.size });
+    }
+  }
+}

@@ -1,0 +1,275 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../domain/endpoint.js";
+import type { Gpu } from "../domain/gpu.js";
+import type { HostFacts } from "../domain/host.js";
+import { readHealth } from "../operations/read-health.js";
+import { updateEndpoint } from "../operations/save-endpoint.js";
+import type { LiveWorker } from "../registry.js";
+import { l4, plainHost } from "../testing/facts-fixture.js";
+import { Scene } from "../testing/scene-fixture.js";
+
+const a40: Gpu = { id: "GPU-9", index: 9, name: "NVIDIA A40", memoryMib: 46_068, driver: "570" };
+
+let scene: Scene;
+let facts: HostFacts;
+afterEach(() => scene.close());
+
+/** A server on a machine with these GPUs. */
+async function on(more: Partial<HostFacts>): Promise<void> {
+  facts = { ...plainHost, gpusEnforced: true, ...more };
+  scene = await Scene.open({ place: { facts: () => facts } });
+  await scene.runAll();
+}
+const only = (endpoint: Endpoint): LiveWorker => scene.workersOf(endpoint)[0] as LiveWorker;
+const launchOf = (worker: LiveWorker) => scene.provider.launches.find(({ workerId }) => workerId === worker.row.id);
+const end = (worker: LiveWorker) => scene.provider.end(worker.row.id, { code: 0 });
+const wanted = (endpoint: Endpoint) => scene.workersOf(endpoint).map(({ row }) => row.wanted);
+const update = (endpoint: Endpoint, input: Parameters<typeof updateEndpoint>[3]) =>
+  updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), input);
+
+/** An endpoint with as many workers, which have done a job each and are paused. */
+async function paused(count: number): Promise<Endpoint> {
+  const perJob = { scalerType: "REQUEST_COUNT", scalerValue: 1 } as const;
+  const endpoint = await scene.endpoint({ flashboot: true, idleTimeout: 1, workersMax: count, ...perJob });
+  for (let n = 0; n < count; n++) await scene.submit(endpoint);
+  await scene.advance(50);
+  for (const worker of scene.workersOf(endpoint)) {
+    const [job] = await scene.take(worker);
+    await scene.done(worker, job!.id);
+  }
+  await scene.advance(1_500);
+  expect(wanted(endpoint)).toEqual(Array(count).fill("paused"));
+  return endpoint;
+}
+
+describe("A GPU", () => {
+  it("is given to one worker alone, and told it", async () => {
+    await on({ gpus: [l4(1), l4(2)] });
+    const endpoints = [await scene.endpoint({ workersMin: 1 }), await scene.endpoint({ workersMin: 1 })];
+    await scene.advance(50);
+    const env = endpoints.map((endpoint) => launchOf(only(endpoint))?.env);
+    expect(env.map((each) => each?.CUDA_VISIBLE_DEVICES).sort()).toEqual(["GPU-1", "GPU-2"]);
+    expect(env[0]).toMatchObject({ RUNPOD_GPU_COUNT: "1" });
+    expect(env[0]).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
+  });
+
+  it("that nobody has free makes a worker wait, which says what is missing and who holds it", async () => {
+    await on({ gpus: [l4(1)] });
+    const first = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    const second = await scene.endpoint({ gpuTypeIds: ["NVIDIA L4"] });
+    const id = await scene.submit(second);
+    await scene.advance(50);
+    expect(launchOf(only(second))).toBeUndefined();
+    const holder = `worker ${only(first).row.id} of endpoint ${first.id}`;
+    expect(await scene.status(second, id)).toMatchObject({
+      waitReason: "no_capacity",
+      waitDetail: `It needs NVIDIA L4; of the 1 here 0 are free; held by ${holder}.`,
+    });
+    expect((await readHealth(scene.parts, second)).workers).toMatchObject({ throttled: 1, initializing: 0 });
+  });
+
+  it("is not said to be held by another user's worker by its name", async () => {
+    await on({ gpus: [l4(1)] });
+    const { caller } = await scene.stranger();
+    const image = await scene.template({ imageName: "theirs" }, caller);
+    const theirs = await scene.endpoint({ workersMin: 1, templateId: image.id }, caller);
+    await scene.advance(50);
+    const ours = await scene.endpoint();
+    const id = await scene.submit(ours);
+    await scene.advance(50);
+    const { waitDetail } = await scene.status(ours, id);
+    expect(waitDetail).toContain("held by a worker of another user's endpoint");
+    expect(waitDetail).not.toContain(theirs.id);
+  });
+
+  it("goes to who waits for it the longest as soon as its worker has ended", async () => {
+    await on({ gpus: [l4(1)] });
+    const [first, second, third] = [
+      await scene.endpoint({ workersMin: 1, workersMax: 1 }),
+      await scene.endpoint({ workersMin: 1 }),
+      await scene.endpoint({ workersMin: 1 }),
+    ];
+    await scene.advance(50);
+    end(only(first));
+    await scene.advance(50);
+    expect(launchOf(only(second!))?.env.CUDA_VISIBLE_DEVICES).toBe("GPU-1");
+    expect(only(second!).row).toMatchObject({ placedAt: expect.any(Number) });
+    expect(launchOf(only(third!))).toBeUndefined();
+  });
+
+  it("is chosen by the endpoint's order, the next where the first is not there", async () => {
+    await on({ gpus: [l4(1), a40] });
+    const endpoint = await scene.endpoint({ workersMin: 2, gpuTypeIds: ["NVIDIA A40", "NVIDIA L4"] });
+    await scene.advance(50);
+    expect(scene.workersOf(endpoint).map(({ row }) => row.resources?.gpus[0]?.id)).toEqual(["GPU-9", "GPU-1"]);
+  });
+
+  it("is chosen by the tiers of gpuIds in their order", async () => {
+    await on({ gpus: [l4(1), a40] });
+    const endpoint = await scene.endpoint({ workersMin: 1, gpuIds: "AMPERE_48,AMPERE_24" });
+    await scene.advance(50);
+    expect(only(endpoint).row.resources?.gpus).toEqual([{ id: "GPU-9", name: "NVIDIA A40" }]);
+  });
+
+  it("comes with others of its kind where gpuCount asks for them", async () => {
+    await on({ gpus: [l4(1), a40, l4(2)] });
+    const endpoint = await scene.endpoint({ workersMin: 1, gpuCount: 2 });
+    await scene.advance(50);
+    expect(launchOf(only(endpoint))?.env).toMatchObject({ CUDA_VISIBLE_DEVICES: "GPU-1,GPU-2", RUNPOD_GPU_COUNT: "2" });
+  });
+
+  it("is a paused worker's until it is wanted: then that one gives way", async () => {
+    await on({ gpus: [l4(1)] });
+    const holder = only(await paused(1));
+    const other = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    expect(holder.row).toMatchObject({ wanted: "stopped", why: "another worker needs what it holds" });
+    end(holder);
+    await scene.advance(50);
+    expect(launchOf(only(other))?.env.CUDA_VISIBLE_DEVICES).toBe("GPU-1");
+  });
+
+  it("is given up by one paused worker, and no more, for one that needs it", async () => {
+    await on({ gpus: [l4(1), l4(2), l4(3)] });
+    const flash = await paused(3);
+    await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    expect(wanted(flash).sort()).toEqual(["paused", "paused", "stopped"]);
+  });
+
+  it("is given up by no paused worker where one that stops already leaves it", async () => {
+    await on({ gpus: [l4(1), l4(2)] });
+    const flash = await paused(1);
+    const leaving = await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    await scene.advance(50);
+    await scene.take(only(leaving));
+    await update(leaving, { workersMin: 0, workersMax: 0 });
+    await scene.advance(50);
+    expect(wanted(leaving)).toEqual(["stopped"]);
+    await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    await scene.advance(50);
+    expect(wanted(flash)).toEqual(["paused"]);
+  });
+
+  it("is no longer waited for by who came last, where fewer are wanted", async () => {
+    await on({ gpus: [l4(1)] });
+    await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    await scene.advance(50);
+    const endpoint = await scene.endpoint({ workersMax: 3, workersMin: 2 });
+    await scene.advance(50);
+    const first = Math.min(...scene.workersOf(endpoint).map(({ row }) => row.no));
+    await update(endpoint, { workersMin: 1 });
+    await scene.advance(50);
+    expect(scene.workersOf(endpoint).map(({ row }) => row.no)).toEqual([first]);
+  });
+
+  it("that is the only one goes from an old version's worker to a new one's", async () => {
+    await on({ gpus: [l4(1)] });
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 3 });
+    await scene.advance(50);
+    await scene.take(only(endpoint));
+    await update(endpoint, { env: { A: "1" } });
+    for (let n = 0; n < 5; n++) {
+      await scene.advance(10_000);
+      for (const worker of scene.workersOf(endpoint)) {
+        if (!scene.provider.isRunning(worker.row.id)) continue;
+        if (worker.row.wanted === "stopped") end(worker);
+        else await scene.take(worker); // it polls as workers do
+      }
+    }
+    const [fresh, ...others] = scene.workersOf(endpoint);
+    expect(others).toEqual([]);
+    expect(fresh?.row).toMatchObject({ version: 2, wanted: "running", placedAt: expect.any(Number) });
+  });
+
+  it("that has just come free is a new version's, and no old worker has to make a place for it", async () => {
+    await on({ gpus: [l4(1), l4(2)] });
+    const other = await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 5 });
+    await scene.advance(50);
+    const [old] = scene.workersOf(endpoint);
+    await scene.take(old!);
+    await update(other, { workersMin: 0, workersMax: 0 });
+    await update(endpoint, { env: { A: "1" } });
+    for (let n = 0; n < 100 && scene.workersOf(endpoint).length < 2; n++) await scene.advance(1);
+    end(only(other));
+    await scene.advance(50);
+    const [, fresh] = scene.workersOf(endpoint);
+    expect([old?.row.wanted, fresh?.row.throttledAt !== undefined, fresh?.row.placedAt !== undefined]).toEqual([
+      "running",
+      true,
+      true,
+    ]);
+  });
+
+  it("that falls off takes its worker out of use, which says so", async () => {
+    await on({ gpus: [l4(1), l4(2)] });
+    const endpoint = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    const worker = only(endpoint);
+    await scene.take(worker);
+    facts = { ...facts, gpus: [l4(2)] };
+    scene.parts.bell.ring("workers");
+    await scene.advance(50);
+    expect(worker.row).toMatchObject({
+      wanted: "stopped",
+      trouble: { why: "its GPU GPU-1 (NVIDIA L4) is gone" },
+    });
+    const [, next] = scene.workersOf(endpoint);
+    expect(next?.row.resources?.gpus[0]?.id).toBe("GPU-2");
+  });
+
+  it("that cannot be told of just now takes nobody with it", async () => {
+    await on({ gpus: [l4(1)] });
+    const endpoint = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    facts = { ...facts, gpus: [], gpuProblem: "nvidia-smi did not answer", gpusUnseen: true };
+    scene.parts.bell.ring("workers");
+    await scene.advance(6_000);
+    expect(only(endpoint).row).toMatchObject({ wanted: "running", trouble: undefined });
+  });
+
+  it("is asked of nobody where the host does not enforce it", async () => {
+    await on({ gpusEnforced: false });
+    const endpoint = await scene.endpoint({ workersMin: 1, gpuIds: "ADA_80_PRO", gpuCount: 8 });
+    await scene.advance(50);
+    expect(launchOf(only(endpoint))?.env).toMatchObject({ RUNPOD_GPU_COUNT: "0", RUNPOD_SKIP_GPU_CHECK: "true" });
+  });
+
+  it("that a worker waits for in vain is not waited for any longer than its jobs are", async () => {
+    await on({ gpus: [] });
+    const endpoint = await scene.endpoint({ gpuTypeIds: ["NVIDIA L4"] });
+    const id = await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
+    await scene.advance(50);
+    expect(await scene.status(endpoint, id)).toMatchObject({ waitDetail: "It needs NVIDIA L4; here is no GPU." });
+    await scene.advance(20_000);
+    expect(scene.workersOf(endpoint)).toEqual([]);
+  });
+});
+
+describe("Processors and memory", () => {
+  const cpu = { computeType: "CPU", workersMin: 1 } as const;
+
+  it("are given to workers of CPU endpoints as GPUs are, and told them", async () => {
+    await on({ cpus: 4, memoryMib: 16_384 });
+    const first = await scene.endpoint({ ...cpu, vcpuCount: 3, cpuFlavorIds: ["cpu3g"] });
+    const second = await scene.endpoint({ ...cpu, vcpuCount: 2 });
+    await scene.advance(50);
+    expect(launchOf(only(first))?.env).toMatchObject({ RUNPOD_CPU_COUNT: "3", RUNPOD_MEM_GB: "12" });
+    expect(launchOf(only(second))).toBeUndefined();
+    expect(only(second).row.why).toBe(
+      `It needs 2 vCPU; of 4 vCPU and 16 GB here 1 vCPU and 4 GB are free; held by worker ${only(first).row.id} of endpoint ${first.id}.`,
+    );
+    end(only(first));
+    await scene.advance(50);
+    expect(launchOf(only(second))).toBeDefined();
+  });
+
+  it("are not counted where the endpoint does not say how many it needs", async () => {
+    await on({ cpus: 1, memoryMib: 1_024 });
+    const endpoint = await scene.endpoint({ ...cpu, workersMin: 3 });
+    await scene.advance(50);
+    expect(scene.workersOf(endpoint).map(launchOf)).not.toContain(undefined);
+  });
+});

@@ -1,0 +1,28 @@
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+/** What is known of a worker: it runs, it has ended, or its row is gone. */
+type Fate = "lives" | "ended" | "unknown";
+
+/** Deletes this host's logs with their workers' rows, and the oldest of them where they take too much room. */
+export function pruneLogsLoop(
+  { registry }: Needs<"registry">,
+  prune: (fateOf: (workerId: string) => Fate) => Promise<void>,
+): Loop {
+  return {
+    name: "prune-logs",
+    topics: [],
+    gapMs: limits.loopGapMs,
+    async tick(now) {
+      await prune((workerId) => {
+        const worker = registry.worker(workerId);
+        if (!worker) return "unknown";
+        const { endedAt } = worker.row;
+        if (endedAt === undefined) return "lives";
+        return endedAt > now - limits.workerRowKeptMs ? "ended" : "unknown";
+      });
+      return now + limits.logPruneMs;
+    },
+  };
+}

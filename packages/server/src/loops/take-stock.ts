@@ -1,0 +1,71 @@
+import type { HostFacts } from "../domain/host.js";
+import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/stock.js";
+import type { Inventory } from "../inventory.js";
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+/** What this host has: looked at once before anything is given out, and then again and again. */
+export class StockTaking {
+  readonly #needs: Needs<"emit">;
+  readonly #inventory: Inventory;
+  readonly #settings: HostSettings;
+  #known: Known | undefined;
+
+  constructor(needs: Needs<"emit">, inventory: Inventory, settings: HostSettings) {
+    this.#needs = needs;
+    this.#inventory = inventory;
+    this.#settings = settings;
+  }
+
+  /** As far as is known now; there is nothing to give out before the first look has ended. */
+  get facts(): HostFacts {
+    const { location, enforceGpus } = this.#settings;
+    return this.#known?.facts ?? { location, gpus: [], gpusEnforced: enforceGpus ?? true, cpus: 1, memoryMib: 0 };
+  }
+
+  /** Looks once; whether anything is other than it was. */
+  async look(): Promise<boolean> {
+    const before = this.#known;
+    const change = takeIn(before, await this.#inventory.read(), this.#settings);
+    this.#known = change.known;
+    this.#tell(before, change);
+    return JSON.stringify(before?.facts) !== JSON.stringify(change.known.facts);
+  }
+
+  /** Looks again, often where there are GPUs, and calls `onChange` with what is new. */
+  loop(onChange: (facts: HostFacts) => void | Promise<void>): Loop {
+    return {
+      name: "take-stock",
+      topics: [],
+      gapMs: limits.loopGapMs,
+      tick: async (now) => {
+        const isNew = this.#known === undefined;
+        // the first look was made at the start
+        if (isNew || now >= this.#lookAt) {
+          if (await this.look()) await onChange(this.facts);
+        }
+        this.#lookAt = now + (this.#known?.hasGpus ? limits.stockMs : limits.stockRareMs);
+        return this.#lookAt;
+      },
+    };
+  }
+  #lookAt = Number.POSITIVE_INFINITY;
+
+  #tell(before: Known | undefined, { known, found, back, lost }: StockChange): void {
+    const { emit } = this.#needs;
+    for (const { id: gpuId, name, memoryMib, driver } of found)
+      emit({ type: "gpu.found", gpuId, name, memoryMib, driver });
+    for (const { id: gpuId, name } of back) emit({ type: "gpu.back", gpuId, name });
+    for (const { gpu, why } of lost) emit({ type: "gpu.lost", gpuId: gpu.id, name: gpu.name, why });
+    const { gpus, gpusEnforced, gpuProblem } = known.facts;
+    if (before === undefined && gpus.length === 0) {
+      const effect = gpusEnforced
+        ? "workers of endpoints that ask for GPUs wait for one"
+        : "what endpoints ask of GPUs is recorded, and not enforced (MILLRACE_ENFORCE_GPUS)";
+      emit({ type: "server.warning", message: `no GPU to give out here: ${effect}. ${gpuProblem ?? ""}`.trim() });
+    } else if (gpuProblem !== undefined && gpuProblem !== before?.facts.gpuProblem && lost.length === 0) {
+      emit({ type: "server.warning", message: gpuProblem });
+    }
+  }
+}

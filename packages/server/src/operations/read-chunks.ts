@@ -1,0 +1,31 @@
+import type { JobReport } from "../domain/job.js";
+import { Refusal } from "../errors.js";
+import { isJsonText, pieceOf } from "../json.js";
+import { limits } from "../limits.js";
+import type { Needs } from "./needs.js";
+
+/** All that a job has put out in chunks, as JSON texts; what was cut on its way here is whole again. Nothing is consumed. */
+export async function readChunks({ chunks }: Needs<"chunks">, { no, starts }: JobReport): Promise<string[]> {
+  const found: string[] = [];
+  let parted = "";
+  let bytes = 0;
+  for (let next = 0; ; ) {
+    const page = await chunks.read(no, next, limits.streamReplyBytesMax);
+    if (page.length === 0) return found;
+    next += page.length;
+    for (const { output, start, metrics } of page) {
+      if (start !== starts) continue;
+      bytes += output.length;
+      if (bytes > limits.outputBytesMax) throw tooLarge();
+      const piece = pieceOf(output, metrics);
+      if (!piece) found.push(output);
+      else parted += piece.text;
+      if (!piece?.isLast) continue;
+      found.push(isJsonText(parted) ? parted : JSON.stringify(parted));
+      parted = "";
+    }
+  }
+}
+
+const tooLarge = () =>
+  new Refusal("INTERNAL", `The worker's chunks together are larger than the limit of ${limits.outputBytesMax} bytes.`);

@@ -1,0 +1,85 @@
+import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "../domain/endpoint.js";
+import type { ApiKey } from "../domain/key.js";
+import type { Release } from "../domain/release.js";
+import { invalid, Refusal } from "../errors.js";
+import type { Needs } from "./needs.js";
+import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
+import { iso, showEndpoint } from "./show-resources.js";
+
+type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">;
+
+/** How far a version has come. */
+function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]): string {
+  const serving = servingVersion(endpoint);
+  if (release.n === endpoint.version && serving !== release.n) return "stopped";
+  if (release.n !== serving) return "past";
+  if (release.provenAt === undefined && endpoint.provenVersion !== release.n) return "unproven";
+  return others.some((version) => version !== release.n) ? "rolling" : "current";
+}
+
+/** The versions of an endpoint that are kept, the newest first: what each is made of, and how it went. */
+export async function showReleases({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint) {
+  const releases = await registry.releases(endpoint.no);
+  const live = registry.workersOf(endpoint.no).map(({ row }) => row.version);
+  return releases.map((release) => ({
+    version: release.n,
+    madeAt: iso(release.madeAt),
+    state: stateOf(endpoint, release, live),
+    workers: live.filter((version) => version === release.n).length,
+    imageName: release.template.imageName,
+    templateId: release.settings.templateId,
+    env: envFor(registry, caller, release),
+    dockerEntrypoint: release.template.dockerEntrypoint,
+    dockerStartCmd: release.template.dockerStartCmd,
+    gpuTypeIds: release.settings.gpuTypeIds,
+    gpuCount: release.settings.gpuCount,
+    computeType: release.settings.computeType,
+    ...(release.rollbackOf === undefined ? {} : { rollbackOf: release.rollbackOf }),
+    ...(release.provenAt === undefined ? {} : { provenAt: iso(release.provenAt) }),
+    ...(release.heldAt === undefined ? {} : { stoppedAt: iso(release.heldAt), why: whyHeld(release) }),
+  }));
+}
+
+/** Values of the past are for keys to everything, and a template's for its owner: others see the names. */
+function envFor(registry: Releasing["registry"], caller: ApiKey, { template, settings }: Release) {
+  const isTheirs = registry.template(settings.templateId)?.ownerNo === caller.ownerNo;
+  const shown = (env: Readonly<Record<string, string>>, isShown: boolean) =>
+    isShown ? env : Object.fromEntries(Object.keys(env).map((name) => [name, "…"]));
+  const isAll = caller.scope.kind === "everything";
+  return { ...shown(template.env, isAll && isTheirs), ...shown(settings.env, isAll) };
+}
+
+const whyHeld = ({ verdict }: Release): string =>
+  `Three of its workers failed at their start, so the version before it serves on: ${verdict ?? "no reason is known"}`;
+
+/**
+ * Makes a new version of what an earlier one was made of. Scaling settings, names and time-outs stay as they are now, and
+ * so does the template itself: the version keeps the template as it was.
+ */
+export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n: number) {
+  return needs.registry.exclusively(async () => {
+    const endpoint = ownEndpoint(needs, caller, endpointId);
+    const release = await needs.registry.release(endpoint.no, n);
+    if (!release) throw new Refusal("NOT_FOUND", `Version ${n} of this endpoint is not there (any more).`);
+    if (n === endpoint.version) throw invalid(`Version ${n} is the present one; name an earlier one.`);
+    checkParts(needs, caller, release);
+    const brought = Object.fromEntries(madeOf.map((field) => [field, release.settings[field]]));
+    const settings = { ...endpoint.settings, ...brought } as EndpointSettings;
+    for (const field of madeOf)
+      if (settings[field] === undefined) delete (settings as Partial<EndpointSettings>)[field];
+    const made = { template: release.template, madeAt: needs.clock.now(), rollbackOf: n };
+    return showEndpoint(needs, await saveAndRelease(needs, endpoint, settings, made));
+  });
+}
+
+/** What a version was made of may be gone since. */
+function checkParts({ registry }: Releasing, caller: ApiKey, { settings, template }: Release): void {
+  const { templateId, networkVolumeIds } = settings;
+  if (!registry.template(templateId)) throw invalid(`The template '${templateId}' of that version is deleted.`);
+  const volume = networkVolumeIds.find((id) => registry.volume(id)?.ownerNo !== caller.ownerNo);
+  if (volume !== undefined) throw invalid(`The network volume '${volume}' of that version is deleted.`);
+  const authId = template.containerRegistryAuthId;
+  if (authId !== undefined && !registry.registryAuth(authId)) {
+    throw invalid(`The container registry auth '${authId}' of that version is deleted.`);
+  }
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { ContainerLaunch } from "../../provider.js";
+import { containerOptions } from "./container.js";
+
+const machine = { architecture: "amd64", memoryBytes: 2 ** 34, cpus: 4, boundsDisks: true };
+const launch: ContainerLaunch = {
+  workerId: "worker00000001",
+  image: "image:1",
+  entrypoint: [],
+  command: [],
+  env: {},
+  mounts: [],
+};
+const hostConfig = (more: Partial<ContainerLaunch>, on = machine) =>
+  containerOptions({ ...launch, ...more }, {}, on).HostConfig;
+
+describe("What an engine is asked for", () => {
+  it("names the GPUs by their ids, whatever runtime gives them", () => {
+    expect(hostConfig({ gpus: ["GPU-1", "GPU-2"] })?.DeviceRequests).toEqual([
+      { Driver: "", DeviceIDs: ["GPU-1", "GPU-2"], Capabilities: [["gpu"]] },
+    ]);
+    for (const gpus of [[], undefined]) expect(hostConfig({ gpus })).not.toHaveProperty("DeviceRequests");
+  });
+
+  it("bounds the container's disk where the engine can", () => {
+    expect(hostConfig({ diskGb: 20 })?.StorageOpt).toEqual({ size: "20G" });
+    expect(hostConfig({ diskGb: 20 }, { ...machine, boundsDisks: false })).not.toHaveProperty("StorageOpt");
+    for (const diskGb of [0, undefined]) expect(hostConfig({ diskGb })).not.toHaveProperty("StorageOpt");
+  });
+
+  it("mounts directories and volumes where they are to be seen", () => {
+    const mounts = [
+      { source: "/data/a", target: "/runpod-volume" },
+      { volume: "millrace-a", target: "/models" },
+    ];
+    expect(hostConfig({ mounts })?.Mounts).toEqual([
+      { Type: "bind", Source: "/data/a", Target: "/runpod-volume" },
+      {
+        Type: "volume",
+        Source: "millrace-a",
+        Target: "/models",
+        VolumeOptions: {
+          NoCopy: true,
+          Labels: { "millrace.volume": "millrace-a" },
+          DriverConfig: { Name: "local", Options: {} },
+        },
+      },
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+import { constants } from "node:os";
+import type Docker from "dockerode";
+import type { ContainerHandle, Exit } from "../../domain/worker.js";
+import { limits } from "../../limits.js";
+import type { ContainerLaunch, Mount, Sighting } from "../../provider.js";
+import type { Labels } from "./ends.js";
+import type { Machine } from "./image.js";
+
+/** A worker's container is found by its name. */
+export const nameOf = (workerId: string) => `millrace-${workerId}`;
+
+/** What entry points of common images do as root: own files, change their user, end their children, listen on port 80. */
+const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
+
+/** What a container may do: no more than its image's own processes need. */
+export function containerOptions(
+  { workerId, image, entrypoint, command, env, mounts, gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
+  labels: Labels,
+  machine: Machine,
+): Docker.ContainerCreateOptions {
+  return {
+    name: nameOf(workerId),
+    Image: image,
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    ...(entrypoint.length > 0 ? { Entrypoint: [...entrypoint] } : {}),
+    ...(command.length > 0 ? { Cmd: [...command] } : {}),
+    Labels: labels,
+    HostConfig: {
+      Init: true, // the first process of a container minds no signal that it does not handle
+      CapDrop: ["ALL"],
+      CapAdd: keptCapabilities,
+      SecurityOpt: ["no-new-privileges"],
+      PidsLimit: limits.containerProcessesMax,
+      // one that takes all the machine has must not take this server with it
+      Memory: memoryMib === undefined ? shareOf(machine) : memoryMib * mebibyte,
+      // an engine refuses more than its machine has
+      ...(cpus === undefined ? {} : { NanoCpus: Math.round(Math.min(cpus, machine.cpus) * 1e9) }),
+      ...(gpus === undefined || gpus.length === 0 ? {} : { DeviceRequests: [gpuRequest(gpus)] }),
+      ...(diskGb === undefined || diskGb === 0 || !machine.boundsDisks ? {} : { StorageOpt: { size: `${diskGb}G` } }),
+      OomScoreAdj: limits.containerOomScore,
+      Mounts: mounts.map(mountOf),
+      LogConfig: { Type: "json-file", Config: { "max-size": String(limits.logFileBytesMax), "max-file": "2" } },
+    },
+  };
+}
+
+const mebibyte = 2 ** 20;
+const shareOf = ({ memoryBytes }: Machine) => Math.floor(memoryBytes * limits.containerMemoryShare);
+
+/** GPUs by their ids, from whatever runtime the engine has for them. */
+const gpuRequest = (ids: readonly string[]) => ({ Driver: "", DeviceIDs: [...ids], Capabilities: [["gpu"]] });
+
+const local = { Name: "local", Options: {} };
+
+const mountOf = (mount: Mount): Docker.MountSettings =>
+  "volume" in mount
+    ? {
+        Type: "volume",
+        Source: mount.volume,
+        Target: mount.target,
+        // as with a directory, what the image has there is hidden, not copied
+        VolumeOptions: { NoCopy: true, Labels: { "millrace.volume": mount.volume }, DriverConfig: local },
+      }
+    : { Type: "bind", Source: mount.source, Target: mount.target };
+
+/** Where a container is found again, and reached. */
+export function handleOf({ NetworkSettings }: Docker.ContainerInspectInfo, workerId: string): ContainerHandle {
+  const networks = Object.values(NetworkSettings?.Networks ?? {});
+  const address = networks.find(({ IPAddress }) => IPAddress)?.IPAddress;
+  return { container: nameOf(workerId), ...(address ? { address } : {}) };
+}
+
+/** What became of a container, as its engine tells; `isOurs`: whether it was killed by us. */
+export function sightingOf(found: Docker.ContainerInspectInfo, workerId: string, isOurs: boolean): Sighting {
+  const { State } = found;
+  if (State.Running) return { state: "running", handle: handleOf(found, workerId) };
+  if (State.Status === "created") return { state: "unknown" }; // we died before it was started
+  return { state: "ended", exit: exitOf(State, isOurs) };
+}
+
+/** The init process tells a signal as 128 and its number, as shells do. */
+function exitOf({ ExitCode, OOMKilled }: { ExitCode: number; OOMKilled: boolean }, isOurs: boolean): Exit {
+  const [signal] = Object.entries(constants.signals).find(([, number]) => ExitCode === 128 + number) ?? [];
+  const how =
+    signal === undefined ? { code: ExitCode, signal, note: undefined } : { code: undefined, signal, note: undefined };
+  if (OOMKilled && ExitCode !== 0) return { ...how, note: "it ran out of memory", cause: "memory" };
+  if (signal !== "SIGKILL" || isOurs) return ExitCode === 126 || ExitCode === 127 ? { ...how, cause: "image" } : how;
+  // the engine is not told where the whole machine ran out
+  return { ...how, note: "it was killed (137), as the system does where memory runs out", cause: "memory" };
+}

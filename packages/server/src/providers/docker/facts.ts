@@ -1,0 +1,24 @@
+import { engineVolume } from "../../domain/volume.js";
+import { limits } from "../../limits.js";
+import type { Engine } from "./engine.js";
+import { answered, statusOf } from "./failures.js";
+import { complaintNow } from "./image.js";
+
+/** What saves may ask of an engine. It never keeps them waiting for long: an engine that is away knows nothing. */
+export function engineFacts(engine: Engine) {
+  return {
+    imageComplaint(image: string, hasCommand: boolean): Promise<string | undefined> {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<undefined>((resolve) => {
+        timer = setTimeout(() => resolve(undefined), limits.imageCheckMs);
+      });
+      const known = complaintNow(engine, { image, hasCommand }).catch(() => undefined);
+      return Promise.race([known, late]).finally(() => clearTimeout(timer));
+    },
+    async removeEngineVolume(volumeId: string): Promise<void> {
+      await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
+        if (statusOf(error) !== 404) throw error; // no container has ever used it
+      });
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import type { ContainerLaunch } from "../../provider.js";
+import type { Engine } from "./engine.js";
+import { away, isAway, whyNotPulled } from "./failures.js";
+
+/** By whose leave an image is pulled. */
+export type Auth = ContainerLaunch["auth"];
+
+/** A line of a pull: what the engine says of one layer, or that it failed. */
+interface PullLine {
+  readonly id?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number };
+}
+
+/** Pulls an image, and tells how far it is; rejects with why it could not be pulled. */
+export async function pull(engine: Engine, image: string, auth: Auth, tell: (doing: string) => void): Promise<void> {
+  const layers = new PulledLayers();
+  try {
+    const options = auth ? { authconfig: { ...auth, serveraddress: registryOf(image) } } : {};
+    const pulling = (await engine.docker.pull(withTag(image), options)) as Readable;
+    let failed: string | undefined;
+    for await (const text of createInterface({ input: pulling })) {
+      const line = lineOf(text);
+      failed = line.error ?? failed; // an error comes as a line of its own
+      layers.hear(line);
+      tell(`pulling the image '${image}'${layers.said()}`);
+    }
+    if (failed !== undefined) throw new Error(failed);
+  } catch (error) {
+    throw isAway(error) ? away(error, engine.host) : whyNotPulled(error, image, auth);
+  }
+}
+
+const withTag = (image: string) => (/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
+
+/** Where an image comes from: the first part of its name, where that can be the name of a machine. */
+function registryOf(image: string): string {
+  const [first = "", ...rest] = image.split("/");
+  const isMachine = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  return isMachine ? first : "https://index.docker.io/v1/";
+}
+
+/** An engine that hung up in the middle of a line has said nothing by it. */
+function lineOf(text: string): PullLine {
+  try {
+    return JSON.parse(text) as PullLine;
+  } catch {
+    return {};
+  }
+}
+
+const megabyte = 1_000_000;
+
+/** How much of an image has come: its layers tell their sizes one by one, as they begin. */
+class PulledLayers {
+  readonly #layers = new Map<string, { current: number; total: number }>();
+
+  hear({ id, status, progressDetail }: PullLine): void {
+    if (id === undefined || status === undefined) return;
+    const before = this.#layers.get(id);
+    if (status === "Downloading" && progressDetail?.total !== undefined) {
+      this.#layers.set(id, { current: progressDetail.current ?? 0, total: progressDetail.total });
+    } else if (before && /^(Download complete|Verifying Checksum|Extracting|Pull complete)$/.test(status)) {
+      this.#layers.set(id, { ...before, current: before.total });
+    }
+  }
+
+  /** `: 120 of 340 MB so far`; nothing while no size is known. */
+  said(): string {
+    const layers = [...this.#layers.values()];
+    if (layers.length === 0) return "";
+    const sum = (part: "current" | "total") => layers.reduce((all, layer) => all + layer[part], 0);
+    return `: ${Math.floor(sum("current") / megabyte)} of ${Math.ceil(sum("total") / megabyte)} MB so far`;
+  }
+}

@@ -1,0 +1,26 @@
+import { expect } from "vitest";
+import { endpointDefaults } from "../../domain/endpoint.js";
+import type { Stores } from "../../store.js";
+import { plainTemplate } from "../../testing/facts-fixture.js";
+
+const settings = { ...endpointDefaults, name: "it's old", templateId: "template000001" };
+const quoted = (value: object) => `'${JSON.stringify(value).replaceAll("'", "''")}'`;
+
+/** What a database held before endpoints had versions; one endpoint's template is gone with the endpoint itself. */
+export const olderRows = [
+  `INSERT INTO template (no, id, owner_no, settings) VALUES (1, 'template000001', 1, ${quoted(plainTemplate)})`,
+  `INSERT INTO endpoint (no, id, owner_no, settings, version, created_at) VALUES (1, 'endpoint000001', 1, ${quoted(settings)}, 7, 5)`,
+  `INSERT INTO endpoint (no, id, owner_no, settings, version, created_at, deleted_at)
+   VALUES (2, 'endpoint000002', 1, ${quoted({ ...settings, templateId: "gone" })}, 1, 5, 6)`,
+  `INSERT INTO host (no, id, seen_at) VALUES (1, 'host', 1)`,
+  `INSERT INTO worker (no, id, endpoint_no, version, host_no, wanted, created_at, started_at, ready_at)
+   VALUES (1, 'worker00000001', 1, 7, 1, 'running', 5, 6, 7)`,
+];
+
+/** That all of it is there, and a new worker could be made of it. */
+export async function expectOlderRows(stores: Stores): Promise<void> {
+  const [endpoint] = await stores.endpoints.all();
+  expect(endpoint).toMatchObject({ id: "endpoint000001", version: 7, provenVersion: 7, settings });
+  expect(await stores.endpoints.releases(1)).toMatchObject([{ n: 7, template: plainTemplate, settings }]);
+  expect(await stores.workers.all(0)).toMatchObject([{ id: "worker00000001", readyAt: 7, pausedAt: undefined }]);
+}

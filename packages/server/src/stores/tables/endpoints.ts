@@ -1,0 +1,139 @@
+import { sql as raw, type Selectable, type SelectQueryBuilder } from "kysely";
+import type { Endpoint } from "../../domain/endpoint.js";
+import type { Release } from "../../domain/release.js";
+import { limits } from "../../limits.js";
+import type { EndpointStore, NewRelease } from "../../store.js";
+import { maybe, type Runner } from "./runner.js";
+import type { Tables } from "./schema.js";
+
+const toEndpoint = (row: Selectable<Tables["endpoint"]>): Endpoint => ({
+  no: row.no,
+  id: row.id,
+  ownerNo: row.owner_no,
+  settings: JSON.parse(row.settings),
+  version: row.version,
+  createdAt: row.created_at,
+  deletedAt: maybe(row.deleted_at),
+  provenVersion: row.proven_version,
+  heldVersion: maybe(row.held_version),
+  failedStarts: row.failed_starts,
+  failedAt: maybe(row.failed_at),
+  verdict: maybe(row.verdict),
+});
+
+const toRelease = (row: Selectable<Tables["version"]>): Release => ({
+  n: row.n,
+  madeAt: row.made_at,
+  settings: JSON.parse(row.settings),
+  template: JSON.parse(row.template),
+  rollbackOf: maybe(row.rollback_of),
+  provenAt: maybe(row.proven_at),
+  heldAt: maybe(row.held_at),
+  verdict: maybe(row.verdict),
+});
+
+export function endpointStore(runner: Runner): EndpointStore {
+  const { sql } = runner;
+  /** Writes down what the present version of an endpoint is made of. */
+  const frozen = (endpoint: SelectQueryBuilder<Tables, "endpoint", object>, release: NewRelease) =>
+    sql
+      .insertInto("version")
+      .columns(["endpoint_no", "n", "made_at", "settings", "template", "rollback_of"])
+      .expression(
+        endpoint.select((s) => [
+          "no",
+          "version",
+          s.val(release.madeAt).as("made_at"),
+          "settings",
+          s.val(JSON.stringify(release.template)).as("template"),
+          s.val(release.rollbackOf ?? null).as("rollback_of"),
+        ]),
+      )
+      .compile();
+  return {
+    create: async ({ id, ownerNo, settings, template, createdAt }) => {
+      const values = { id, owner_no: ownerNo, settings: JSON.stringify(settings), version: 1, created_at: createdAt };
+      const [[row]] = (await runner.write([
+        sql.insertInto("endpoint").values(values).returningAll().compile(),
+        frozen(sql.selectFrom("endpoint").where("id", "=", id), { template, madeAt: createdAt }),
+      ])) as [[Selectable<Tables["endpoint"]>]];
+      return toEndpoint(row);
+    },
+    save: async (no, settings, release) => {
+      const query = sql
+        .updateTable("endpoint")
+        .set((eb) => ({
+          settings: JSON.stringify(settings),
+          version: eb("version", "+", release ? 1 : 0),
+          failed_starts: 0,
+          failed_at: null,
+          verdict: null,
+          held_version: null,
+        }))
+        .where("no", "=", no);
+      const present = sql.selectFrom("endpoint").where("no", "=", no);
+      const old = sql
+        .deleteFrom("version")
+        .where("endpoint_no", "=", no)
+        .where("n", "<>", present.select("proven_version"))
+        .where(
+          "n",
+          "<=",
+          present.select((s) => s("version", "-", raw.lit(limits.releasesKept)).as("n")),
+        );
+      const more = release ? [frozen(present, release), old.compile()] : [];
+      await runner.write([query.compile(), ...more]);
+    },
+    remove: async (no, now) => {
+      await runner.write([sql.updateTable("endpoint").set({ deleted_at: now }).where("no", "=", no).compile()]);
+    },
+    all: async () => {
+      const query = sql
+        .selectFrom("endpoint")
+        .selectAll()
+        .where((eb) =>
+          eb.or([
+            eb("deleted_at", "is", null),
+            eb("no", "in", eb.selectFrom("worker").select("endpoint_no").where("ended_at", "is", null)),
+            eb(
+              eb
+                .selectFrom("tally")
+                .select((s) => s(s.fn.sum<number>("waiting"), "+", s.fn.sum<number>("running")).as("left"))
+                .whereRef("tally.endpoint_no", "=", "endpoint.no"),
+              ">",
+              0,
+            ),
+            eb("no", "in", eb.selectFrom("delivery").select("endpoint_no").where("state", "=", raw.lit("pending"))),
+          ]),
+        );
+      return (await runner.read(query.compile())).map(toEndpoint);
+    },
+    noteStart: async (no, { present, tried, failedStarts, at, verdict, isHeld }) => {
+      const isUp = failedStarts === 0;
+      const pause = isHeld ? { failed_starts: 0, failed_at: null } : { failed_starts: failedStarts, failed_at: at };
+      const up = { failed_starts: 0, failed_at: null, verdict: null, proven_version: tried };
+      const failed = { ...pause, verdict: verdict ?? null, ...(isHeld ? { held_version: tried } : {}) };
+      const fate = sql.updateTable("version").where("endpoint_no", "=", no).where("n", "=", tried);
+      const proof = { proven_at: at, held_at: null, verdict: null };
+      await runner.write([
+        sql
+          .updateTable("endpoint")
+          .set(isUp ? up : failed)
+          .where("no", "=", no)
+          .where("version", "=", present)
+          .compile(),
+        ...(isUp ? [fate.where("proven_at", "is", null).set(proof).compile()] : []),
+        ...(isHeld ? [fate.set({ held_at: at, verdict: verdict ?? null }).compile()] : []),
+      ]);
+    },
+    releases: async (no) => {
+      const query = sql.selectFrom("version").selectAll().where("endpoint_no", "=", no).orderBy("n", "desc");
+      return (await runner.read(query.compile())).map(toRelease);
+    },
+    release: async (no, n) => {
+      const query = sql.selectFrom("version").selectAll().where("endpoint_no", "=", no).where("n", "=", n);
+      const [row] = await runner.read(query.compile());
+      return row && toRelease(row);
+    },
+  };
+}
