@@ -32,8 +32,8 @@ const machineNeeds = [
   { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
 ];
 
-/** The stock Python SDK, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
-const pythonPackages = ["runpod==1.12.0", "schemathesis==4.32.5"];
+/** The stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
+const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
 await main(async () => {

@@ -186,6 +186,14 @@ describe("the stock management functions", () => {
     expect(listed).toBe(false);
   });
 
+  it("keep credentials of registries, give them to templates, and delete them where none uses them", async () => {
+    const { name, made, updated, template, in_use, deleted } = await managed("registry_auths");
+    expect(made).toEqual({ id: expect.stringMatching(/^[a-z0-9]{14}$/), name });
+    expect(updated).toEqual(made);
+    expect(in_use).toContain(template);
+    expect(deleted).toBe(true);
+  });
+
   it("raise their own errors for what is refused", async () => {
     const found = await managed("refusals");
     expect(found["unknown template"]).toMatch(/template/i);

@@ -132,6 +132,16 @@ describe.concurrent("a stock handler", () => {
     });
     expect(lines.some((line) => line.includes(`a printed line ${mark}`))).toBe(true);
     expect(lines.find((line) => line.includes(`a logged line ${mark}`))).toContain(job);
+    const shown = async (query: string) => {
+      const reply = await fetch(`${server.url}/v1/endpoints/${plain.id}/logs?format=ndjson&tail=1000${query}`, {
+        headers: { authorization: `Bearer ${server.key}` },
+      });
+      const all = (await reply.text()).split("\n").filter((line) => line.includes(mark));
+      return all.map((line) => JSON.parse(line));
+    };
+    const logged = { jobId: job, message: `a logged line ${mark}`, level: "INFO", stream: "stdout" };
+    expect(await shown("")).toMatchObject([{ text: `a printed line ${mark}` }, logged]);
+    expect(await shown(`&jobId=${job}`)).toMatchObject([logged]);
   });
 
   it("finds what the protocol promises in its environment, and the template's own", async () => {

@@ -8,7 +8,9 @@ import { call, root, startServer, type TestServer } from "../harness.js";
 
 const image = "millrace-test/sdk:1";
 const source = `
-export default async function ({ wait = 0, env }) {
+export default async function ({ wait = 0, env, say, exit }, job) {
+  if (say) job.log.info(say);
+  if (exit !== undefined) setTimeout(() => process.exit(exit), 0);
   await new Promise((over) => setTimeout(over, wait));
   return { from: process.env.RUNPOD_POD_ID, uid: process.getuid(), env: env && process.env[env] };
 }
@@ -168,8 +170,38 @@ describe("A job whose worker cannot be started says why", () => {
     expect(await waitingReason(endpoint)).toMatch(/no-such-command/);
   });
 
+  it("before there is a job, where the image is here and names no command", async () => {
+    engine.makeImage("millrace-test/silent:1", { programs: ["/bin/sh"] });
+    const template = { name: uniqueName(), imageName: "millrace-test/silent:1", isServerless: true };
+    const refusal = await call(server, "POST", "/v1/templates", template);
+    expect(refusal).toMatchObject({
+      status: 400,
+      body: { error: expect.stringMatching(/names no command: set docker/) },
+    });
+    const made = await call(server, "POST", "/v1/templates", { ...template, dockerStartCmd: ["/bin/sh"] });
+    expect(made.status).toBe(200);
+  });
+
   it("where it runs out of memory or ends at once", async () => {
     const endpoint = await makeEndpoint({ dockerStartCmd: ["/bin/sh", "-c", "echo the model is missing; exit 3"] });
     expect(await waitingReason(endpoint)).toMatch(/exit code 3: the model is missing/);
   });
 });
+
+it("what a container prints is read and followed while it lives, and kept when it is removed", async () => {
+  const endpoint = await makeEndpoint({}, { workersMax: 1, idleTimeout: 120 });
+  const done = await runsync(endpoint, { say: "hello" });
+  const path = `${server.url}/v1/workers/${done.workerId}/logs`;
+  const headers = { authorization: `Bearer ${server.key}` };
+  const texts = async (query: string) => (await fetch(`${path}?${query}`, { headers })).text();
+  expect(await texts(`jobId=${done.id}`)).toContain(`"message":"hello"`);
+  const following = texts("follow=true");
+  const { id } = await runsync(endpoint, { say: "bye", exit: 3 });
+  const heard = await following; // it ends with the container
+  expect(heard).toContain("event: end");
+  expect(heard.split("\n\n").filter((event) => event.includes("bye"))).toHaveLength(1);
+  await expect.poll(() => engine.docker("ps", "-aq", "--filter", `name=${containerOf(done.workerId)}`)).toBe("");
+  const kept = await texts(`jobId=${id}`);
+  expect(kept).toContain(`"message":"bye"`);
+  expect(await texts("tail=10000")).toContain("hello");
+}, 120_000);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
 import { uniqueName } from "../e2e/resources.js";
 import { call, root, startServer, type TestServer } from "../harness.js";
@@ -32,13 +32,16 @@ afterAll(async () => {
   await engine?.end();
 });
 
-async function submit(imageName: string) {
-  const template = await call(server, "POST", "/v1/templates", { name: uniqueName(), imageName, isServerless: true });
+async function submit(imageName: string, more: Record<string, unknown> = {}) {
+  const made = { name: uniqueName(), imageName, isServerless: true, ...more };
+  const template = await call(server, "POST", "/v1/templates", made);
   const endpoint = await call(server, "POST", "/v1/endpoints", { name: "a", templateId: template.body.id });
   const job = await call(server, "POST", `/v2/${endpoint.body.id}/run`, { input: { text: "pulled" } });
   const address = `/v2/${endpoint.body.id}`;
   return {
     detail: async () => (await call(server, "GET", `${address}/status/${job.body.id}`)).body.waitDetail,
+    endpoint: endpoint.body.id as string,
+    template: template.body.id as string,
     end: async () => (await call(server, "GET", `${address}/status-sync/${job.body.id}?wait=120000`)).body,
     remove: () => call(server, "DELETE", `/sdk/v1/endpoints/${endpoint.body.id}`),
   };
@@ -72,11 +75,61 @@ it("while an image is pulled other workers are looked after, and what waits for 
   await next.remove();
 });
 
+describe.each(["basic", "bearer"] as const)("An image whose registry asks for credentials (%s)", (scheme) => {
+  const secret = `word-of-${scheme}`;
+  beforeEach(() => {
+    engine.docker("rmi", "-f", image);
+    registry.gate = { scheme, username: "someone", password: secret };
+    registry.welcomes = 0;
+  });
+  afterEach(() => {
+    registry.gate = undefined;
+  });
+  const credentials = async (password: string): Promise<string> => {
+    const given = { name: uniqueName(), username: "someone", password };
+    return (await call(server, "POST", "/v1/containerregistryauth", given)).body.id;
+  };
+
+  it("is pulled with those of the template, which are told to nobody else", async () => {
+    const job = await submit(image, { containerRegistryAuthId: await credentials(secret) });
+    expect(await job.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
+    expect(registry.welcomes).toBeGreaterThan(0);
+    const base64 = Buffer.from(`someone:${secret}`).toString("base64");
+    for (const told of [secret, base64]) expect(server.log()).not.toContain(told);
+    await job.remove();
+  });
+
+  it("is not pulled with others, or none, and that is said; new ones are tried at once", async () => {
+    const auth = await credentials("wrong-word");
+    const job = await submit(image, { containerRegistryAuthId: auth });
+    const other = await submit(image);
+    await expect
+      .poll(job.detail, { timeout: 60_000 })
+      .toMatch(/does not accept the credentials of the template \(containerRegistryAuthId\)/);
+    await expect
+      .poll(other.detail, { timeout: 60_000 })
+      .toMatch(/asks for credentials \(containerRegistryAuthId in the/);
+    const change = `mutation { updateRegistryAuth(input: { id: "${auth}", username: "someone", password: "${secret}" }) { id } }`;
+    expect((await call(server, "POST", "/graphql", { query: change })).body.data.updateRegistryAuth.id).toBe(auth);
+    expect(await job.end()).toMatchObject({ status: "COMPLETED" });
+    expect(server.log()).not.toContain("wrong-word");
+    await Promise.all([job.remove(), other.remove()]);
+  });
+});
+
 it("an image for another kind of machine is refused in words", async () => {
   const job = await submit(foreign);
   await expect
     .poll(job.detail, { timeout: 60_000 })
     .toMatch(/is for s390x, and this machine is \w+: build it for this one/);
+  await job.remove();
+});
+
+it("a pull that fails is tried again, and what waits for it says why", async () => {
+  const job = await submit(`${registry.host}/nobody/nothing:1`);
+  const starts = () => server.log().match(/nobody\/nothing:1.*could not be pulled/g)?.length ?? 0;
+  await expect.poll(job.detail, { timeout: 60_000 }).toMatch(/no such image or tag/);
+  await expect.poll(starts, { timeout: 60_000 }).toBeGreaterThan(2);
   await job.remove();
 });
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,17 +11,29 @@ import type { TestDocker } from "../../scripts/docker.mjs";
 const digest = (bytes: Buffer) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json";
 
+/** Whom a registry lets in, and how: with each call, or by a token that is had for the credentials. */
+export interface Gate {
+  readonly scheme: "basic" | "bearer";
+  readonly username: string;
+  readonly password: string;
+}
+
 /** A registry (its API's version 2, to be read from) that has images of an engine, and sends the half of a layer until it is told to go on. */
 export class TestRegistry {
   readonly #blobs = new Map<string, Buffer>();
   readonly #manifests = new Map<string, Buffer>();
   readonly #server: Server;
+  /** Undefined: everybody is let in. */
+  gate: Gate | undefined;
+  /** How often somebody came with the right credentials. */
+  welcomes = 0;
   #goOn: () => void = () => {};
   #mayGoOn: Promise<void> = Promise.resolve();
 
   private constructor() {
     this.#server = createServer(async (request, reply) => {
       const { url = "" } = request;
+      if (this.gate && !this.#letsIn(this.gate, request, reply)) return;
       const [, name, kind, reference = ""] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(url) ?? [];
       const found = kind === "blobs" ? this.#blobs.get(reference) : this.#manifests.get(`${name}:${reference}`);
       if (url === "/v2/") reply.writeHead(200, { "docker-distribution-api-version": "registry/2.0" }).end("{}");
@@ -42,6 +54,26 @@ export class TestRegistry {
         reply.end(found.subarray(found.length / 2));
       }
     });
+  }
+
+  /** Answers whoever is not let in, or comes for a token. */
+  #letsIn({ scheme, username, password }: Gate, request: IncomingMessage, reply: ServerResponse): boolean {
+    const basic = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+    const isKnown = request.headers.authorization === basic;
+    if (isKnown) this.welcomes++;
+    const token = "a-token-of-this-registry";
+    if (request.url?.startsWith("/token")) {
+      reply.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" });
+      const unauthorized = { errors: [{ code: "UNAUTHORIZED", message: "incorrect username or password" }] };
+      reply.end(JSON.stringify(isKnown ? { token, expires_in: 300 } : unauthorized));
+      return false;
+    }
+    if (scheme === "basic" ? isKnown : request.headers.authorization === `Bearer ${token}`) return true;
+    const challenge =
+      scheme === "basic" ? 'Basic realm="test"' : `Bearer realm="http://${this.host}/token",service="test"`;
+    reply.writeHead(401, { "content-type": "application/json", "www-authenticate": challenge });
+    reply.end(JSON.stringify({ errors: [{ code: "UNAUTHORIZED", message: "authentication required" }] }));
+    return false;
   }
 
   static async open(): Promise<TestRegistry> {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
 import { makeRunning } from "./handlers.js";
+import { frozen, letterOf, workersOf } from "./life.js";
 import { makeHeld, makePuppets, type Puppet } from "./puppet.js";
 import { healthOf, isHeld, reach, reachTime, statusOf, submit } from "./wire.js";
 
@@ -82,6 +83,28 @@ describe.concurrent("a lost job", () => {
     expect(await status()).toMatchObject({ retries: 1 });
     expect((await fresh.take()).body.id).toBe(job);
     await until(() => !worker.alive());
+  });
+});
+
+describe.concurrent("a worker that FlashBoot has frozen", () => {
+  it("is not judged lost by its pings, however long it sleeps", { timeout: 90_000 }, async (test) => {
+    const settings = { flashboot: true, idleTimeout: 1, workersMin: 0 };
+    const { id: endpoint, puppet } = await makePuppets(test, server, settings);
+    const first = await submit(server, endpoint);
+    const worker = await puppet();
+    await worker.take();
+    await worker.ping([first]);
+    await worker.done(first, { output: 1 });
+    await worker.take(); // held until it is frozen
+    await frozen(server, endpoint, worker.pid);
+    await reachTime(Date.now() + 32_000);
+    expect(letterOf(worker.pid)).toBe("T");
+    expect(await workersOf(server, endpoint)).toMatchObject([{ id: worker.id, state: "paused" }]);
+    const next = await submit(server, endpoint);
+    await until(() => letterOf(worker.pid) !== "T");
+    expect((await worker.take()).body.id).toBe(next);
+    await worker.done(next, { output: 2 });
+    expect(await statusOf(server, endpoint, next)).toMatchObject({ status: "COMPLETED", retries: 0 });
   });
 });
 

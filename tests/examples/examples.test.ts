@@ -49,6 +49,26 @@ describe.concurrent("each example answers as its page says:", () => {
     });
   });
 
+  it("openai speaks OpenAI's API, streaming where it is asked to", async () => {
+    const command = [join(venv(), "bin/python"), "-u", "handler.py"];
+    const env = { PYTHONDONTWRITEBYTECODE: "1" };
+    const endpoint = await makeEndpoint(server, example("openai"), {}, { dockerStartCmd: command, env });
+    const base = `/v2/${endpoint}/openai/v1`;
+    const { body: models } = await call(server, "GET", `${base}/models`);
+    expect(models.data).toMatchObject([{ id: "tiny-miller", object: "model" }]);
+    const reply = await fetch(`${server.url}${base}/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${server.key}` },
+      body: JSON.stringify({
+        model: "tiny-miller",
+        messages: [{ role: "user", content: "Tell me about the miller" }],
+        max_tokens: 20,
+        stream: true,
+      }),
+    });
+    expect(await reply.text()).toMatch(/^data: \{.*"content": " \w+".*data: \[DONE\]\n\n$/s);
+  });
+
   it("cpu counts primes, shows its progress, and scales while jobs wait", async () => {
     const settings = { workersMax: 3, scalerType: "REQUEST_COUNT", scalerValue: 1, idleTimeout: 1 };
     const endpoint = await makeEndpoint(server, example("cpu"), settings);
@@ -67,5 +87,27 @@ describe.concurrent("each example answers as its page says:", () => {
     const workers = new Set((await Promise.all(ids.map(statusOf))).map((job) => job.workerId));
     expect(workers.size).toBe(3);
     await until(async () => (await health()).workers.ready === 0);
+  });
+
+  const balanced = (name: string, dockerStartCmd: string[]) =>
+    makeEndpoint(server, example(name), { type: "LB", idleTimeout: 60 }, { dockerStartCmd });
+  const counted = async (endpoint: string) => {
+    const reply = await fetch(`${server.url}/lb/${endpoint}/count?to=3`, { headers: { authorization: server.key } });
+    expect(reply.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    return reply.text();
+  };
+
+  it("lb-fastify greets over its own routes, and counts event by event", async () => {
+    const endpoint = await balanced("lb-fastify", ["node", "server.mjs"]);
+    expect((await call(server, "GET", `/lb/${endpoint}/greet/Ada`)).body).toEqual({ greeting: "Hello, Ada!" });
+    expect(await counted(endpoint)).toBe("data: 1\n\ndata: 2\n\ndata: 3\n\n");
+  });
+
+  it("lb-fastapi counts words over its own routes, and counts event by event", async () => {
+    const endpoint = await balanced("lb-fastapi", [join(venv(), "bin/python"), "-u", "server.py"]);
+    const label = { "content-type": "application/json" };
+    const text = "the mill and the stream";
+    expect((await call(server, "POST", `/lb/${endpoint}/words`, { text }, label)).body).toEqual({ words: 5 });
+    expect(await counted(endpoint)).toBe("data: 1\n\ndata: 2\n\ndata: 3\n\n");
   });
 });

@@ -30,14 +30,16 @@ def write_tally():
         json.dump(tally, file)
 
 
-# What no schema can say, because it depends on what is stored or on two fields at once.
+# What no schema can say, because it depends on what is stored or on two fields at once, or is said in words.
 STATE_CODES = {"INVALID_STATE", "IN_USE", "IDEMPOTENCY_CONFLICT"}
 BEYOND_SCHEMAS = re.compile(
     r"workersMin \(\d+\) is above workersMax"
     r"|A volume can only grow"
-    r"|There is no (network volume|template)"
+    r"|There is no (network volume|template|container registry auth)"
     r"|Directories as images are turned off here"
-    r"|Load-balancing endpoints \(type LB\) are not offered by this version"
+    r"|'(tail|since|jobId|follow|format)' must be"
+    r"|is no name of a container image|A container registry auth needs"
+    r"|Name the version by its number|Version \d+ is the present one"
     r"|in gpuTypeIds is not a GPU type known here"
 )
 

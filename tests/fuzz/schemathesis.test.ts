@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { reach, submit } from "../e2e/wire.js";
-import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
+import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
 import { type Fuzzing, fuzz, type Verdict } from "./schemathesis.js";
 
 const seed = Number(process.env.MILLRACE_TEST_FUZZ_SEED ?? 1);
@@ -61,19 +61,30 @@ async function makeJobs(server: TestServer) {
   };
 }
 
-/** A template, an endpoint and a volume that nothing runs on. */
+/** A template, an endpoint and a volume that nothing runs on; a worker that could not be started, and a version of before. */
 async function makeResources(server: TestServer) {
   const made = async (path: string, body: unknown) => (await call(server, "POST", `/v1/${path}`, body)).body.id;
   const template = await made("templates", { name: "t", imageName: "registry.example/image" });
   const endpoint = await made("endpoints", { name: "e", templateId: template });
   const volume = await made("networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" });
+  await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { env: { A: "1" }, workersMin: 1 });
+  const worker = await until(async () => {
+    const { body } = await call(server, "GET", `/v1/endpoints/${endpoint}/workers?ended=true`);
+    return body.find(({ state }: { state: string }) => state === "ended")?.id as string | undefined;
+  });
+  await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { workersMin: 0 });
+  const auth = await made("containerregistryauth", { name: "a", username: "u", password: "p" });
   const known = {
+    "path.workerId": [worker],
+    "path.version": ["1"],
+    "path.containerRegistryAuthId": [auth],
     "path.endpointId": [endpoint],
     "path.templateId": [template],
     "path.networkVolumeId": [volume],
     "body.templateId": [template],
   };
-  return { known };
+  // one that follows a log does not end
+  return { known, fixed: { "query.follow": "false" } };
 }
 
 /** Fuzzes, and expects every check to hold; resolves with what was answered. */
@@ -104,7 +115,7 @@ it("the queue API keeps its document where its rates are exceeded", { timeout },
 });
 
 it("the management API keeps its document", { timeout }, async () => {
-  const server = await start({ MILLRACE_LOCAL_PROCESSES: "off" });
+  const server = await start({ MILLRACE_LOCAL_PROCESSES: "off", MILLRACE_CONTAINERS: "off" });
   expectEachToWork(
     await expectClean(server, { document: "/v1/openapi.json", examples, ...(await makeResources(server)) }),
   );

@@ -167,6 +167,12 @@ it("keys and endpoints that nobody knows do not keep the database busy", async (
     const query = "SELECT sum(xact_commit)::int AS n FROM pg_stat_database WHERE datname = 'cluster'";
     return (await cluster.query<{ n: number }>(query))[0]?.n as number;
   };
+  // a session tells its counts when it is idle, seconds later: those of the tests before are waited for
+  await until(async () => {
+    const earlier = await transactions();
+    await new Promise((later) => setTimeout(later, 1_000));
+    return (await transactions()) - earlier < 100;
+  }, 30_000);
   const [before, startedAt] = [await transactions(), performance.now()];
   const isOver = () => performance.now() > startedAt + 3_000;
   let asked = 0;
@@ -182,7 +188,7 @@ it("keys and endpoints that nobody knows do not keep the database busy", async (
   const seconds = (performance.now() - startedAt) / 1_000;
   const perSecond = ((await transactions()) - before) / seconds;
   console.log(`${Math.round(asked / seconds)} unknown a second: ${Math.round(perSecond)} transactions a second`);
-  expect(perSecond).toBeLessThan(400);
+  expect(perSecond).toBeLessThan(200);
 });
 
 describe("a rate limit", () => {

@@ -18,13 +18,15 @@ const linesShown = 60;
 export async function runCampaign(
   scripts: Iterable<Script>,
   isOver: (histories: number) => boolean,
+  onTrace: (trace: readonly string[]) => void = () => {},
 ): Promise<{ histories: number; failure: Failure | undefined }> {
   const directory = mkdtempSync(join(tmpdir(), "millrace-simulation-"));
   let histories = 0;
   try {
     for (const script of scripts) {
       if (isOver(histories)) break;
-      const { violation } = await runHistory(script, directory);
+      const { violation, trace } = await runHistory(script, directory);
+      onTrace(trace);
       histories++;
       if (violation)
         return { histories, failure: { seed: script.seed, report: await report(script, violation.rule, directory) } };

@@ -1,9 +1,9 @@
-import { isFinal } from "../../packages/server/src/domain/job.js";
-import { Refusal } from "../../packages/server/src/errors.js";
-import { deleteEndpoint, ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { rollBack } from "../../packages/server/src/operations/releases.js";
+import { deleteEndpoint, ownEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { drain, manage, save, unfinished } from "./drain.js";
+import { away } from "./host.js";
 import { expiryOf } from "./known.js";
-import { Broken, type Server } from "./server.js";
-import type { EndpointChange, Script, Step } from "./steps.js";
+import type { Script, Step } from "./steps.js";
 import { Violated, type Violation, World } from "./world.js";
 
 export interface Outcome {
@@ -112,8 +112,26 @@ async function take(world: World, step: Step): Promise<void> {
       return world.sicken(step.ms);
     case "fail start":
       return host.failNext("start", "there is no room for it");
+    case "release": {
+      const env = { VERSION: step.version, ...(step.fails ? { FAILS: "1" } : {}) };
+      return withEndpoint(({ id }) => save(world, id, { env }));
+    }
+    case "roll back":
+      return withEndpoint(({ id, no }) => {
+        const n = 1 + (step.pick % (world.fleet.endpoints.get(no)?.version ?? 1));
+        return manage(world, ({ parts, admin }) => rollBack(parts, admin, id, n));
+      });
+    case "lose gpu":
+      return void world.outside.sleep(step.ms).then(world.machine.loseGpu(step.pick));
+    case "hang driver":
+      world.machine.blind(true);
+      return void world.outside.sleep(step.ms).then(() => world.machine.blind(false));
     case "kill server":
       return world.killServer(step.calls, step.downMs);
+    case "kill freezing server":
+      return host.onNextFreeze(() => world.isCalm || world.killServer(step.calls, step.downMs));
+    case "fail freeze":
+      return host.failNext(step.verb, away);
     case "stop server":
       return world.stopServer(step.downMs);
     case "freeze server":
@@ -127,19 +145,6 @@ async function take(world: World, step: Step): Promise<void> {
   }
 }
 
-/** A change of an endpoint: refused where it makes no sense. */
-async function manage(world: World, act: (server: Server) => Promise<unknown>): Promise<void> {
-  try {
-    await world.ask(act);
-  } catch (error) {
-    if (error instanceof Broken || error instanceof Refusal) return;
-    world.broken("no failure", error instanceof Error ? `${error.stack}` : String(error));
-  }
-}
-
-const save = (world: World, id: string, input: EndpointChange) =>
-  manage(world, ({ parts, admin }) => updateEndpoint(parts, admin, ownEndpoint(parts, admin, id), input));
-
 const remove = (world: World, { id, no }: { id: string; no: number }) =>
   manage(world, async ({ parts, admin }) => {
     world.clients.willAsk("delete", no);
@@ -148,57 +153,3 @@ const remove = (world: World, { id, no }: { id: string; no: number }) =>
       if (job.endpointNo === no && expiryOf(job) > world.now())
         world.broken("deletion ends everything", `${job.id} is ${job.status}`);
   });
-
-const unfinished = ({ ledger }: World) =>
-  [...ledger.jobs.values()].filter((job) => !job.gone && !job.vanished && !isFinal(job.status));
-
-/** From now on all goes well: everything must come to its end, and then to rest. */
-async function drain(world: World): Promise<void> {
-  world.note("from now on all goes well");
-  world.isCalm = true;
-  world.server?.liveOn();
-  await until(world, "the server listens again", 600, () => world.isUp);
-  for (const double of world.host.alive) double.thaw();
-  // a lowPriority job waits for a worker that others start: one is there until all have ended
-  for (const { id } of world.endpoints) void save(world, id, { workersMin: 1, workersMax: 3, idleTimeout: 1 });
-  await until(
-    world,
-    "every job ends",
-    14_400,
-    () => unfinished(world).length === 0,
-    () =>
-      unfinished(world)
-        .map(({ id }) => id)
-        .join(),
-  );
-  for (const { id } of world.endpoints) void save(world, id, { workersMin: 0 });
-  await until(world, "nobody waits any more", 600, () => world.clients.waiting.size === 0);
-  await until(
-    world,
-    "idle workers end",
-    900,
-    () => world.host.alive.length === 0,
-    () => world.host.alive.map(({ id }) => id).join(),
-  );
-  await world.pass(60_000);
-  await world.checkAll(true);
-  await world.pass(1_800_000);
-  for (const job of world.ledger.jobs.values()) if (!job.gone) world.broken("retention", `${job.id} is kept for ever`);
-  await world.settle();
-}
-
-async function until(
-  world: World,
-  what: string,
-  seconds: number,
-  isSo: () => boolean,
-  which = () => "",
-): Promise<void> {
-  for (let passed = 0; !isSo(); passed += 5) {
-    if (passed > seconds) {
-      world.broken("everything ends", `${what}: not so after ${seconds} s ${which()}`);
-      throw new Violated();
-    }
-    await world.pass(5_000);
-  }
-}

@@ -1,16 +1,34 @@
 import type { Exit, ProcessHandle } from "../../packages/server/src/domain/worker.js";
 import type { Launch } from "../../packages/server/src/provider.js";
 import { StrictProvider } from "../../packages/server/src/testing/strict-provider-fixture.js";
-import { WorkerDouble, type WorkerWorld } from "./worker-double.js";
+import type { Random } from "../faults/random.js";
+import type { Timeline } from "./clock.js";
+import { WorkerDouble } from "./worker-double.js";
+import type { WorkerWorld } from "./worker-world.js";
+
+/** What the machine says where it cannot freeze a worker, or wake it, just now: it is asked again. */
+export const away = "it cannot be reached just now";
+
+/** How long the machine takes to say that a worker is frozen, or goes on. */
+const answerMs = [0, 0, 3, 250] as const;
 
 /** The machine with its processes: a provider whose workers do something. It outlives the servers. */
 export class Host extends StrictProvider {
-  readonly #worldOf: (end: (code: number) => void) => WorkerWorld;
+  readonly #worldOf: (end: (code: number) => void, launch: Launch) => WorkerWorld;
+  readonly #wire: Timeline;
+  readonly #random: Random;
   readonly doubles = new Map<string, WorkerDouble>();
 
-  constructor(worldOf: (end: (code: number) => void) => WorkerWorld) {
+  constructor(worldOf: (end: (code: number) => void, launch: Launch) => WorkerWorld, wire: Timeline, random: Random) {
     super();
     this.#worldOf = worldOf;
+    this.#wire = wire;
+    this.#random = random;
+  }
+
+  /** It freezes at once, and may say so later: whoever asked may be dead by then. */
+  #answer(): Promise<void> {
+    return this.#wire.sleep(this.#random.pick(answerMs));
   }
 
   get alive(): WorkerDouble[] {
@@ -20,14 +38,37 @@ export class Host extends StrictProvider {
   override async start(launch: Launch): Promise<ProcessHandle> {
     const handle = await super.start(launch);
     const { workerId, env } = launch;
-    const world = this.#worldOf((code) => this.end(workerId, { code }));
+    const world = this.#worldOf((code) => this.end(workerId, { code }), launch);
     this.doubles.set(workerId, new WorkerDouble(workerId, env.RUNPOD_AI_API_KEY ?? "", world));
     return handle;
   }
 
+  /** Calls `listener` as the next worker is frozen, or goes on. */
+  onNextFreeze(listener: () => void): void {
+    this.onCall = (call) => {
+      if (!/^(pause|resume) /.test(call)) return;
+      this.onCall = () => {};
+      listener();
+    };
+  }
+
+  override async pause(workerId: string): Promise<void> {
+    await super.pause(workerId);
+    this.doubles.get(workerId)?.pause(true);
+    await this.#answer();
+  }
+
+  override async resume(workerId: string): Promise<void> {
+    await super.resume(workerId);
+    this.doubles.get(workerId)?.pause(false);
+    await this.#answer();
+  }
+
+  /** A paused one goes on to do so. */
   override async stop(workerId: string): Promise<void> {
     await super.stop(workerId);
     const double = this.doubles.get(workerId);
+    double?.pause(false);
     if (double?.isAlive) double.terminate();
   }
 

@@ -9,6 +9,8 @@ export interface Known {
   /** Its place in the order: submissions and retries count up. */
   order: number;
   status: JobStatus;
+  /** When its state last changed. */
+  movedAt: number;
   holder: number | undefined;
   takenAt: number;
   finishedAt: number | undefined;
@@ -43,6 +45,8 @@ export interface Witness {
   faultOf(workerId: string, since: number): boolean;
   /** Whether the client of a poll of this worker went away. */
   leftPoll(workerId: string): boolean;
+  /** Whether a paused worker is just being told to go on. */
+  isResuming(workerId: string): boolean;
   /** Whether this worker said this last word of this job. */
   said(workerId: string, jobId: string, output: string | undefined): boolean;
   /** Whether somebody asked for it. */

@@ -93,6 +93,7 @@ export class Ledger {
       if (job && chunks.length > 0 && job.handed === chunks.at(-1).index + 1) job.handed = chunks[0].index;
     },
     "workers.create": (_, row) => void this.workers.set(row.no, { ...row }),
+    "workers.place": ([no, found]) => this.#patched(no, found),
     "workers.save": ([no, patch]) => this.#patched(no, patch),
     "endpoints.remove": ([no]) => void this.deleted.add(no),
   };
@@ -125,6 +126,7 @@ export class Ledger {
       submitted,
       order: this.#order++,
       status: "IN_QUEUE",
+      movedAt: submitted.createdAt,
       holder: undefined,
       takenAt: 0,
       finishedAt: undefined,
@@ -152,7 +154,9 @@ export class Ledger {
         this.#broken("one holder", `${job.id} was given to ${who} while ${job.holder} has it`);
       else if (job.status !== "IN_QUEUE") this.#broken("one final state", `${job.id} was taken while ${job.status}`);
       if (expiryOf(job) <= now) this.#broken("ttl", `${job.id} was taken after its ttl`);
-      if (worker?.wanted !== "running" || worker.endedAt !== undefined)
+      // of two calls in one commit the second may be answered first
+      const isResumed = worker?.wanted === "paused" && this.#witness.isResuming(worker.id);
+      if ((worker?.wanted !== "running" && !isResumed) || worker?.endedAt !== undefined)
         this.#broken("closed workers get nothing", `${job.id} was given to ${who}, which is ${worker?.wanted}`);
       if (this.deleted.has(endpointNo)) this.#broken("deletion ends everything", `${job.id} was taken`);
       for (const other of this.jobs.values()) {
@@ -160,7 +164,8 @@ export class Ledger {
           continue;
         if (other.order < job.order) this.#broken("first in, first out", `${job.id} was taken before ${other.id}`);
       }
-      Object.assign(job, { status: "IN_PROGRESS", holder: taken.workerNo, takenAt: now, starts: job.starts + 1 });
+      Object.assign(job, { status: "IN_PROGRESS", holder: taken.workerNo, takenAt: now, movedAt: now });
+      job.starts++;
       if (taken.starts !== job.starts) this.#broken("starts", `${job.id}: ${taken.starts} in place of ${job.starts}`);
       if (job.starts - job.excused > limits.startsMax) this.#broken("starts", `${job.id} was started too often`);
     }
@@ -199,7 +204,7 @@ export class Ledger {
 
   #ended(job: Known, status: JobStatus, now: number): void {
     this.#note(`${job.id} ${status}`);
-    Object.assign(job, { status, finishedAt: now, holder: undefined, ends: job.ends + 1 });
+    Object.assign(job, { status, finishedAt: now, movedAt: now, holder: undefined, ends: job.ends + 1 });
     if (status === "COMPLETED") this.countsOf(job.endpointNo).completed++;
     if (status === "FAILED" || status === "TIMED_OUT") this.countsOf(job.endpointNo).failed++;
   }
@@ -242,7 +247,7 @@ export class Ledger {
         if (!this.#witness.askedTo("retry", job.id)) this.#broken("only what was asked", `${job.id} was tried again`);
         this.#note(`${job.id} tried again`);
         Object.assign(job, { status: "IN_QUEUE", finishedAt: undefined, starts: 0, excused: 0, retries: 0 });
-        Object.assign(job, { order: this.#order++, again: job.again + 1, chunks: 0, handed: 0 });
+        Object.assign(job, { order: this.#order++, movedAt: now, again: job.again + 1, chunks: 0, handed: 0 });
     }
   }
 
@@ -259,7 +264,7 @@ export class Ledger {
       job.retries++;
       this.countsOf(job.endpointNo).retried++;
     }
-    Object.assign(job, { status: "IN_QUEUE", holder: undefined, chunks: 0, handed: 0 });
+    Object.assign(job, { status: "IN_QUEUE", movedAt: now, holder: undefined, chunks: 0, handed: 0 });
   }
 
   /** A worker that does nothing wrong never costs its job a start. */

@@ -1,5 +1,15 @@
 import type { Script } from "./steps.js";
 
+/** An endpoint whose one worker is frozen as soon as it may be. */
+const sleeper = {
+  workersMax: 1,
+  workersMin: 0,
+  scalerType: "QUEUE_DELAY",
+  scalerValue: 1,
+  idleTimeout: 1,
+  flashBootType: "FLASHBOOT",
+} as const;
+
 /**
  * Histories that broke a promise once, as short as they could be made: they run every time.
  * (A seed alone would mean another history as soon as the drawing of steps changes.)
@@ -151,7 +161,141 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
       ],
     },
   },
+  {
+    why: "an idle worker was not frozen, because of a job that was over, and was never looked at again",
+    script: {
+      seed: 5048,
+      endpoints: [
+        {
+          workersMax: 1,
+          workersMin: 0,
+          scalerType: "REQUEST_COUNT",
+          scalerValue: 1,
+          idleTimeout: 5,
+          flashBootType: "FLASHBOOT",
+        },
+        {
+          workersMax: 2,
+          workersMin: 0,
+          scalerType: "REQUEST_COUNT",
+          scalerValue: 2,
+          idleTimeout: 30,
+          flashBootType: "OFF",
+        },
+      ],
+      delays: false,
+      steps: [
+        { do: "submit", at: 1, recipe: { ms: 3000, chunks: 1, ends: "error" }, policy: {} },
+        {
+          do: "submit",
+          at: 0,
+          recipe: { ms: 0, chunks: 4, ends: "crash" },
+          webhook: "hanging",
+          waitMs: 300000,
+          policy: {},
+        },
+        { do: "pass", ms: 40 },
+        {
+          do: "submit",
+          at: 0,
+          recipe: { ms: 300, chunks: 4, ends: "output" },
+          key: 1,
+          webhook: "fine",
+          policy: { executionTimeout: 5000 },
+        },
+      ],
+    },
+  },
+  {
+    why: "a frozen worker whose GPU had fallen off was woken for a job",
+    script: {
+      seed: 1,
+      endpoints: [sleeper],
+      delays: false,
+      machine: { gpus: ["NVIDIA L4"], enforced: true, cpus: 4, memoryMib: 16384 },
+      steps: [
+        { do: "submit", at: 0, recipe: { ms: 300, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 9000 },
+        { do: "lose gpu", pick: 0, ms: 90000 },
+        { do: "pass", ms: 1000 },
+        { do: "submit", at: 0, recipe: { ms: 300, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 20000 },
+      ],
+    },
+  },
+  {
+    why: "a worker stayed frozen with its job, because its server died before it could say that it had frozen it",
+    script: {
+      seed: 1,
+      endpoints: [sleeper],
+      delays: false,
+      steps: [
+        { do: "submit", at: 0, recipe: { ms: 300, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 5450 },
+        { do: "submit", at: 0, recipe: { ms: 300, chunks: 0, ends: "output" }, policy: {} },
+        { do: "kill server", calls: 0, downMs: 50 },
+        { do: "pass", ms: 40000 },
+      ],
+    },
+  },
+  {
+    why: "a worker stayed frozen, because the next server woke it before it knew that it was frozen",
+    script: {
+      seed: 140106,
+      endpoints: [{ ...sleeper, workersMax: 3, workersMin: 1 }],
+      delays: false,
+      steps: [
+        { do: "kill freezing server", calls: 3, downMs: 0 },
+        { do: "pass", ms: 9000 },
+        {
+          do: "save endpoint",
+          at: 0,
+          input: {
+            workersMax: 2,
+            workersMin: 0,
+            scalerType: "REQUEST_COUNT",
+            scalerValue: 2,
+            idleTimeout: 1,
+            flashBootType: "FLASHBOOT",
+          },
+        },
+        { do: "submit", at: 0, recipe: { ms: 3000, chunks: 4, ends: "output" }, policy: {} },
+      ],
+    },
+  },
+  {
+    why: "a worker that could not be woken, and was to be frozen again, was kept for ever",
+    script: {
+      seed: 160136,
+      endpoints: [
+        { ...sleeper, workersMax: 2, workersMin: 1, scalerType: "REQUEST_COUNT", scalerValue: 4, gpuCount: 2 },
+        { ...sleeper, workersMax: 2, workersMin: 1, scalerValue: 4 },
+      ],
+      delays: true,
+      machine: { gpus: ["NVIDIA L4", "NVIDIA L4"], enforced: true, cpus: 4, memoryMib: 16384 },
+      steps: [
+        { do: "delete endpoint", at: 1, together: true },
+        { do: "pass", ms: 9000 },
+        { do: "fail freeze", verb: "resume" },
+      ],
+    },
+  },
+  {
+    why: "a job comes to a worker at the moment in which it is to be frozen",
+    script: {
+      seed: 0,
+      endpoints: [sleeper],
+      delays: true,
+      steps: [
+        { do: "submit", at: 0, recipe: { ms: 300, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 1341 },
+        { do: "next timer", together: true },
+        { do: "submit", at: 0, recipe: { ms: 3000, chunks: 0, ends: "output" }, policy: {} },
+        { do: "pass", ms: 20000 },
+      ],
+    },
+  },
 ];
 
 /** Seeds that run every time, wherever they lead now. */
-export const seeds = [17, 26, 42, 391, 1002, 1121, 5096, 5145, 30238];
+export const seeds = [17, 26, 42, 391, 1002, 1121, 5096, 5145, 30238, 170092, 170101, 160361, 160380, 160381];

@@ -1,10 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { localBell } from "../../packages/server/src/bells/local.js";
+import type { HostFacts } from "../../packages/server/src/domain/host.js";
 import type { ApiKey } from "../../packages/server/src/domain/key.js";
 import type { MillraceEvent } from "../../packages/server/src/events.js";
 import type { Ids } from "../../packages/server/src/ids.js";
 import { limits } from "../../packages/server/src/limits.js";
+import { Gate } from "../../packages/server/src/lines/gate.js";
 import { TakeLine } from "../../packages/server/src/lines/take-line.js";
 import { deliverWebhooksLoop } from "../../packages/server/src/loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
@@ -31,6 +33,7 @@ export interface Surroundings {
   readonly turns: Turns;
   readonly ids: Ids;
   readonly provider: Provider;
+  readonly facts: () => HostFacts;
   readonly sender: Sender;
   readonly directory: string;
   readonly delays: Random | undefined;
@@ -77,7 +80,7 @@ export class Server {
   }
 
   #assemble(hostNo: number): Parts {
-    const { turns, saw, delays, directory, ids, onEvent } = this.#surroundings;
+    const { turns, saw, delays, directory, ids, facts, onEvent } = this.#surroundings;
     const server = this;
     const life = {
       get isOver() {
@@ -109,15 +112,19 @@ export class Server {
     });
     const place = {
       hostNo,
-      location: undefined,
-      gpuTypes: [],
+      facts,
       localProcesses: true,
       volumesDir: join(directory, "volumes"),
+      volumeUse: new Map(),
       workingDir: directory,
       stopGraceMs: 30_000,
+      freeMemoryShare: () => 1,
+      flashBootMs: 300_000,
     };
+    // no endpoint here is load-balancing
+    const gate = new Gate({ clock, onDemand: () => {}, onSlots: () => {} });
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
-    return { ...stores, clock, ids, bell, registry, vault, emit, line, draining: this.#draining.signal, place };
+    return { ...stores, clock, ids, bell, registry, vault, emit, line, gate, draining: this.#draining.signal, place };
   }
 
   /** Reads what was, then lets everything run that happens by itself. */
@@ -165,6 +172,13 @@ export class Server {
     const deadline = timeline.now() + stopGraceMs + limits.netMs;
     while (parts.registry.liveWorkers().length > 0 && timeline.now() < deadline) await timeline.sleep(limits.loopGapMs);
     this.kill();
+  }
+
+  /** What the machine has is other than it was: the stock-taking loop tells the others. */
+  noteStock(): void {
+    if (this.isOver) return;
+    this.parts.bell.ring("demand");
+    this.parts.bell.ring("workers");
   }
 
   /** Whether it is on its way to stop: then whoever waits is answered early. */

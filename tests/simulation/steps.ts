@@ -1,4 +1,5 @@
 import { type Random, seeded } from "../faults/random.js";
+import type { MachineShape } from "./machine.js";
 import { receivers } from "./receiver.js";
 import type { Recipe } from "./worker-fate.js";
 
@@ -22,8 +23,15 @@ export type Step = (
   | { readonly do: "crash worker" | "hang worker"; readonly pick: number }
   | { readonly do: "freeze worker"; readonly pick: number; readonly ms: number }
   | { readonly do: "sicken"; readonly ms: number }
+  | { readonly do: "release"; readonly at: number; readonly version: string; readonly fails: boolean }
+  | { readonly do: "roll back"; readonly at: number; readonly pick: number }
+  | { readonly do: "lose gpu"; readonly pick: number; readonly ms: number }
+  | { readonly do: "hang driver"; readonly ms: number }
   | { readonly do: "fail start" }
   | { readonly do: "kill server"; readonly calls: number; readonly downMs: number }
+  /** As it next freezes a worker, or lets one go on. */
+  | { readonly do: "kill freezing server"; readonly calls: number; readonly downMs: number }
+  | { readonly do: "fail freeze"; readonly verb: "pause" | "resume" }
   | { readonly do: "stop server"; readonly downMs: number }
   | { readonly do: "freeze server" | "suspend"; readonly ms: number }
   | { readonly do: "pass"; readonly ms: number }
@@ -40,6 +48,12 @@ export interface EndpointChange {
   readonly scalerValue?: number;
   readonly idleTimeout?: number;
   readonly env?: Record<string, string>;
+  readonly flashBootType?: "OFF" | "FLASHBOOT" | "PRIORITY_FLASHBOOT";
+  readonly computeType?: "GPU" | "CPU";
+  readonly gpuCount?: number;
+  readonly gpuTypeIds?: readonly string[];
+  readonly vcpuCount?: number;
+  readonly cpuFlavorIds?: readonly string[];
 }
 
 /** A history to run: everything follows from it. */
@@ -48,26 +62,38 @@ export interface Script {
   readonly endpoints: readonly EndpointChange[];
   /** Whether the store's calls are held up by some turns. */
   readonly delays: boolean;
+  /** Without it: a machine without GPUs, and with room for everyone. */
+  readonly machine?: MachineShape;
   readonly steps: readonly Step[];
 }
 
 const anything = 1_000;
 
-function recipe(random: Random): Recipe {
+/** What a history is about beside everything else: workers that often rest, a machine on which they wait for each other. */
+interface Mood {
+  readonly isSleepy: boolean;
+  readonly isTight: boolean;
+  /** On such a machine: whether it is its processors that are short, not its GPUs. */
+  readonly isCpus: boolean;
+}
+
+function recipe(random: Random, { isSleepy }: Mood): Recipe {
   return {
-    ms: random.pick([0, 5, 300, 3_000, 12_000, 45_000]),
+    ms: random.pick(isSleepy ? [0, 5, 300, 3_000] : [0, 5, 300, 3_000, 12_000, 45_000]),
     chunks: random.pick([0, 0, 0, 1, 4]),
-    ends: random.pick(["output", "output", "output", "output", "output", "error", "none", "crash"]),
+    ends: random.pick(
+      isSleepy ? ["output"] : ["output", "output", "output", "output", "output", "error", "none", "crash"],
+    ),
   };
 }
 
-function submission(random: Random): Step {
+function submission(random: Random, mood: Mood): Step {
   const ttl = random.chance(0.15) ? random.pick([10_000, 20_000, 90_000]) : undefined;
   const executionTimeout = random.chance(0.5) ? random.pick([5_000, 20_000, 60_000]) : undefined;
   return {
     do: "submit",
     at: random.whole(0, 1),
-    recipe: recipe(random),
+    recipe: recipe(random, mood),
     ...(random.chance(0.3) ? { key: random.whole(0, 4) } : {}),
     ...(random.chance(0.3) ? { webhook: random.pick(receivers) } : {}),
     ...(random.chance(0.3) ? { waitMs: random.pick([1_000, 20_000, 300_000]) } : {}),
@@ -79,24 +105,48 @@ function submission(random: Random): Step {
   };
 }
 
-function settings(random: Random): EndpointChange {
-  const workersMax = random.pick([0, 1, 1, 2, 2, 3, 3]);
+const gpuNames = ["NVIDIA L4", "NVIDIA A40"] as const;
+const [l4, a40] = gpuNames;
+
+/** A machine on which workers have to wait for each other. */
+const machine = (random: Random): MachineShape => ({
+  gpus: random.pick([[l4, l4], [l4, a40], [l4], [l4]]),
+  enforced: random.chance(0.85),
+  cpus: 4,
+  memoryMib: 16_384,
+});
+
+/** What a worker needs of its machine. */
+function needs(random: Random, { isCpus }: Mood): EndpointChange {
+  if (random.chance(isCpus ? 0.85 : 0.1)) {
+    const cpuFlavorIds = random.pick([["cpu3c"], ["cpu3c"], ["cpu3g"], ["cpu3m"]]);
+    return { computeType: "CPU", vcpuCount: random.pick([2, 2, 4]), cpuFlavorIds };
+  }
+  const gpuTypeIds = random.pick([[], [], [l4], [a40, l4]]);
+  return { computeType: "GPU", gpuCount: random.pick([1, 1, 1, 2]), gpuTypeIds };
+}
+
+function settings(random: Random, mood: Mood): EndpointChange {
+  const { isSleepy } = mood;
+  const workersMax = random.pick(isSleepy ? [1, 2, 2, 3] : [0, 1, 1, 2, 2, 3, 3]);
   return {
     workersMax,
-    workersMin: random.chance(0.2) ? Math.min(1, workersMax) : 0,
+    workersMin: random.chance(isSleepy ? 0.1 : 0.2) ? Math.min(1, workersMax) : 0,
     scalerType: random.pick(["QUEUE_DELAY", "REQUEST_COUNT"]),
     scalerValue: random.pick([1, 2, 4]),
-    idleTimeout: random.pick([1, 5, 30]),
+    idleTimeout: isSleepy ? 1 : random.pick([1, 5, 30]),
+    flashBootType: random.pick([isSleepy ? "FLASHBOOT" : "OFF", "OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"]),
     ...(random.chance(0.4) ? { env: { VERSION: String(random.whole(0, anything)) } } : {}),
+    ...(mood.isTight && random.chance(0.9) ? needs(random, mood) : {}),
   };
 }
 
 const passing = [1, 20, 40, 100, 400, 1_000, 2_000, 5_000, 9_000, 20_000, 40_000];
 
 /** What may happen, and how often. */
-const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step])[] = [
+const kinds: readonly (readonly [weight: number, draw: (random: Random, mood: Mood) => Step])[] = [
   [36, submission],
-  [30, (random) => ({ do: "pass", ms: random.pick(passing) })],
+  [30, (random, { isSleepy }) => ({ do: "pass", ms: random.pick(isSleepy ? passing.slice(4, 9) : passing) })],
   [12, () => ({ do: "next timer" })],
   [4, (random) => ({ do: "repeat", pick: random.whole(0, anything) })],
   [1, (random) => ({ do: "misuse key", pick: random.whole(0, anything) })],
@@ -111,7 +161,9 @@ const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step]
   [1, (random) => ({ do: "purge", at: random.whole(0, 1) })],
   [1, (random) => ({ do: "delete endpoint", at: random.whole(0, 1) })],
   [1, (random) => ({ do: "create endpoint", at: random.whole(0, 1) })],
-  [3, (random) => ({ do: "save endpoint", at: random.whole(0, 1), input: settings(random) })],
+  [3, (random, mood) => ({ do: "save endpoint", at: random.whole(0, 1), input: settings(random, mood) })],
+  [3, (random) => ({ do: "release", at: random.whole(0, 1), version: version(random), fails: random.chance(0.4) })],
+  [1, (random) => ({ do: "roll back", at: random.whole(0, 1), pick: random.whole(0, anything) })],
   [4, (random) => ({ do: "crash worker", pick: random.whole(0, anything) })],
   [2, (random) => ({ do: "hang worker", pick: random.whole(0, anything) })],
   [
@@ -132,28 +184,56 @@ const kinds: readonly (readonly [weight: number, draw: (random: Random) => Step]
       downMs: random.pick([0, 50, 1_500, 20_000, 400_000]),
     }),
   ],
+  [
+    3,
+    (random) => ({
+      do: "kill freezing server",
+      calls: random.pick([0, 0, 1, 2, 3, 5]),
+      downMs: random.pick([0, 50, 1_500, 20_000]),
+    }),
+  ],
+  [1, (random) => ({ do: "fail freeze", verb: random.pick(["pause", "resume"]) })],
   [2, (random) => ({ do: "stop server", downMs: random.pick([0, 1_500, 60_000]) })],
   [2, (random) => ({ do: "freeze server", ms: random.pick([500, 4_000, 8_000, 60_000]) })],
   [1, (random) => ({ do: "suspend", ms: random.pick([10_000, 3_600_000]) })],
 ];
+
+const version = (random: Random) => String(random.whole(0, anything));
+
+function loss(random: Random): Step {
+  const ms = random.pick([3_000, 25_000, 90_000]);
+  return random.chance(0.25) ? { do: "hang driver", ms } : { do: "lose gpu", pick: random.whole(0, anything), ms };
+}
+
 const total = kinds.reduce((sum, [weight]) => sum + weight, 0);
 
-function draw(random: Random): Step {
+function draw(random: Random, mood: Mood): Step {
   let left = random.next() * total;
   for (const [weight, make] of kinds) {
     left -= weight;
-    if (left < 0) return make(random);
+    if (left < 0) return make(random, mood);
   }
   return { do: "next timer" };
+}
+
+/** As long as it takes idle workers to be frozen, or not quite. */
+const rest = (random: Random): Step => ({ do: "pass", ms: random.pick([1_000, 2_000, 4_000, 9_000]) });
+
+/** What its mood adds to a history. */
+function special(random: Random, { isSleepy, isTight, isCpus }: Mood): Step | undefined {
+  if (isSleepy && random.chance(0.3)) return rest(random);
+  return isTight && !isCpus && random.chance(0.08) ? loss(random) : undefined;
 }
 
 /** Draws a history from its seed. */
 export function drawScript(seed: number): Script {
   const random = seeded(seed);
-  const endpoints = [settings(random), settings(random)].slice(0, random.whole(1, 2));
+  const mood = { isSleepy: random.chance(0.4), isTight: random.chance(0.5), isCpus: random.chance(0.4) };
+  const endpoints = [settings(random, mood), settings(random, mood)].slice(0, random.whole(mood.isTight ? 2 : 1, 2));
   const steps = Array.from({ length: random.whole(12, 55) }, () => {
-    const step = draw(random);
+    const step = special(random, mood) ?? draw(random, mood);
     return random.chance(0.2) ? { ...step, together: true } : step;
   });
-  return { seed, endpoints, delays: random.chance(0.5), steps };
+  const delays = random.chance(0.5);
+  return { seed, endpoints, delays, ...(mood.isTight ? { machine: machine(random) } : {}), steps };
 }

@@ -4,25 +4,9 @@ import { awaitStops, hearPing } from "../../packages/server/src/operations/hear-
 import type { LiveWorker } from "../../packages/server/src/operations/needs.js";
 import { returnJobs, takeJobs, tookOver } from "../../packages/server/src/operations/take-jobs.js";
 import type { TakenJob } from "../../packages/server/src/store.js";
-import type { Random } from "../faults/random.js";
-import type { Timeline } from "./clock.js";
 import { Broken, type Server, vault } from "./server.js";
 import { fate, type Recipe } from "./worker-fate.js";
-
-/** What a worker double has of its world. */
-export interface WorkerWorld {
-  readonly timeline: Timeline;
-  /** Time on the wire: it goes on when a worker does not. */
-  readonly wire: Timeline;
-  readonly random: Random;
-  /** Whether all goes well from now on. */
-  readonly isCalm: () => boolean;
-  readonly diesAtStart: boolean;
-  ask<T>(operation: (server: Server) => Promise<T>): Promise<T>;
-  note(line: string): void;
-  /** The process ends. */
-  end(code: number): void;
-}
+import type { WorkerWorld } from "./worker-world.js";
 
 interface Run {
   isStopped: boolean;
@@ -42,6 +26,9 @@ export class WorkerDouble {
   readonly #connection = new AbortController();
   #faultAt = Number.NEGATIVE_INFINITY;
   #frozenAt: number | undefined;
+  /** Since when its server has it frozen: that is not its fault, and none of its jobs may suffer from it. */
+  pausedAt: number | undefined;
+  #wokeAt = Number.NEGATIVE_INFINITY;
   #isStopping = false;
   #isSilent = false;
   #diedByItself = false;
@@ -103,17 +90,28 @@ export class WorkerDouble {
   /** It hangs: it neither works nor says anything, ever. */
   hang(): void {
     this.#isSilent = true;
-    this.#world.timeline.isHeld = true;
+    this.#hold();
   }
   freeze(): void {
     this.#frozenAt ??= this.#world.timeline.now();
-    this.#world.timeline.isHeld = true;
+    this.#hold();
+  }
+  /** By its server, with all its processes: it is not heard from, until it goes on with what was answered before. */
+  pause(isPaused: boolean): void {
+    if (!this.isAlive || isPaused === (this.pausedAt !== undefined)) return;
+    this.#world.note(`${this.id} ${isPaused ? "is frozen" : "goes on"}`);
+    this.pausedAt = isPaused ? this.#world.timeline.now() : undefined;
+    this.#hold();
+  }
+  #hold(): void {
+    this.#wokeAt = this.#world.timeline.now();
+    this.#world.timeline.isHeld = this.#isSilent || this.#frozenAt !== undefined || this.pausedAt !== undefined;
   }
   thaw(): void {
     if (this.#frozenAt !== undefined && this.isToBlame(Number.POSITIVE_INFINITY))
       this.#blame("it was stopped for long");
     this.#frozenAt = undefined;
-    if (!this.#isSilent) this.#world.timeline.isHeld = false;
+    this.#hold();
   }
 
   // what it does
@@ -146,7 +144,7 @@ export class WorkerDouble {
 
   async #live(): Promise<void> {
     await this.#pause(this.#fate.startMs);
-    if (this.#world.diesAtStart) return this.#world.end(1);
+    if (this.#world.diesAtStart()) return this.#world.end(1);
     if (this.#fate.pings) void this.#ping();
     if (this.#fate.obeysStops) void this.#hearStops();
     await this.#work();
@@ -268,8 +266,9 @@ export class WorkerDouble {
       const list = new Set(this.#held.keys());
       left = list.size > 0 && this.#happens(this.#fate.forgetsInPings) ? left + 1 : 0;
       if (left > 0) list.clear();
-      // one may come late, and costs nothing
-      if (left > 1) this.#blame("it leaves its jobs out of two pings");
+      // one may come late, and costs nothing; but the one after it stood still may lack what was on its way to it
+      if (left > 1 || (left === 1 && this.#wokeAt > this.#world.timeline.now() - 10_000))
+        this.#blame("it leaves its jobs out of two pings");
       if (this.#mishap(this.#fate.listsStrangers, "it lists a job that it never had")) list.add("stranger-u1");
       await this.#call(async ({ parts }, worker) => {
         if (worker.row.endedAt === undefined) await hearPing(parts, worker, list);

@@ -69,6 +69,28 @@ def modify_and_delete(folder, python):
     return {"id": endpoint["id"], "modified": modified, "deleted": deleted, "listed": endpoint["id"] in listed}
 
 
+def registry_auths(folder, python):
+    auth_name = name()
+    made = runpod.create_container_registry_auth(auth_name, "someone", "first word")
+    updated = runpod.update_container_registry_auth(made["id"], "someone else", "second word")
+    private = runpod.create_template(name(), "registry.example/image:1", registry_auth_id=made["id"])
+    try:
+        runpod.delete_container_registry_auth(made["id"])
+        in_use = None
+    except error.QueryError as refusal:
+        in_use = str(refusal)
+    unused = runpod.create_container_registry_auth(name(), "someone", "word")
+    deleted = runpod.delete_container_registry_auth(unused["id"])
+    return {
+        "name": auth_name,
+        "made": made,
+        "updated": updated,
+        "template": private["id"],
+        "in_use": in_use,
+        "deleted": deleted,
+    }
+
+
 def refusals(folder, python):
     found = {}
     try:

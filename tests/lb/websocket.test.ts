@@ -1,0 +1,113 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { WebSocket } from "undici";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, startServer, type TestServer, until } from "../harness.js";
+import { type Balanced, exchange, makeBalanced } from "./balanced.js";
+
+let server: TestServer;
+let endpoint: Balanced;
+const undoings: (() => Promise<void> | void)[] = [];
+beforeAll(async () => {
+  server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LB_DOMAIN: "lb.test" });
+  endpoint = await makeBalanced({ onTestFinished: (undo) => void undoings.push(undo) }, server, { workersMin: 1 });
+  await endpoint.fetch("/");
+});
+afterAll(async () => {
+  for (const undo of undoings) await undo();
+  await server.end();
+});
+
+const health = async ({ id }: Balanced) => (await call(server, "GET", `/v2/${id}/health`)).body;
+const open = (to: Balanced, path = "/socket") =>
+  new WebSocket(`${to.base.replace("http", "ws")}${path}`, { headers: { authorization: `Bearer ${server.key}` } });
+const once = (socket: WebSocket, event: "open" | "message" | "close" | "error") =>
+  // biome-ignore lint/suspicious/noExplicitAny: the event's kind is the caller's affair
+  new Promise<any>((resolve) => socket.addEventListener(event, resolve, { once: true }));
+const handshake = (path: string, more = "") =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+  `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`;
+
+describe("a WebSocket", () => {
+  it("is joined to a worker, carries messages both ways, counts as in flight, and closes in order", async () => {
+    const socket = open(endpoint);
+    await once(socket, "open");
+    const opened = await until(() => endpoint.notes().find((note) => note.socket === "open"));
+    expect(opened.authorization).toBeNull();
+    for (const text of ["one", "two"]) {
+      socket.send(text);
+      expect((await once(socket, "message")).data).toBe(text);
+    }
+    expect((await health(endpoint)).jobs.inProgress).toBe(1);
+    socket.close();
+    await once(socket, "close");
+    await until(async () => (await health(endpoint)).jobs.inProgress === 0);
+    await until(() => endpoint.notes().some((note) => note.socket === "closed"));
+  });
+
+  it("waits for a worker that starts", async (test) => {
+    const cold = await makeBalanced(test, server, {}, { ECHO_DELAY: "500" });
+    const socket = open(cold);
+    await once(socket, "open");
+    socket.close();
+  });
+
+  it("that the worker declines is answered with the worker's words", async () => {
+    const text = await exchange(server.port, handshake(`/lb/${endpoint.id}/no-socket`));
+    expect(text).toMatch(/^HTTP\/1.1 403 Forbidden\r\n[\s\S]*not me$/);
+  });
+
+  it.each([
+    ["without a key", 401, (bytes: string) => bytes.replace(/Authorization: .*\r\n/, "")],
+    ["to an unknown endpoint", 404, (bytes: string) => bytes.replace(endpoint.id, "unknown0000000")],
+    ["with a body", 400, (bytes: string) => bytes.replace("Host", "Content-Length: 5\r\nHost")],
+    ["with two hosts", 400, (bytes: string) => bytes.replace("Host", "Host: b\r\nHost")],
+  ])("%s is refused with %i", async (_name, status, change) => {
+    const text = await exchange(server.port, change(handshake(`/lb/${endpoint.id}/socket`)));
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(text).toContain('"requestId"');
+  });
+
+  it("is asked of another route in vain: it answers as if it had not been asked", async () => {
+    const text = await exchange(server.port, handshake("/healthz"), (got) => got.endsWith("}"));
+    expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*"status":"ok"/);
+  });
+
+  it("asked for behind a request that is not answered yet comes after its answer", async () => {
+    const gate = join(endpoint.folder, "behind");
+    const slow = `GET /lb/${endpoint.id}/slow?gate=${gate} HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n\r\n`;
+    const text = exchange(server.port, slow + handshake(`/lb/${endpoint.id}/socket`), (got) =>
+      got.includes("101 Switching"),
+    );
+    await until(() => endpoint.notes().some((note) => note.path === "/slow"));
+    writeFileSync(gate, "");
+    expect(await text).toMatch(/^HTTP\/1.1 200 [\s\S]*done[\s\S]*HTTP\/1.1 101 Switching/);
+  });
+
+  it("ends with its worker", async (test) => {
+    const own = await makeBalanced(test, server, { workersMin: 1 });
+    const { pid } = (await (await own.fetch("/")).json()) as { pid: number };
+    const socket = open(own);
+    await once(socket, "open");
+    const closed = once(socket, "close");
+    process.kill(pid, "SIGKILL");
+    expect((await closed).code).toBe(1006);
+  });
+
+  it("ends at the worker when its client is cut off", async (test) => {
+    const own = await makeBalanced(test, server, { workersMin: 1 });
+    await exchange(server.port, handshake(`/lb/${own.id}/socket`), (got) => got.includes("101"));
+    await until(() => own.notes().some((note) => note.socket === "closed"));
+  });
+
+  it("does not hold a server that stops", async (test) => {
+    const own = await startServer({ MILLRACE_STOP_GRACE: "1", MILLRACE_RATE_LIMITS: "off" });
+    test.onTestFinished(() => own.end());
+    const there = await makeBalanced(test, own, { workersMin: 1 });
+    const socket = new WebSocket(`${there.base.replace("http", "ws")}/socket`, {
+      headers: { authorization: `Bearer ${own.key}` },
+    });
+    await once(socket, "open");
+    expect(await own.stop()).toBe(0);
+  });
+});

@@ -1,0 +1,25 @@
+import type { Scene } from "./invariants.js";
+
+/** How often a loop may look within ten seconds in which little happens. */
+const ticksMax = 60;
+
+/** How often each loop looks. */
+export class Ticks {
+  #window = 0;
+  #changesBefore = 0;
+  readonly #counts = new Map<string, number>();
+
+  count = (loop: string): void => void this.#counts.set(loop, (this.#counts.get(loop) ?? 0) + 1);
+
+  /** A loop may look as often as something changes, but not much more often. */
+  check({ now, ledger, broken }: Pick<Scene, "now" | "ledger" | "broken">): void {
+    const window = Math.floor(now() / 10_000);
+    if (window === this.#window) return;
+    const changes = ledger.changes - this.#changesBefore;
+    for (const [loop, ticks] of this.#counts)
+      if (ticks > ticksMax + 4 * changes) broken("loops are quiet", `${loop}: ${ticks} ticks for ${changes} changes`);
+    this.#window = window;
+    this.#changesBefore = ledger.changes;
+    this.#counts.clear();
+  }
+}
