@@ -35,6 +35,7 @@ function addressesOf(env) {
   return {
     takeBatch: env.RUNPOD_WEBHOOK_GET_JOB.replace("$ID", id).replace("/job-take/", "/job-take-batch/"),
     doneBatch: done.replace("/job-done/$RUNPOD_POD_ID/$ID", `/job-done-batch/${id}`),
+    stream: `${env.RUNPOD_WEBHOOK_POST_STREAM.replace("$RUNPOD_POD_ID", id)}&isStream=false`,
     done: `${done.replace("$RUNPOD_POD_ID", id)}&isStream=false`,
   };
 }

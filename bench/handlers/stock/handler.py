@@ -1,0 +1,5 @@
+"""Gives its input back, with the stock worker package."""
+
+import runpod
+
+runpod.serverless.start({"handler": lambda job: job["input"]})
