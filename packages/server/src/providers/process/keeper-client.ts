@@ -73,10 +73,18 @@ export class KeeperClient {
     return this.#socket;
   }
 
+  /** Connects, and asks for a word: a keeper that is just being killed is still connected to, and then says nothing. */
   #dial(): Promise<Socket> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#path);
-      socket.once("connect", () => resolve(socket)).once("error", reject);
+      const fail = () => reject(new Error("the keeper of local workers does not answer"));
+      socket.once("error", fail).once("close", fail);
+      socket.once("connect", () => socket.write(`${JSON.stringify({ n: 0, verb: "look", id: "" })}\n`));
+      socket.once("readable", () => {
+        if (socket.readableLength === 0) return fail();
+        socket.off("error", fail).off("close", fail);
+        resolve(socket);
+      });
     });
   }
 
