@@ -93,7 +93,7 @@ export class Fleet {
       for (const { id, workerNo } of jobs) this.#taken(id, this.workers.get(workerNo));
     },
     "workers.create": (_, row: Worker) => void this.workers.set(row.no, { ...row }),
-    "workers.place": ([no, found]) => this.#patched(no, found),
+    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#patched(no, found)),
     "workers.save": ([no, patch]) => this.#patched(no, patch),
   };
 

@@ -93,7 +93,7 @@ export class Ledger {
       if (job && chunks.length > 0 && job.handed === chunks.at(-1).index + 1) job.handed = chunks[0].index;
     },
     "workers.create": (_, row) => void this.workers.set(row.no, { ...row }),
-    "workers.place": ([no, found]) => this.#patched(no, found),
+    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#patched(no, found)),
     "workers.save": ([no, patch]) => this.#patched(no, patch),
     "endpoints.remove": ([no]) => void this.deleted.add(no),
   };

@@ -415,11 +415,12 @@ export class Registry {
     worker.row = { ...worker.row, ...rest, ...(trouble === undefined ? {} : { trouble: trouble ?? undefined }) };
     await this.#written(worker, () => this.#stores.workers.save(worker.row.no, patch));
   }
-  /** Gives a worker that waits for one its place; only who owns the scaler can. */
-  async placeWorker(worker: LiveWorker, found: Place): Promise<void> {
-    await this.#written(worker, async () => {
-      await this.#stores.workers.place(worker.row.no, found);
-      worker.row = { ...worker.row, ...found };
+  /** Gives a worker that waits for one its place; false where it waits no more, or another server owns the scaler. */
+  async placeWorker(worker: LiveWorker, found: Place): Promise<boolean> {
+    return this.#written(worker, async () => {
+      const isPlaced = await this.#stores.workers.place(worker.row.no, found);
+      if (isPlaced) worker.row = { ...worker.row, ...found };
+      return isPlaced;
     });
   }
   /** An endpoint's workers with those that ended, the newest first. */

@@ -341,8 +341,8 @@ export interface WorkerStore {
     throttled?: string;
   }): Promise<Worker>;
   save(no: number, patch: WorkerPatch): Promise<void>;
-  /** Gives a worker that waits for one its place; rejects where it waits no more, or another server decides by now. */
-  place(no: number, found: Place): Promise<void>;
+  /** Gives a worker that waits for one its place; false where it waits no more, or another server decides by now. */
+  place(no: number, found: Place): Promise<boolean>;
   /** All that have not ended, and those that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;
   /** An endpoint's workers, the newest first, also those that ended. */

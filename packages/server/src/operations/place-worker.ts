@@ -93,7 +93,7 @@ async function placeOne(needs: Placing, worker: LiveWorker, hosts: readonly Host
     return false;
   }
   const { hostNo, resources } = found;
-  await needs.registry.placeWorker(worker, { hostNo, resources, placedAt: needs.clock.now() });
-  needs.bell.ring("workers");
-  return true;
+  const isPlaced = await needs.registry.placeWorker(worker, { hostNo, resources, placedAt: needs.clock.now() });
+  if (isPlaced) needs.bell.ring("workers");
+  return isPlaced;
 }

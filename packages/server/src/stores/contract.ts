@@ -12,6 +12,7 @@ import { registryAuths } from "./contracts/registry-auths.js";
 import { idsOf, type Opened, Scene } from "./contracts/scene.js";
 import { takes } from "./contracts/takes.js";
 import { texts } from "./contracts/texts.js";
+import { workerRows } from "./contracts/worker-rows.js";
 
 export type { Opened };
 
@@ -29,6 +30,7 @@ const parts = [
   deliveries,
   registryAuths,
   texts,
+  workerRows,
 ];
 
 /** What every database promises of the queue. `open` makes an empty one; all else is done through the stores. */

@@ -313,6 +313,16 @@ describe("Two servers on one database", () => {
     }
   });
 
+  it("give a waiting worker its place where they own the scaler, and not where the other one does", async () => {
+    const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
+    const moments = { now: startAt, seenAt: startAt, untilAt: startAt + 5_000 };
+    const beat = { hostNo: hosts[1]!, facts: plainHost, ...moments, leases: ["scale"], signs: [] };
+    expect([...(await both[1].shared!.beat(beat)).leases]).toEqual(["scale"]);
+    const found = { hostNo: hosts[0]!, resources: { gpus: [], cpus: 1, memoryMib: 1_024 }, placedAt: startAt };
+    expect(await both[0].workers.place(workers[0]!, found)).toBe(false);
+    expect(await both[1].workers.place(workers[0]!, found)).toBe(true);
+  });
+
   it("save an endpoint while submissions to it never end", async () => {
     let over = false;
     const submitting = times(60).map(async (n) => {

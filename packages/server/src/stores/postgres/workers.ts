@@ -35,10 +35,7 @@ export function placeWorker(words: Lanes, hostNo: number): WorkerStore["place"] 
       return connection.query<{ no: number }>(workerSql.place, values);
     },
   };
-  return async (no, found) => {
-    if (!(await words.call(verb, [no, found])))
-      throw new Error("the worker waits for no place any more, or another server decides");
-  };
+  return async (no, found) => (await words.call(verb, [no, found])) !== undefined;
 }
 
 /**

@@ -110,8 +110,7 @@ export function workerStore(runner: Runner): WorkerStore {
         .where("ended_at", "is", null)
         .where("wanted", "=", "running")
         .returning("no");
-      if (!(await writeOne<unknown>(runner, query.compile())))
-        throw new Error("the worker waits for no place any more");
+      return (await writeOne<unknown>(runner, query.compile())) !== undefined;
     },
     all: async (endedSince) => {
       const query = sql

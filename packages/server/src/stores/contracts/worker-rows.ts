@@ -1,0 +1,38 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { WorkerPatch } from "../../store.js";
+import type { Scene, Setting } from "./scene.js";
+
+/** Who is given a place, and who is not. */
+export function workerRows(setting: () => Setting): void {
+  describe("a worker that waits for a place", () => {
+    let scene: Scene;
+    let no: number;
+    beforeEach(() => {
+      ({ scene, first: no } = setting());
+    });
+    const place = async (cpus: number) => {
+      const hostNo = await scene.stores.hosts.ensure("host", scene.now);
+      const resources = { gpus: [{ id: "GPU-1", name: "NVIDIA L4" }], cpus, memoryMib: 1_024 };
+      return scene.stores.workers.place(no, { hostNo, resources, placedAt: scene.now });
+    };
+    const row = async () => (await scene.stores.workers.all(scene.now)).find((each) => each.no === no);
+
+    it("is given it once", async () => {
+      expect(await Promise.all([place(1), place(2)])).toEqual([true, false]);
+      expect(await row()).toMatchObject({
+        resources: { gpus: [{ id: "GPU-1", name: "NVIDIA L4" }], cpus: 1, memoryMib: 1_024 },
+        placedAt: scene.now,
+      });
+    });
+
+    it.each<[string, WorkerPatch]>([
+      ["closed", { wanted: "closed" }],
+      ["stopped", { wanted: "stopped" }],
+      ["gone", { endedAt: 1_790_000_000_001 }],
+    ])("is given none where it is %s by now", async (_, patch) => {
+      await scene.stores.workers.save(no, patch);
+      expect(await place(1)).toBe(false);
+      expect((await row())?.placedAt).toBeUndefined();
+    });
+  });
+}
