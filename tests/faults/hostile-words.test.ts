@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
@@ -36,6 +37,18 @@ async function ended(word: string | Uint8Array<ArrayBuffer>) {
 
 const bytes = (start: string, fill: number, count: number, end: string) =>
   Buffer.concat([Buffer.from(start), Buffer.alloc(count, fill), Buffer.from(end)]);
+
+/** Posts the same bytes as others do, without a copy of its own: the status of the answer. */
+const posted = (url: string, said: Uint8Array): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const label = "application/x-www-form-urlencoded"; // as stock workers send
+    const authorization = worker.env.RUNPOD_AI_API_KEY ?? "";
+    const headers = { authorization, "content-type": label, "content-length": said.length };
+    const sent = request(url, { method: "POST", headers, agent: false }, (reply) => {
+      reply.resume().once("end", () => resolve(reply.statusCode ?? 0));
+    });
+    sent.once("error", reject).end(said);
+  });
 
 const timeout = 240_000;
 const attackMs = 4_000;
@@ -99,12 +112,12 @@ it("30 words of 100 MB at once are answered, and the memory stays bounded", { ti
   const watch = setInterval(() => {
     highest = Math.max(highest, memoryMib(server.pid));
   }, 25);
-  const answers = await Promise.all(
-    Array.from({ length: 30 }, () => worker.call("POST", worker.doneUrl("nobody"), said)),
-  ).finally(() => clearInterval(watch));
+  const answers = await Promise.all(Array.from({ length: 30 }, () => posted(worker.doneUrl("nobody"), said))).finally(
+    () => clearInterval(watch),
+  );
   console.log(`30 words of 100 MB: memory from ${before.toFixed(0)} MiB, at most ${highest.toFixed(0)}`);
-  expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual(expect.arrayContaining([200]));
-  for (const { status } of answers) expect([200, 503]).toContain(status); // never 4xx
+  expect(answers).toContain(200);
+  for (const status of answers) expect([200, 503]).toContain(status); // never 4xx
   expect(highest - before).toBeLessThan(1_500);
   await bystander.expectNothingLost();
 });
