@@ -69,7 +69,8 @@ const serverRules: readonly Rule[] = [
   { who: /^data-directory$/, own: [], npm: [] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
-  { who: /^assemble$/, own: "everything", npm: [] },
+  // its parts, which nobody else may import
+  { who: /^(assemble|assembly\/.+)$/, own: "everything", npm: [] },
   // the door stands before the rest is loaded
   { who: /^main$/, own: ["assemble", "config", "http/door", "demo", "banner"], npm: [] },
 ];

@@ -1,0 +1,45 @@
+import type { Bell } from "../bell.js";
+import { localBell } from "../bells/local.js";
+import { HostTaken, postgresBell } from "../bells/postgres.js";
+import type { Clock } from "../clock.js";
+import type { Config } from "../config.js";
+import { StartError } from "../data-directory.js";
+import { limits } from "../limits.js";
+import type { TakeLine } from "../lines/take-line.js";
+import type { Registry } from "../registry.js";
+
+/** Whether other servers live on the same database. */
+export const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>
+  registry.hosts.some((host) => host.no !== hostNo && host.seenAt > now - limits.hostSilenceMs);
+
+interface Hearing {
+  readonly hostId: string;
+  readonly hostNo: number;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly lines: ReadonlyMap<number, TakeLine>;
+}
+
+/** The bell of this process, or of all servers on one database. Throws a {@link StartError}. */
+export async function openBell({ databaseUrl, dataDir }: Config, hearing: Hearing): Promise<Bell> {
+  if (databaseUrl === undefined) return localBell();
+  const { hostId, hostNo, registry, clock, lines } = hearing;
+  try {
+    return await postgresBell({
+      url: databaseUrl,
+      hostId,
+      isAlone: () => !hasOthers(registry, hostNo, clock.now()),
+      isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
+      refresh: () => registry.refresh(),
+    });
+  } catch (error) {
+    if (error instanceof HostTaken) {
+      throw new StartError(
+        `Another server with the identity of ${dataDir} uses the database: stop it, or delete the file host in the copy.`,
+      );
+    }
+    throw new StartError(
+      `The database was lost while the service started (${(error as Error).message}): start it again.`,
+    );
+  }
+}

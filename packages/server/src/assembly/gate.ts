@@ -1,0 +1,15 @@
+import { type Bell, topics } from "../bell.js";
+import type { Clock } from "../clock.js";
+import { Gate } from "../lines/gate.js";
+import type { Registry } from "../registry.js";
+
+/** Where load-balanced requests stand: the scaler hears of them, and the other servers, where there are any. */
+export const openGate = (clock: Clock, bell: Bell, registry: Registry, isShared: boolean): Gate =>
+  new Gate({
+    clock,
+    onDemand(endpointNo, isUrgent) {
+      bell.ring(topics.demand(endpointNo));
+      if (isUrgent && isShared) bell.ring("hosts"); // they are told how many wait
+    },
+    onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
+  });

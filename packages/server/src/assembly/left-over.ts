@@ -1,0 +1,24 @@
+import { isContainer } from "../domain/worker.js";
+import type { WorkersDoor } from "../http/workers/door.js";
+import type { Parts } from "../operations/needs.js";
+import { clearEndpoint } from "../operations/save-endpoint.js";
+import { settleOrphans } from "../operations/worker-life.js";
+import type { Registry } from "../registry.js";
+
+/** Lets containers that outlived the server before in again: their results are not refused until they are found. */
+export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostNo: number): Promise<void> {
+  for (const { row } of registry.liveWorkers()) {
+    const url = row.hostNo === hostNo && isContainer(row.handle) ? row.workerUrl : undefined;
+    if (url !== undefined) await sideDoor.open(new URL(url).hostname).catch(() => {});
+  }
+}
+
+/** Goes on with what a server before has begun: jobs that nobody holds, and jobs of endpoints that were deleted. */
+export async function goOn(parts: Parts): Promise<void> {
+  await settleOrphans(parts, await parts.reader.orphaned(), true);
+  for (const endpoint of parts.registry.endpoints()) {
+    if (endpoint.deletedAt === undefined) continue;
+    const message = "a deleted endpoint's jobs could not be cancelled";
+    clearEndpoint(parts, endpoint.no).catch((error) => parts.emit({ type: "server.warning", message, error }));
+  }
+}

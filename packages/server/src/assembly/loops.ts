@@ -1,0 +1,80 @@
+import { setMaxListeners } from "node:events";
+import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
+import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
+import { keepTimeLoop } from "../loops/keep-time.js";
+import { Leases, runOwned } from "../loops/leases.js";
+import { type Loop, runLoop } from "../loops/loop.js";
+import type { VolumeMeasuring } from "../loops/measure-volumes.js";
+import { type PollOptions, pollHealthLoop } from "../loops/poll-health.js";
+import { pruneLogsLoop } from "../loops/prune-logs.js";
+import { scaleLoop } from "../loops/scale.js";
+import { shareStateLoop } from "../loops/share-state.js";
+import type { StockTaking } from "../loops/take-stock.js";
+import { type TendOptions, tendWorkersLoop } from "../loops/tend-workers.js";
+import { watchWorkersLoop } from "../loops/watch-workers.js";
+import type { Parts } from "../operations/needs.js";
+import { pruneLogs } from "../providers/log-files/pruning.js";
+import type { Sender } from "../sender.js";
+import type { SharedStore } from "../store.js";
+
+/** What the loops work with, beside what operations need. */
+export interface LoopParts {
+  readonly tending: TendOptions;
+  readonly polling: PollOptions;
+  readonly sender: Sender;
+  readonly stock: StockTaking;
+  readonly measuring: VolumeMeasuring;
+  readonly logsDir: string;
+  readonly noteTime: () => void;
+  /** Where servers share a database: what they tell each other, and whose clock is followed. */
+  readonly shared: SharedStore | undefined;
+  readonly follow: (ms: number) => void;
+}
+
+/** Everything that happens by itself, until it is stopped: first what decides, so that workers can go in peace, then the rest. */
+export function runLoops(parts: Parts, given: LoopParts) {
+  const { bell, clock } = parts;
+  const { shared } = given;
+  const deciding = new AbortController();
+  const serving = new AbortController();
+  setMaxListeners(0, serving.signal); // one for each loop
+  const leases = shared && new Leases(clock);
+  const serve = (loop: Loop) => runLoop(loop, parts, serving.signal);
+  /** One that a single server runs, of those there are. */
+  const own = (make: () => Loop, { signal } = serving) => runOwned(make, leases, parts, signal);
+
+  const sharing = shared && leases && serve(shareStateLoop(parts, shared, leases, given.follow));
+  const deciders = [
+    own(() => scaleLoop(parts), deciding),
+    own(() => deliverWebhooksLoop(parts, given.sender), deciding),
+  ];
+  const servers = [
+    serve(tendWorkersLoop(parts, given.tending)),
+    // also while workers have their grace: one that falls silent then is lost like any other
+    own(() => watchWorkersLoop(parts)),
+    own(() => expireJobsLoop(parts)),
+    own(() => timeOutJobsLoop(parts)),
+    serve(keepTimeLoop(given.noteTime)),
+    serve(pollHealthLoop(parts, given.polling)),
+    serve(
+      given.stock.loop(() => {
+        bell.ring("demand");
+        bell.ring("workers");
+      }),
+    ),
+    serve(given.measuring.loop()),
+    serve(pruneLogsLoop(parts, (fateOf) => pruneLogs(given.logsDir, fateOf))),
+  ];
+  return {
+    async stopDeciding(): Promise<void> {
+      deciding.abort();
+      await Promise.all(deciders);
+      leases?.resign();
+      bell.ring("hosts");
+    },
+    async stopServing(): Promise<void> {
+      serving.abort();
+      await Promise.all([...servers, sharing]);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { Config } from "../config.js";
+import type { DataDirectory } from "../data-directory.js";
+import type { HostFacts } from "../domain/host.js";
+import { freeMemoryShare } from "../inventories/processors.js";
+import type { PlaceFacts } from "../operations/needs.js";
+import type { engineFacts } from "../providers/docker/facts.js";
+
+/** What this host is to operations, with what its engine can tell where there is one. */
+export function placeFacts(
+  config: Config,
+  directory: DataDirectory,
+  {
+    hostNo,
+    facts,
+    engine,
+  }: { hostNo: number; facts: () => HostFacts; engine: ReturnType<typeof engineFacts> | undefined },
+): PlaceFacts {
+  return {
+    hostNo,
+    facts,
+    localProcesses: config.localProcesses,
+    volumesDir: directory.volumes,
+    volumeUse: new Map(),
+    workingDir: process.cwd(),
+    stopGraceMs: config.stopGraceMs,
+    freeMemoryShare,
+    flashBootMs: config.flashBootMs,
+    ...(engine ? { imageComplaint: engine.imageComplaint } : {}),
+    ...(engine && config.dockerVolumes ? { removeEngineVolume: engine.removeEngineVolume } : {}),
+  };
+}

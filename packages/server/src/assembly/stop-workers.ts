@@ -1,0 +1,16 @@
+import { limits } from "../limits.js";
+import type { Parts } from "../operations/needs.js";
+import { stopWorker } from "../operations/worker-life.js";
+
+/** Asks every worker to stop, and waits until all have ended; the last are killed when the grace is over. */
+export async function stopWorkers(parts: Parts, graceMs: number): Promise<void> {
+  const ours = () => parts.registry.liveWorkers().filter(({ row }) => row.hostNo === parts.place.hostNo);
+  for (const worker of ours()) await stopWorker(parts, worker, "the server stops", graceMs);
+  const deadline = parts.clock.now() + graceMs + limits.netMs;
+  while (ours().length > 0 && parts.clock.now() < deadline) {
+    // another server may have given us one just now
+    for (const worker of ours())
+      if (worker.row.wanted !== "stopped") await stopWorker(parts, worker, "the server stops", graceMs);
+    await parts.clock.sleep(limits.loopGapMs);
+  }
+}

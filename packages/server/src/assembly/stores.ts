@@ -1,0 +1,56 @@
+import type { Clock, SystemClock } from "../clock.js";
+import type { Config } from "../config.js";
+import { type DataDirectory, StartError } from "../data-directory.js";
+import type { Emit } from "../events.js";
+import { limits } from "../limits.js";
+import { aheadOf } from "../loops/share-state.js";
+import type { Stores } from "../store.js";
+import { isUnreachable, openPostgres } from "../stores/postgres/open.js";
+import { openSqlite } from "../stores/sqlite/open.js";
+
+/** What the stores are opened with, beside the settings. */
+interface Opening {
+  readonly onFatal?: ((error: Error) => void) | undefined;
+  readonly hostId: string;
+  readonly clock: Clock & Partial<SystemClock>;
+  readonly emit: Emit;
+  readonly rings: { readonly onBack: () => void };
+}
+
+/** Opens the database of this directory, or the one that servers share. Throws a {@link StartError}. */
+export async function openStores(config: Config, directory: DataDirectory, opening: Opening): Promise<Stores> {
+  const { onFatal = () => {} } = opening;
+  try {
+    if (config.databaseUrl === undefined) return openSqlite({ path: directory.database, onFatal });
+    return await openShared(config.databaseUrl, opening);
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Opens the database that servers share, and follows its clock. One that starts with us is waited for. */
+async function openShared(url: string, { hostId, clock, emit, rings }: Opening): Promise<Stores> {
+  const giveUpAt = clock.now() + limits.databaseStartMs;
+  for (let tries = 1; ; tries++) {
+    try {
+      const stores = await openPostgres({ url, hostId, onBack: () => rings.onBack() });
+      const ahead = stores.shared ? await aheadOf(stores.shared) : 0;
+      if (Math.abs(ahead) > limits.clockSkewMsMax) {
+        await stores.close();
+        const [which, by] = [ahead > 0 ? "behind" : "ahead of", (Math.abs(ahead) / 1_000).toFixed(1)];
+        throw new Error(`This machine's clock is ${by} s ${which} the database's: set it (by NTP), and start again.`);
+      }
+      clock.follow?.(ahead);
+      return stores;
+    } catch (error) {
+      if (!isUnreachable(error)) throw error;
+      if (clock.now() > giveUpAt) {
+        const code = (error as { code?: string }).code ?? (error as Error).message;
+        throw new Error(`The database cannot be reached (${code}): check MILLRACE_DATABASE_URL, and that it runs.`);
+      }
+      if (tries === 1)
+        emit({ type: "server.warning", message: "the database does not answer yet; waiting for it", error });
+      await clock.sleep(limits.databaseRetryMs);
+    }
+  }
+}

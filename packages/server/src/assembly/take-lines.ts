@@ -1,0 +1,25 @@
+import { topics } from "../bell.js";
+import { TakeLine } from "../lines/take-line.js";
+import type { Needs, Parts } from "../operations/needs.js";
+
+/** A line of takers for each endpoint, rung by its queue. */
+export function takeLines(
+  lines: Map<number, TakeLine>,
+  { jobs, registry, bell, clock, emit }: Needs<"jobs" | "registry" | "bell" | "clock" | "emit">,
+): Parts["line"] {
+  return (endpointNo) => {
+    let line = lines.get(endpointNo);
+    if (line) return line;
+    const topic = topics.queue(endpointNo);
+    line = new TakeLine({
+      take: (asks) => jobs.take(endpointNo, asks, clock.now()),
+      busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+      onError: (error) => emit({ type: "server.warning", message: "jobs could not be taken just now", error }),
+      onLeft: () => bell.ringElsewhere(topic),
+    });
+    lines.set(endpointNo, line);
+    const ringing = line;
+    bell.on(topic, () => ringing.ring());
+    return line;
+  };
+}

@@ -1,0 +1,16 @@
+import { workerState } from "../domain/worker.js";
+import type { Needs } from "../operations/needs.js";
+
+/** How many workers of an endpoint are in which state. */
+export async function workerCounts(
+  { registry, tallies }: Needs<"registry" | "tallies">,
+  endpointNo: number,
+): Promise<ReadonlyMap<string, number>> {
+  const held = await tallies.holdings(endpointNo);
+  const counts = new Map<string, number>();
+  for (const { row } of registry.workersOf(endpointNo)) {
+    const state = workerState(row, held.get(row.no) ?? 0);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}

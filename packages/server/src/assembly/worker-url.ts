@@ -1,0 +1,14 @@
+import type { Config } from "../config.js";
+import type { WorkersDoor } from "../http/workers/door.js";
+import type { Engine } from "../providers/docker/engine.js";
+import { gatewayOf } from "../providers/docker/gateway.js";
+import { bracketed, reachable } from "./addresses.js";
+
+/** Where workers call this server: containers over the engine's bridge, through a door that opens when the first needs it. */
+export const workerUrl =
+  (config: Config, port: number, engine: Engine | undefined, sideDoor: WorkersDoor) =>
+  async (isContainer: boolean): Promise<string> => {
+    if (config.workerUrl !== undefined) return config.workerUrl;
+    if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${port}`;
+    return `http://${bracketed(await sideDoor.open(await gatewayOf(engine)))}:${port}`;
+  };
