@@ -116,6 +116,7 @@ export const limits = {
   containerMemoryShare: 0.9, // of its machine's: the server and the engine need the rest
   containerOomScore: 500, // where memory runs out, containers go before the server
   engineAnswerMs: 20 * second, // an engine that says nothing for so long is away; making a container takes it seconds
+  pullStallMs: 5 * minute, // a pull of which nothing comes for so long waits for a registry in vain
   imageCheckMs: second, // a save waits no longer for what the container engine knows of an image
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,

@@ -1,6 +1,6 @@
 import { PlainSignal } from "./clock.js";
 import { type Heard, nothingHeard } from "./domain/absence.js";
-import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
+import { type Endpoint, type EndpointSettings, servingVersion } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
 import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
@@ -334,8 +334,8 @@ export class Registry {
   /** The versions of an endpoint that are kept, the newest first. */
   releases = (no: number): Promise<Release[]> => this.#stores.endpoints.releases(no);
   release = (no: number, n: number): Promise<Release | undefined> => this.#stores.endpoints.release(no, n);
-  /** The most jobs that a worker of this version has held or asked for; 1 until known. */
-  slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${endpoint.version}`) ?? 1;
+  /** The most jobs that a worker of the version that serves has held or asked for; 1 until known. */
+  slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${servingVersion(endpoint)}`) ?? 1;
   noteSlots(endpointNo: number, version: number, slots: number): void {
     const name = `${endpointNo}/${version}`;
     if (slots > (this.#slots.get(name) ?? 1)) this.#slots.set(name, slots);

@@ -83,6 +83,14 @@ describe("A worker's environment", () => {
     expect(visible({ own: { CUDA_VISIBLE_DEVICES: "0,1" } })).toBe("");
   });
 
+  it("in a container sees them by NVIDIA's variable, too, whatever its owner says", () => {
+    const visible = (more: Partial<WorkerPlace>) =>
+      workerEnvironment({ ...place, home: undefined, hostHasGpus: true, ...more }).NVIDIA_VISIBLE_DEVICES;
+    expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
+    expect(visible({ own: { NVIDIA_VISIBLE_DEVICES: "all" } })).toBe("void");
+    expect(visible({ hostHasGpus: false })).toBeUndefined();
+  });
+
   it("tells where its volume is, whatever its owner says", () => {
     const volume = { id: "volume00000001", path: "/data/volumes/volume00000001" };
     const own = { RUNPOD_VOLUME_PATH: "/etc", RUNPOD_VOLUME_ID: "other" };

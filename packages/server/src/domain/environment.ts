@@ -37,9 +37,15 @@ export const inheritedNames = [
   "SSL_CERT_FILE",
 ];
 
-/** A process sees the GPUs that are its own; a container's engine sees to that itself. */
-const visibleGpus = ({ gpus, home, hostHasGpus }: WorkerPlace) =>
-  home === undefined || !hostHasGpus ? {} : { CUDA_VISIBLE_DEVICES: gpus.map(({ id }) => id).join(",") };
+/**
+ * A process sees the GPUs that are its own. A container's engine sees to that itself, but where its default runtime is NVIDIA's
+ * that one goes by a variable, which images and templates set to `all`.
+ */
+function visibleGpus({ gpus, home, hostHasGpus }: WorkerPlace): Record<string, string> {
+  if (!hostHasGpus) return {};
+  const ids = gpus.map(({ id }) => id).join(",");
+  return home === undefined ? { NVIDIA_VISIBLE_DEVICES: ids || "void" } : { CUDA_VISIBLE_DEVICES: ids };
+}
 
 /** The environment a worker is given (spec: What a worker is given). Own variables never override the protocol's. */
 export function workerEnvironment(place: WorkerPlace): Record<string, string> {

@@ -86,7 +86,12 @@ describe("A worker's place", () => {
     expect(given(place(need({ gpuCount: 0 }), hosts, anywhere, []))).toEqual([1]);
   });
 
-  it("counts what is held at its own host alone", () => {
+  it("has no GPU that is held at another host: two servers on one machine are two hosts, and tell of the same ones", () => {
+    const hosts = [host(1, [gpu("a"), gpu("b")]), host(2, [gpu("a"), gpu("b")])];
+    expect(given(place(need(), hosts, anywhere, [holds(1, [gpu("a")], { hostNo: 2 })]))).toEqual([1, "b"]);
+  });
+
+  it("counts the processors and the memory that are held at its own host alone", () => {
     const held = [holds(1, [], { hostNo: 2, resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
     const wants = need({ gpuCount: 0, cpus: 8, memoryMib: 16_384 });
     expect(given(place(wants, [host(1, [])], anywhere, held))).toEqual([1]);

@@ -103,10 +103,9 @@ function gpusFor(need: Need, type: string | undefined, host: HostView, holdings:
   return need.gpuCount === 0 || !host.gpusEnforced ? [] : undefined;
 }
 
+/** A GPU's id is its own everywhere: two servers on one machine are two hosts, and both tell of the same ones. */
 function freeGpus(host: HostView, holdings: readonly Holding[]): Gpu[] {
-  const held = new Set(
-    holdings.filter(({ hostNo }) => hostNo === host.no).flatMap(({ resources }) => resources.gpus.map(({ id }) => id)),
-  );
+  const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));
   return host.gpus.filter(({ id }) => !held.has(id));
 }
 

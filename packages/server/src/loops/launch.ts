@@ -119,7 +119,7 @@ const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
   cpuCount: resources?.cpus ?? facts.cpus,
   memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
   gpus: resources?.gpus ?? [],
-  hostHasGpus: facts.gpus.length > 0,
+  hostHasGpus: facts.gpus.length > 0 || facts.gpusEnforced,
 });
 
 function volumeOf({ place }: Launching, settings: EndpointSettings): Volume {

@@ -129,7 +129,7 @@ export function dockerProvider(
     const found = await inspected(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });
-    if (found) yield* containerLogs(contained(workerId, found), query);
+    if (found) yield* containerLogs(contained(workerId, found), host, query);
     else yield* readLogFiles(logsDir, workerId, query, () => true);
   }
 
@@ -167,7 +167,10 @@ export function dockerProvider(
       killed.add(workerId);
       return signalled(workerId, "SIGKILL");
     },
-    logTail: async (workerId) => ((await inspected(workerId)) ? lastLines(containerOf(workerId)) : ""),
+    async logTail(workerId) {
+      const found = await inspected(workerId);
+      return found ? lastLines(contained(workerId, found), host) : "";
+    },
     logs: (workerId, _handle, query) => logs(workerId, query),
     async forget(workerId) {
       killed.delete(workerId);
@@ -175,7 +178,7 @@ export function dockerProvider(
       if (!found || found.State.Running) return;
       // a log that cannot be kept, on a full disk, is no reason to keep the container
       if (found.State.Status !== "created")
-        await call(keepContainerLog(contained(workerId, found), logsDir)).catch(() => {});
+        await call(keepContainerLog(contained(workerId, found), host, logsDir)).catch(() => {});
       await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
     },
     onEnd: (listener) => void listeners.push(listener),

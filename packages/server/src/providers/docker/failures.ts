@@ -34,14 +34,18 @@ export const isAway = (error: unknown): boolean =>
 class Silent extends Error {}
 
 /** Waits for an engine's answer, for a while; what takes the signal is told to read no further then. */
-export async function answered<T>(asked: Promise<T> | ((signal: AbortSignal) => Promise<T>), host: string): Promise<T> {
+export async function answered<T>(
+  asked: Promise<T> | ((signal: AbortSignal) => Promise<T>),
+  host: string,
+  withinMs: number = limits.engineAnswerMs,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const reading = new AbortController();
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(new Silent(`the container engine at ${host} does not answer`));
       reading.abort();
-    }, limits.engineAnswerMs);
+    }, withinMs);
   });
   const answer = typeof asked === "function" ? asked(reading.signal) : asked;
   return Promise.race([answer, silence]).finally(() => clearTimeout(timer));

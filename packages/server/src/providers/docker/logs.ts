@@ -8,7 +8,7 @@ import type { LogQuery } from "../../provider.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
 import { wantedBy } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
-import { statusOf } from "./failures.js";
+import { answered, statusOf } from "./failures.js";
 
 /** A worker's container, and what its log must not show. */
 export interface Contained {
@@ -22,13 +22,17 @@ export const secretIn = ({ Config }: Docker.ContainerInspectInfo): string | unde
   (Config.Env ?? []).find((each) => each.startsWith("RUNPOD_AI_API_KEY="))?.slice("RUNPOD_AI_API_KEY=".length);
 
 /** The lines of a container that is there: those that its engine keeps, then those that come until it has ended. */
-export async function* containerLogs(contained: Contained, query: LogQuery): AsyncGenerator<readonly LogLine[]> {
+export async function* containerLogs(
+  contained: Contained,
+  host: string,
+  query: LogQuery,
+): AsyncGenerator<readonly LogLine[]> {
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
   // the engine does not know whose a line is
   const tail = query.jobId === undefined ? query.tail : undefined;
   const since = lines.sinceOf(query.sinceUs);
-  const there = tail === 0 ? Buffer.alloc(0) : await stored(contained.container, { since, tail, signal: query.signal });
+  const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
   if (tail === 0) lines.beginNow();
   if (query.search) query.search.bytesLeft -= there.length;
   const last = [...lines.push(there), ...(query.follow ? [] : lines.end())].filter(isWanted);
@@ -40,12 +44,12 @@ export async function* containerLogs(contained: Contained, query: LogQuery): Asy
       if (wanted.length > 0) yield wanted;
     }
     // an engine that starts anew hangs up, and its containers live on
-    if (query.signal.aborted || (await hasEnded(contained.container, query.signal))) break;
+    if (query.signal.aborted || (await hasEnded(contained, host, query.signal))) break;
   }
   if (!query.follow || query.signal.aborted) return;
   // the engine may hang up before it has sent the last words
   lines.dropFrame();
-  const left = await stored(contained.container, { since: lines.since, signal: query.signal }).catch(nothing);
+  const left = await stored(contained, host, { since: lines.since, signal: query.signal }).catch(nothing);
   const rest = [...lines.push(left), ...lines.end()].filter(isWanted);
   if (rest.length > 0) yield rest;
 }
@@ -54,9 +58,9 @@ export async function* containerLogs(contained: Contained, query: LogQuery): Asy
 const nothing = () => Buffer.alloc(0);
 
 /** Writes what a container said to the files of its worker, before it is removed. */
-export async function keepContainerLog(contained: Contained, logsDir: string): Promise<void> {
+export async function keepContainerLog(contained: Contained, host: string, logsDir: string): Promise<void> {
   const lines = new EngineLines(contained);
-  const there = await stored(contained.container, {});
+  const there = await stored(contained, host, {});
   const said = [...lines.push(there), ...lines.end()];
   const path = logPath(logsDir, contained.workerId);
   for (const each of [path, `${path}.1`]) rmSync(each, { force: true }); // what was begun before a crash is begun anew
@@ -73,13 +77,15 @@ const linesPerTurn = 1_000;
 
 /** What the engine keeps of a container's output, in its frames: bounded by how it was told to keep it. */
 async function stored(
-  container: Docker.Container,
+  { container }: Contained,
+  host: string,
   { since, tail, signal }: { since?: string | undefined; tail?: number | undefined; signal?: AbortSignal },
 ): Promise<Buffer> {
-  const ending = signal === undefined ? {} : { abortSignal: signal };
-  const asked = { ...sinceOption(since), ...(tail === undefined ? {} : { tail }), ...ending };
+  const asked = { ...sinceOption(since), ...(tail === undefined ? {} : { tail }) };
   const options = { ...pipes, follow: false as const, ...asked };
-  return (await container.logs(options)) as unknown as Buffer;
+  const ask = (late: AbortSignal) =>
+    container.logs({ ...options, abortSignal: signal === undefined ? late : AbortSignal.any([late, signal]) });
+  return (await answered(ask, host)) as unknown as Buffer;
 }
 
 const pipes = { stdout: true, stderr: true, timestamps: true } as const;
@@ -112,10 +118,10 @@ async function* come(
 }
 
 /** Whether a container has ended, or is gone; an engine that is away is asked again. */
-async function hasEnded(container: Docker.Container, signal: AbortSignal): Promise<boolean> {
+async function hasEnded({ container }: Contained, host: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     try {
-      const isRunning = (await container.inspect()).State.Running;
+      const isRunning = (await answered(container.inspect(), host)).State.Running;
       if (isRunning) await pause(limits.logPassMs, undefined, { signal }).catch(() => {});
       return !isRunning;
     } catch (error) {

@@ -1,10 +1,14 @@
-import type Docker from "dockerode";
+import { masked } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
+import { answered } from "./failures.js";
+import type { Contained } from "./logs.js";
 
-/** The last lines that a container wrote, to either of its pipes. */
-export async function lastLines(container: Docker.Container): Promise<string> {
-  const framed = await container.logs({ follow: false, stdout: true, stderr: true, tail: limits.logTailLines });
-  const text = Buffer.concat(payloads(framed as unknown as Buffer)).toString("utf8");
+/** The last lines that a container wrote, to either of its pipes; its own secret is shown to nobody. */
+export async function lastLines({ container, secret }: Contained, host: string): Promise<string> {
+  const options = { follow: false as const, stdout: true, stderr: true, tail: limits.logTailLines };
+  const framed = await answered((abortSignal) => container.logs({ ...options, abortSignal }), host);
+  const said = Buffer.concat(payloads(framed as unknown as Buffer)).toString("utf8");
+  const text = masked(said, secret === undefined ? [] : [secret]);
   return text.trimEnd().split("\n").slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
 }
 

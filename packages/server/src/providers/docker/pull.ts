@@ -1,8 +1,9 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { limits } from "../../limits.js";
 import type { ContainerLaunch } from "../../provider.js";
 import type { Engine } from "./engine.js";
-import { away, isAway, whyNotPulled } from "./failures.js";
+import { answered, away, isAway, whyNotPulled } from "./failures.js";
 
 /** By whose leave an image is pulled. */
 export type Auth = ContainerLaunch["auth"];
@@ -16,17 +17,37 @@ interface PullLine {
 }
 
 /** Pulls an image, and tells how far it is; rejects with why it could not be pulled. */
-export async function pull(engine: Engine, image: string, auth: Auth, tell: (doing: string) => void): Promise<void> {
+export async function pull(
+  engine: Engine,
+  image: string,
+  auth: Auth,
+  tell: (doing: string) => void,
+  stallMs: number = limits.pullStallMs,
+): Promise<void> {
   const layers = new PulledLayers();
   try {
-    const options = auth ? { authconfig: { ...auth, serveraddress: registryOf(image) } } : {};
-    const pulling = (await engine.docker.pull(withTag(image), options)) as Readable;
+    const credentials = auth ? { authconfig: { ...auth, serveraddress: registryOf(image) } } : {};
+    const stalled = new AbortController();
+    const options = { ...credentials, abortSignal: stalled.signal };
+    const pulling = (await answered(engine.docker.pull(withTag(image), options), engine.host, stallMs)) as Readable;
+    // the engine tells every few bytes how far it is: one that says nothing for so long waits for a registry in vain
+    const stall = setTimeout(
+      () => pulling.destroy(new Error(`timed out: nothing came for ${stallMs / 1_000} s`)),
+      stallMs,
+    );
     let failed: string | undefined;
-    for await (const text of createInterface({ input: pulling })) {
-      const line = lineOf(text);
-      failed = line.error ?? failed; // an error comes as a line of its own
-      layers.hear(line);
-      tell(`pulling the image '${image}'${layers.said()}`);
+    try {
+      for await (const text of createInterface({ input: pulling })) {
+        stall.refresh();
+        const line = lineOf(text);
+        failed = line.error ?? failed; // an error comes as a line of its own
+        layers.hear(line);
+        tell(`pulling the image '${image}'${layers.said()}`);
+      }
+      if (pulling.errored) throw pulling.errored;
+    } finally {
+      clearTimeout(stall);
+      stalled.abort();
     }
     if (failed !== undefined) throw new Error(failed);
   } catch (error) {
