@@ -26,6 +26,8 @@ export interface LiveWorker {
   readonly polls: Set<{ readonly arrivedAt: number }>;
   /** Jobs on their way to it: taken, but the answer is not yet written. */
   readonly unwritten: Set<string>;
+  /** How many failed starts before it were forgiven because it came up. */
+  forgave: number;
   /** What is being done to start it, where that takes long and is done here. */
   doing?: string | undefined;
   /** Set when its polls are to be answered at once. */
@@ -457,6 +459,7 @@ export class Registry {
       polls: new Set(),
       unwritten: new Set(),
       dismissed: new PlainSignal(),
+      forgave: 0,
     };
     this.#workers.set(row.no, live);
     this.#workerNos.set(row.id, row.no);

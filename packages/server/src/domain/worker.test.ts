@@ -11,6 +11,7 @@ describe("A worker is shown as", () => {
     ["closing", { readyAt: 3, wanted: "closed" }, 1],
     ["paused", { readyAt: 3, wanted: "paused" }, 0],
     ["stopping", { readyAt: 3, wanted: "stopped" }, 1],
+    ["stopping", { readyAt: 3, killAt: 9 }, 1], // it is lost
     ["ended", { endedAt: 9 }, 0],
     ["ended", { endedAt: 9, wanted: "stopped" }, 1],
   ])("%s: %j, holding %i", (state, more, held) => {

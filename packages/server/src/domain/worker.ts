@@ -106,7 +106,8 @@ export const isFrozen = ({ pausedAt, resumedAt }: Worker): boolean =>
 /** `held`: how many jobs it holds now. */
 export function workerState(worker: Worker, held: number): WorkerState {
   if (worker.endedAt !== undefined) return "ended";
-  if (worker.wanted === "stopped") return "stopping";
+  // one that is lost is to be killed, though nobody wanted its end
+  if (worker.wanted === "stopped" || worker.killAt !== undefined) return "stopping";
   if (worker.wanted === "paused") return "paused";
   if (worker.wanted === "closed") return "closing";
   if (isThrottled(worker)) return "throttled";

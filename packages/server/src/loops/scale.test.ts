@@ -335,6 +335,32 @@ describe("After a failed start", () => {
     });
   });
 
+  it("the pauses grow also where each worker asks for a job once before it ends", async () => {
+    await scaled({ workersMin: 1, workersMax: 1 });
+    const seen: number[] = [];
+    for (let n = 0; n < 7; n++) {
+      await idle(workers()[0]!);
+      await crash(workers()[0]!);
+      const endedAt = scene.clock.now();
+      while (workers().length === 0) await scene.advance(100);
+      seen.push(Math.round((scene.clock.now() - endedAt) / 1_000));
+    }
+    expect(seen).toEqual([1, 2, 4, 8, 16, 32, 64]);
+    expect(scene.now(endpoint)).toMatchObject({ failedStarts: 7, verdict: "no module" });
+  });
+
+  it("those that came before a worker that has lived for long are forgotten", async () => {
+    await scaled({ workersMin: 1, workersMax: 1 });
+    for (let n = 0; n < 4; n++) {
+      await crash(workers()[0]!);
+      while (workers().length === 0) await scene.advance(100);
+    }
+    await idle(workers()[0]!);
+    await scene.advance(360_000);
+    await crash(workers()[0]!);
+    expect(scene.now(endpoint).failedStarts).toBe(1);
+  });
+
   it("one worker tries at a time, until one is ready", async () => {
     await scaled({ workersMax: 5, workersMin: 5 });
     expect(workers()).toHaveLength(5);

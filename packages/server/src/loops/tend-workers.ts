@@ -3,7 +3,7 @@ import { failedToStart, isContainer, isThrottled } from "../domain/worker.js";
 import { endOf } from "../domain/worker-end.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
-import { endWorker, stopWorker } from "../operations/worker-life.js";
+import { endWorker, giveUpOn, stopWorker } from "../operations/worker-life.js";
 import { type Provider, StartFailed, type StartPhase, StartUnsure } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
@@ -211,36 +211,71 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   }
 
   async function kill(worker: LiveWorker): Promise<void> {
-    await provider.kill(worker.row.id, worker.row.handle);
+    const killing = provider.kill(worker.row.id, worker.row.handle);
+    // its jobs do not wait for an engine that hangs, nor for an end that is not told
+    const isPrompt = await within(limits.killPatienceMs, killing);
+    if (!isPrompt || killed.has(worker.row.id)) await giveUpOn(needs, worker);
+    await killing;
     killed.add(worker.row.id); // and again every few seconds, until it is seen to have ended
+  }
+
+  /** Whether this was over so soon, be it that it failed. */
+  async function within(ms: number, doing: Promise<unknown>): Promise<boolean> {
+    const over = new AbortController();
+    const done = doing.then(
+      () => true,
+      () => true,
+    );
+    const isInTime = await Promise.race([done, needs.clock.sleep(ms, over.signal).then(() => false)]);
+    over.abort();
+    return isInTime;
   }
 
   /** While this host was away others have given up its workers: they are ended now. */
   async function endStrays(): Promise<void> {
-    for (const worker of needs.registry.endedWorkers()) {
-      const { row } = worker;
-      if (row.hostNo !== needs.place.hostNo || buried.has(row.id) || busy.has(row.id)) continue;
-      const seen = await provider.look(row.id, row.handle);
-      if (seen.state === "running") await provider.kill(row.id, row.handle);
-      buried.add(row.id);
-      if (seen.state !== "unknown") await forget(worker);
-    }
+    const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+    await Promise.all(
+      strays.map(async (worker) => {
+        const { id, secretHash } = worker.row;
+        if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
+        busy.add(id);
+        try {
+          await endStray(worker);
+        } catch {
+          // its provider is away: again at the next look
+        } finally {
+          busy.delete(id);
+        }
+      }),
+    );
+  }
+
+  async function endStray(worker: LiveWorker): Promise<void> {
+    const { id, handle } = worker.row;
+    const seen = await provider.look(id, handle);
+    if (seen.state === "running") await provider.kill(id, handle);
+    buried.add(id);
+    if (seen.state !== "unknown") await forget(worker);
   }
 
   /** What a provider tells of, and no row wants any more: a start that was given up, or a host's life before this one. */
   async function endUnwanted(): Promise<void> {
-    for (const workerId of gone) {
+    const unwanted = [...gone].filter((workerId) => {
       const worker = needs.registry.worker(workerId);
-      if (starting.has(workerId) || (worker && worker.row.endedAt === undefined)) continue;
-      gone.delete(workerId);
-      try {
-        const seen = await provider.look(workerId);
-        if (seen.state === "running") await provider.kill(workerId, seen.handle);
-        else await provider.forget(workerId);
-      } catch {
-        // its provider is away, and tells of it again when it is back
-      }
-    }
+      return !starting.has(workerId) && (!worker || worker.row.endedAt !== undefined);
+    });
+    for (const workerId of unwanted) gone.delete(workerId);
+    await Promise.all(
+      unwanted.map(async (workerId) => {
+        try {
+          const seen = await provider.look(workerId);
+          if (seen.state === "running") await provider.kill(workerId, seen.handle);
+          else await provider.forget(workerId);
+        } catch {
+          // its provider is away, and tells of it again when it is back
+        }
+      }),
+    );
   }
 
   /** One worker's tending at a time. */
@@ -254,6 +289,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       return await tend(worker, now);
     } catch (error) {
       needs.emit({ type: "server.warning", message: `worker ${worker.row.id} could not be tended`, error });
+      const { killAt, endedAt } = worker.row;
+      if (killAt !== undefined && now >= killAt && endedAt === undefined) await giveUpOn(needs, worker).catch(() => {});
       return now + limits.netMs;
     } finally {
       busy.delete(worker.row.id);
@@ -267,9 +304,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     gapMs: 1,
     async tick(now) {
       const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
-      if (needs.registry.isShared) await endStrays();
-      await endUnwanted();
-      const looks = await Promise.all(mine.map((worker) => tendOne(worker, now)));
+      const looks: (number | undefined)[] = [];
+      const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
+      const strays = needs.registry.isShared ? endStrays() : undefined;
+      const all = Promise.all([...tending, strays, endUnwanted()]);
+      // an engine that hangs holds up its own workers alone: what comes late is looked at when it comes
+      if (!(await within(limits.tendTurnMs, all))) void all.then(() => needs.bell.ring("workers"));
       return earliest(...looks, await easeMemory(needs, mine, now));
     },
   };

@@ -1,6 +1,7 @@
 import { topics } from "../bell.js";
 import { servingVersion } from "../domain/endpoint.js";
 import { type Exit, failedToStart } from "../domain/worker.js";
+import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob } from "../store.js";
 import { loseJob } from "./change-job.js";
@@ -30,8 +31,10 @@ export async function noteCall(
   registry.patchWorker(worker, { readyAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
   const { version } = worker.row;
   const isServing = endpoint !== undefined && servingVersion(endpoint) === version;
-  if (isServing && (endpoint.failedStarts > 0 || endpoint.provenVersion !== version))
+  if (isServing && (endpoint.failedStarts > 0 || endpoint.provenVersion !== version)) {
+    worker.forgave = endpoint.failedStarts;
     await registry.noteStart(endpoint, version, { failedStarts: 0, at: now });
+  }
   emit({
     type: "worker.ready",
     endpointId: endpoint?.id ?? "",
@@ -144,6 +147,18 @@ export async function endWorker(
   needs.bell.ring("expiries");
 }
 
+/**
+ * A worker whose end is due and cannot be seen, because its engine is away: it gets no job from now on, and what it holds is
+ * given back; its word comes too late.
+ */
+export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void> {
+  const { row } = worker;
+  if (row.wanted === "running" || row.wanted === "paused")
+    await needs.registry.patchWorker(worker, { wanted: "closed", closedAt: needs.clock.now() });
+  await giveBackAll(needs, worker);
+  needs.bell.ring(topics.demand(row.endpointNo));
+}
+
 async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<void> {
   await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped");
 }
@@ -161,7 +176,10 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   const { version } = worker.row;
   // a worker of another version says nothing about the one that workers are made of
   if (!endpoint || endpoint.deletedAt !== undefined || version !== servingVersion(endpoint)) return;
-  const failedStarts = endpoint.failedStarts + 1;
+  // one that asked for a job and ended soon after has forgiven those before it too early
+  const { readyAt } = worker.row;
+  const isEarly = readyAt !== undefined && needs.clock.now() < readyAt + limits.crashPauseMsMax;
+  const failedStarts = Math.max(endpoint.failedStarts, isEarly ? worker.forgave : 0) + 1;
   const note = { failedStarts, at: needs.clock.now(), verdict: verdict.replaceAll("\0", "") };
   await needs.registry.noteStart(endpoint, version, note);
   needs.emit({
