@@ -79,6 +79,7 @@ export const limits = {
   stoppedJobGraceMs: 2 * second, // nothing that such a worker might still say counts
   killPatienceMs: 2 * second, // then the jobs of a worker that was to be killed are given back, though nobody saw its end
   tendTurnMs: 200, // the tending of one worker that takes longer is not waited for
+  reservedMs: second, // what an old worker had is kept for its successor
   stopGraceMsDefault: 30 * second,
   startTimeoutMsDefault: 15 * minute,
   awayMsDefault: 15 * minute,

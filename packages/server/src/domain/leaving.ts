@@ -20,7 +20,8 @@ const byUse = (a: WorkerView, b: WorkerView): number => {
 
 /**
  * The workers of other versions that may go now. As many stay as are needed until new ones are up, and where there is no
- * room or no GPU for a new one, one at a time makes it.
+ * room or no GPU for a new one, one at a time makes it: if it does. What no worker's going would help waits, and the old
+ * ones serve on.
  * Two old workers, both needed, workersMax 3: the third place is the first new worker's; when it is up, one old worker goes.
  */
 export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
@@ -32,11 +33,22 @@ export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   const needed = Math.min(ready.length, Math.max(0, want - mine.filter(isReady).length));
   const going = [...unready, ...ready.slice(0, ready.length - needed)];
   if (going.length > 0 || needed === 0) return going;
-  const isFull = inputs.workers.length >= inputs.settings.workersMax || mine.some(({ state }) => state === "throttled");
   const isUnderWay =
     mine.some(({ state }) => state === "starting") ||
     inputs.workers.some(({ state }) => state === "closing" || state === "stopping");
-  return isFull && !isUnderWay && inputs.failedStarts === 0 ? ready.slice(0, 1) : [];
+  if (isUnderWay || inputs.failedStarts > 0) return [];
+  const isFull = inputs.workers.length >= inputs.settings.workersMax;
+  const isShort = mine.some(({ state }) => state === "throttled") && !inputs.fitsWithout([]);
+  return isFull || isShort ? makingRoom(ready, inputs.fitsWithout).slice(0, 1) : [];
+}
+
+/** The first workers that would have to go for a new one to find its place; none where that would not help. */
+function makingRoom(workers: readonly WorkerView[], fits: ScaleInputs["fitsWithout"]): readonly WorkerView[] {
+  const fitsWithout = (some: readonly WorkerView[]) => fits(some.map(({ no }) => no));
+  if (fitsWithout([])) return workers;
+  const count = workers.findIndex((_, n) => fitsWithout(workers.slice(0, n + 1))) + 1;
+  const enough = workers.slice(0, count);
+  return enough.filter((worker) => !fitsWithout(enough.filter((other) => other !== worker)));
 }
 
 /** Decides which workers an endpoint does without. */

@@ -35,6 +35,8 @@ export interface ScaleInputs {
   readonly slots: number;
   readonly failedStarts: number;
   readonly failedAt: number | undefined;
+  /** Whether a worker of this version would find a place if these of its endpoint had ended. */
+  readonly fitsWithout: (workerNos: readonly number[]) => boolean;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
   readonly now: number;

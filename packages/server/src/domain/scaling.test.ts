@@ -30,6 +30,7 @@ interface Case {
   readonly slots?: number;
   readonly failedStarts?: number;
   readonly failedAgoMs?: number;
+  readonly fitsWithout?: ScaleInputs["fitsWithout"];
 }
 
 function inputs(each: Case): ScaleInputs {
@@ -46,6 +47,7 @@ function inputs(each: Case): ScaleInputs {
       ...each.settings,
     },
     version: 1,
+    fitsWithout: each.fitsWithout ?? (() => true),
     flashBootMs: 3_600_000,
     demand: {
       waiting: waiting + lowPriority,
@@ -240,7 +242,39 @@ describe("A plan", () => {
       it: "makes a place for a new worker that waits for what an old one holds",
       settings: { workersMin: 1 },
       workers: [idle(1, 0, { version: 0 }), worker(2, { state: "throttled" })],
+      fitsWithout: (nos) => nos.includes(1),
       stop: [1],
+    },
+    {
+      it: "stops that old worker which holds what the new one waits for",
+      settings: { workersMin: 2 },
+      workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
+      fitsWithout: (nos) => nos.includes(2),
+      stop: [2],
+    },
+    {
+      it: "stops one of two old workers that both hold a part of what a new one waits for",
+      settings: { workersMin: 2 },
+      workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
+      fitsWithout: (nos) => nos.length === 2,
+      stop: [1],
+    },
+    {
+      it: "keeps old workers whose going would not help the new one that waits",
+      settings: { workersMin: 2 },
+      workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
+      fitsWithout: () => false,
+    },
+    {
+      it: "keeps the only worker that there may be where a new one would find no place",
+      settings: { workersMin: 1, workersMax: 1 },
+      workers: [idle(1, 20, { version: 0 })],
+      fitsWithout: () => false,
+    },
+    {
+      it: "keeps old workers where a new one finds a place without that",
+      settings: { workersMin: 1 },
+      workers: [idle(1, 20, { version: 0 }), worker(2, { state: "throttled" })],
     },
     {
       it: "keeps an old worker beyond its idle time while it is needed",

@@ -3,6 +3,7 @@ import type { Endpoint } from "../domain/endpoint.js";
 import type { Gpu } from "../domain/gpu.js";
 import type { HostFacts } from "../domain/host.js";
 import { readHealth } from "../operations/read-health.js";
+import { showReleases } from "../operations/releases.js";
 import { updateEndpoint } from "../operations/save-endpoint.js";
 import type { LiveWorker } from "../registry.js";
 import { l4, plainHost } from "../testing/facts-fixture.js";
@@ -202,6 +203,64 @@ describe("A GPU", () => {
       true,
     ]);
   });
+
+  /** Lets workers that were told to stop end, and the others poll, second by second. */
+  const pass = async (seconds: number) => {
+    for (let n = 0; n < seconds; n++) {
+      await scene.advance(1_000);
+      for (const worker of scene.parts.registry.liveWorkers()) {
+        if (!scene.provider.isRunning(worker.row.id)) continue;
+        if (worker.row.wanted === "stopped") end(worker);
+        else await scene.take(worker);
+      }
+    }
+  };
+  const versions = (endpoint: Endpoint) => scene.workersOf(endpoint).map(({ row }) => `${row.version} ${row.wanted}`);
+
+  it.each([
+    ["others have", "NVIDIA A40", "of the 1 here 0 are free"],
+    ["nobody has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
+  ])("that %s keeps a release waiting, which says so, and the workers there are serve on", async (_, type, why) => {
+    await on({ gpus: [l4(1), l4(2), a40] });
+    await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
+    await scene.advance(50);
+    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 5, gpuTypeIds: ["NVIDIA L4"] });
+    await pass(2);
+    await update(endpoint, { gpuTypeIds: [type] });
+    await pass(30);
+    expect(versions(endpoint)).toEqual(["1 running", "1 running", "2 running", "2 running"]);
+    const id = await scene.submit(endpoint);
+    expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
+    const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
+    expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
+  });
+
+  it("that a new version cannot have keeps the only worker that workersMax allows", async () => {
+    await on({ gpus: [l4(1)] });
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    await pass(2);
+    await update(endpoint, { gpuCount: 2 });
+    await pass(30);
+    expect(versions(endpoint)).toEqual(["1 running"]);
+  });
+
+  it.each([1, 3])(
+    "stays its endpoint's over a release, though another one waits for it (workersMax %i)",
+    async (workersMax) => {
+      await on({ gpus: [l4(1)] });
+      const endpoint = await scene.endpoint({ workersMin: 1, workersMax });
+      await pass(2);
+      const other = await scene.endpoint({ workersMin: 1 });
+      await pass(5);
+      await update(endpoint, { env: { A: "1" } });
+      await pass(20);
+      expect(versions(endpoint)).toEqual(["2 running"]);
+      expect(only(endpoint).row.resources?.gpus[0]?.id).toBe("GPU-1");
+      await update(endpoint, { workersMin: 0, workersMax: 0 });
+      await pass(10);
+      expect(only(other).row.resources?.gpus[0]?.id).toBe("GPU-1");
+    },
+  );
 
   it("that falls off takes its worker out of use, which says so", async () => {
     await on({ gpus: [l4(1), l4(2)] });

@@ -72,7 +72,7 @@ export function scaleLoop(needs: Scaling): Loop {
       listenToAll();
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
       // first: nobody has to make a place for those who find one
-      const throttled = await placeThrottled(needs);
+      const { left, lookInMs } = await placeThrottled(needs);
       for (const no of [...dirty]) {
         const endpoint = needs.registry.endpointByNo(no);
         dirty.delete(no);
@@ -80,7 +80,7 @@ export function scaleLoop(needs: Scaling): Loop {
         if (endpoint) await look(endpoint, now).catch((error) => again(endpoint, now, error));
       }
       // what they wait for may come, or they may not be needed any more
-      for (const no of throttled) dueAt.set(no, Math.min(dueAt.get(no) ?? never, now + limits.netMs));
+      for (const no of left) dueAt.set(no, Math.min(dueAt.get(no) ?? never, now + lookInMs));
       return dueAt.size > 0 ? Math.min(...dueAt.values()) : undefined;
     },
   };

@@ -1,7 +1,8 @@
-import type { Endpoint, EndpointSettings } from "../domain/endpoint.js";
+import { type Endpoint, type EndpointSettings, servingVersion } from "../domain/endpoint.js";
 import type { HostView } from "../domain/host.js";
 import { type Holding, needOf, type Placement, place } from "../domain/placement.js";
-import { isThrottled } from "../domain/worker.js";
+import { isThrottled, type Resources, type Worker } from "../domain/worker.js";
+import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import type { Needs } from "./needs.js";
 import { liveHosts } from "./read-job.js";
@@ -10,16 +11,62 @@ import { stopWorker } from "./worker-life.js";
 type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 type Looking = Needs<"registry" | "place" | "clock">;
 
+/** What there is to give out, and what is kept for a while. */
+interface Stock {
+  readonly hosts: readonly HostView[];
+  readonly reserved: readonly Reserved[];
+}
+const stockOf = (needs: Looking): Stock => ({ hosts: liveHosts(needs), reserved: reservedIn(needs) });
+
 /** Finds a host for a worker of this version of an endpoint, or says why there is none. */
 export async function placeFor(
   needs: Looking,
   endpoint: Endpoint,
   version: number,
-  hosts: readonly HostView[] = liveHosts(needs),
+  { hosts, reserved }: Stock = stockOf(needs),
 ): Promise<Placement> {
   const settings = await settingsOf(needs, endpoint, version);
-  return place(needOf(settings), hosts, endpoint.settings, holdingsFor(needs, endpoint));
+  return place(needOf(settings), hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
 }
+
+/**
+ * Whether a worker of the version that serves would find a place if some of its endpoint's workers had ended; what goes
+ * already, or gives way, is taken for gone.
+ */
+export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(without: readonly number[]) => boolean> {
+  const need = needOf(await settingsOf(needs, endpoint, servingVersion(endpoint)));
+  const { hosts, reserved } = stockOf(needs);
+  const staying = holdingsFor(needs, endpoint, reserved).filter(
+    ({ isLeaving, pausedRank }) => !isLeaving && pausedRank === undefined,
+  );
+  return (without) => {
+    const held = staying.filter(({ workerNo }) => !without.includes(workerNo));
+    return "hostNo" in place(need, hosts, endpoint.settings, held);
+  };
+}
+
+/** What a worker had that has just made way for another one of its endpoint. */
+interface Reserved {
+  readonly endpointNo: number;
+  readonly workerNo: number;
+  readonly hostNo: number;
+  readonly resources: Resources;
+}
+
+/** What an old version's worker had is its successor's for a moment, or a release would lose it to who waits for longer. */
+function reservedIn({ registry, clock }: Looking): Reserved[] {
+  const since = clock.now() - limits.reservedMs;
+  return registry.endedWorkers().flatMap(({ row }) => {
+    const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
+    const endpoint = registry.endpointByNo(endpointNo);
+    if (!resources || endedAt < since || !endpoint || version === servingVersion(endpoint)) return [];
+    const hasSuccessor = registry.workersOf(endpointNo).some(({ row }) => placeAt(row) >= endedAt);
+    return hasSuccessor ? [] : [{ endpointNo, workerNo, hostNo, resources }];
+  });
+}
+
+/** When a worker was given its place. */
+const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.createdAt : (row.placedAt ?? 0));
 
 /** What workers of a version are made of: it need not be the present one. */
 async function settingsOf({ registry }: Looking, endpoint: Endpoint, version: number): Promise<EndpointSettings> {
@@ -28,8 +75,11 @@ async function settingsOf({ registry }: Looking, endpoint: Endpoint, version: nu
 }
 
 /** What workers have of their hosts; another owner's workers are not named. */
-function holdingsFor({ registry }: Needs<"registry">, endpoint: Endpoint): Holding[] {
-  return registry.liveWorkers().flatMap(({ row }) => {
+function holdingsFor({ registry }: Needs<"registry">, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
+  const others = reserved
+    .filter(({ endpointNo }) => endpointNo !== endpoint.no)
+    .map((each) => ({ ...each, holder: "a release", isLeaving: true, pausedRank: undefined }));
+  const held = registry.liveWorkers().flatMap(({ row }) => {
     if (!row.resources) return [];
     const theirs = registry.endpointByNo(row.endpointNo);
     const holder =
@@ -41,6 +91,7 @@ function holdingsFor({ registry }: Needs<"registry">, endpoint: Endpoint): Holdi
     const isLeaving = row.wanted === "stopped";
     return [{ workerNo: row.no, hostNo: row.hostNo, resources: row.resources, holder, isLeaving, pausedRank }];
   });
+  return [...held, ...others];
 }
 
 /** Makes paused workers give way to one that has no place without them. */
@@ -51,29 +102,32 @@ export async function makeWay(needs: Placing, workerNos: readonly number[]): Pro
   }
 }
 
-/** Gives workers that wait for a place one, the longest waiting first; resolves with the endpoints of those that still wait. */
-export async function placeThrottled(needs: Placing): Promise<ReadonlySet<number>> {
+/**
+ * Gives workers that wait for a place one, the longest waiting first; resolves with the endpoints of those that still wait,
+ * and for how long at most.
+ */
+export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
   const waiting = needs.registry
     .liveWorkers()
     .filter(({ row }) => isThrottled(row) && row.wanted === "running")
     .sort((a, b) => a.row.no - b.row.no);
   const left = new Set<number>();
-  const hosts: readonly HostView[] = waiting.length > 0 ? liveHosts(needs) : [];
+  const stock = waiting.length > 0 ? stockOf(needs) : { hosts: [], reserved: [] };
   // of workers of one version those behind one that finds no place find none either
   const without = new Set<string>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
-    const isPlaced = !without.has(`${endpointNo}/${version}`) && (await tried(needs, worker, hosts));
+    const isPlaced = !without.has(`${endpointNo}/${version}`) && (await tried(needs, worker, stock));
     if (isPlaced) continue;
     left.add(endpointNo);
     without.add(`${endpointNo}/${version}`);
   }
-  return left;
+  return { left, lookInMs: stock.reserved.length > 0 ? limits.reservedMs : limits.netMs };
 }
 
 /** One that cannot be placed just now keeps nobody else from it. */
-const tried = (needs: Placing, worker: LiveWorker, hosts: readonly HostView[]): Promise<boolean> =>
-  placeOne(needs, worker, hosts).catch((error) => {
+const tried = (needs: Placing, worker: LiveWorker, stock: Stock): Promise<boolean> =>
+  placeOne(needs, worker, stock).catch((error) => {
     needs.emit({
       type: "server.warning",
       message: `worker ${worker.row.id} could not be given a place just now`,
@@ -82,11 +136,11 @@ const tried = (needs: Placing, worker: LiveWorker, hosts: readonly HostView[]): 
     return false;
   });
 
-async function placeOne(needs: Placing, worker: LiveWorker, hosts: readonly HostView[]): Promise<boolean> {
+async function placeOne(needs: Placing, worker: LiveWorker, stock: Stock): Promise<boolean> {
   const { row } = worker;
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   if (!endpoint) return false;
-  const found = await placeFor(needs, endpoint, row.version, hosts);
+  const found = await placeFor(needs, endpoint, row.version, stock);
   if ("lacks" in found) {
     if (found.lacks !== row.why) await needs.registry.patchWorker(worker, { why: found.lacks });
     await makeWay(needs, found.giveWay);

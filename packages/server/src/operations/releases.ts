@@ -3,6 +3,7 @@ import type { ApiKey } from "../domain/key.js";
 import type { Release } from "../domain/release.js";
 import { invalid, Refusal } from "../errors.js";
 import type { Needs } from "./needs.js";
+import { whyThrottled } from "./read-job.js";
 import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
 import { iso, showEndpoint } from "./show-resources.js";
 
@@ -20,7 +21,9 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
 /** The versions of an endpoint that are kept, the newest first: what each is made of, and how it went. */
 export async function showReleases({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint) {
   const releases = await registry.releases(endpoint.no);
-  const live = registry.workersOf(endpoint.no).map(({ row }) => row.version);
+  const workers = registry.workersOf(endpoint.no);
+  const live = workers.map(({ row }) => row.version);
+  const waiting = (n: number) => whyThrottled(workers.filter(({ row }) => row.version === n));
   return releases.map((release) => ({
     version: release.n,
     madeAt: iso(release.madeAt),
@@ -36,7 +39,7 @@ export async function showReleases({ registry }: Needs<"registry">, caller: ApiK
     computeType: release.settings.computeType,
     ...(release.rollbackOf === undefined ? {} : { rollbackOf: release.rollbackOf }),
     ...(release.provenAt === undefined ? {} : { provenAt: iso(release.provenAt) }),
-    ...(release.heldAt === undefined ? {} : { stoppedAt: iso(release.heldAt), why: whyHeld(release) }),
+    ...whyNot(release, waiting(release.n)),
   }));
 }
 
@@ -49,8 +52,12 @@ function envFor(registry: Releasing["registry"], caller: ApiKey, { template, set
   return { ...shown(template.env, isAll && isTheirs), ...shown(settings.env, isAll) };
 }
 
-const whyHeld = ({ verdict }: Release): string =>
-  `Three of its workers failed at their start, so the version before it serves on: ${verdict ?? "no reason is known"}`;
+/** Why a version does not go on: its workers failed, or wait for a place. */
+function whyNot({ heldAt, verdict = "no reason is known" }: Release, waiting: string | undefined) {
+  if (heldAt === undefined) return waiting === undefined ? {} : { why: waiting };
+  const why = `Three of its workers failed at their start, so the version before it serves on: ${verdict}`;
+  return { stoppedAt: iso(heldAt), why };
+}
 
 /**
  * Makes a new version of what an earlier one was made of. Scaling settings, names and time-outs stay as they are now, and

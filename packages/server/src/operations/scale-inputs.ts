@@ -2,6 +2,7 @@ import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { ScaleInputs } from "../domain/scale-inputs.js";
 import { isFrozen, workerState } from "../domain/worker.js";
 import type { Needs } from "./needs.js";
+import { fitting } from "./place-worker.js";
 import { obstacle } from "./read-job.js";
 
 /** What the scaler decides from, as it is now. */
@@ -24,15 +25,18 @@ export async function scaleInputs(
   }));
   const { waiting, waitingNormal, running } = tally;
   const { settings, failedStarts, failedAt } = endpoint;
+  const version = servingVersion(endpoint);
   const isImpossible = obstacle(needs, endpoint) !== undefined;
   return {
     settings: isImpossible ? { ...settings, workersMax: 0, workersMin: 0 } : settings,
-    version: servingVersion(endpoint),
+    version,
     demand: { waiting, waitingNormal, running, oldestAt },
     workers,
     slots: needs.registry.slots(endpoint),
     failedStarts,
     failedAt,
+    // asked only where one version replaces another
+    fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
     flashBootMs: needs.place.flashBootMs,
     now,
   };
