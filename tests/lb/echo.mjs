@@ -129,6 +129,16 @@ const routes = {
   "/unchanged": (_request, reply) => void reply.writeHead(304, { etag: '"1"' }).end(),
   "/away": (_request, reply) => void reply.writeHead(302, { location: "/elsewhere?x=1" }).end(),
   "/long-header": (_request, reply) => void reply.writeHead(200, { "x-long": "x".repeat(100_000) }).end(),
+  // says these bytes, and nothing of its own
+  "/raw": (request) => void request.socket.end(Buffer.from(query(request).get("bytes"), "base64url")),
+  "/endless-hints": (request) => {
+    const hint = Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n".repeat(500));
+    const write = () => {
+      if (!request.socket.destroyed) request.socket.write(hint, () => setImmediate(write));
+    };
+    request.socket.on("error", () => {}).on("close", () => say({ closed: "hints" }));
+    write();
+  },
   "/garbage": (request) =>
     void request.socket.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
 };
@@ -157,6 +167,7 @@ server.on("upgrade", (request, socket, head) => {
     socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nConnection: close\r\n\r\nnot me");
     return;
   }
+  if (request.url.startsWith("/raw")) return void routes["/raw"](request);
   const key = request.headers["sec-websocket-key"];
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   socket.write(

@@ -197,6 +197,9 @@ export const limits = {
   gateWaitingMax: 1_000, // of one endpoint at one server: their bodies are not read meanwhile
   gateRingMs: 250, // the scaler looks at requests in flight at most so often
   gateTriesMax: 3, // a request that ends every worker must end
+  gateHintsMax: 16, // a worker that goes on with 103s says nothing that helps
+  gateHangUpMs: 2 * second, // a declined client is gone by then
+  gateKeepAliveMs: 30 * second, // of quiet in a WebSocket, then its ends are asked whether they are there
   gateDialsMax: 10, // one whose workers are well, but take no connection, too
   gateKeptBytesMax: 64 * kib, // of the body of an idempotent request, so that it can be sent again
   gateIdleMs: 2 * second, // connections to workers: shorter than any server keeps them, or a request meets one being closed

@@ -175,6 +175,28 @@ describe("An idle worker is stopped", () => {
     expect(wanted()).toEqual(["stopped", "stopped", "stopped"]);
   });
 
+  it("and not where a job came for it while another one was stopped: it does that first", async () => {
+    await scaled({ idleTimeout: 1, workersMax: 2 });
+    await idle(await scene.worker(endpoint));
+    const second = await scene.worker(endpoint);
+    const poll = scene.poll(second);
+    await scene.advance(900);
+    const { save } = scene.stores.workers;
+    let id = "";
+    vi.spyOn(scene.stores.workers, "save").mockImplementationOnce(async (...patch) => {
+      await save(...patch);
+      id = await scene.submit(endpoint);
+      await scene.until(() => poll.jobs !== undefined);
+    });
+    await scene.advance(300);
+    expect(poll.jobs).toMatchObject([{ id }]);
+    expect(wanted()).toEqual(["stopped", "closed"]);
+    await scene.done(second, id);
+    await scene.advance(50);
+    expect(second.row.wanted).toBe("stopped");
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
+  });
+
   it("down to workersMin", async () => {
     await scaled({ idleTimeout: 1, workersMin: 1 });
     await idle(workers()[0]!);

@@ -11,7 +11,7 @@ import type { LiveWorker } from "../registry.js";
 import type { Loop } from "./loop.js";
 
 type Scaling = Needs<
-  "jobs" | "reader" | "tallies" | "decisions" | "clock" | "ids" | "bell" | "registry" | "emit" | "place"
+  "jobs" | "reader" | "tallies" | "decisions" | "clock" | "ids" | "bell" | "registry" | "emit" | "place" | "gate"
 >;
 
 interface Last {
@@ -115,10 +115,25 @@ async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<v
   if (decided.start > 0) needs.bell.ring("workers");
   await each(needs, decided.pause, (worker) => pauseWorker(needs, worker, reason));
   await each(needs, decided.close, (worker) => closeWorker(needs, worker, reason));
-  await each(needs, decided.stop, (worker) =>
-    stopWorker(needs, worker, whyStopped(worker, reason), needs.place.stopGraceMs),
-  );
+  await each(needs, decided.stop, (worker) => dismiss(needs, endpoint, worker, whyStopped(worker, reason)));
 }
+
+/** Stops a worker. One that was given work since that was decided does it first: it is closed, and stopped when it is idle. */
+async function dismiss(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, why: string): Promise<void> {
+  const { row } = worker;
+  if (row.wanted === "running" && row.readyAt !== undefined && endpoint.deletedAt === undefined) {
+    await needs.registry.patchWorker(worker, { wanted: "closed", closedAt: needs.clock.now(), why });
+    if ((await heldNow(needs, endpoint, row.no)) > 0) {
+      needs.bell.ring(topics.demand(endpoint.no));
+      return;
+    }
+  }
+  await stopWorker(needs, worker, why, needs.place.stopGraceMs);
+}
+
+/** What a worker holds; from when it is closed on that only falls. */
+const heldNow = async (needs: Scaling, { settings }: Endpoint, no: number): Promise<number> =>
+  settings.type === "LB" ? needs.gate.heldBy(no) : (await needs.reader.heldBy(no)).length;
 
 /** One that was closed goes for the reason for which that was done. */
 const whyStopped = ({ row }: LiveWorker, reason: string): string =>

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { PlainSignal } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoint.js";
@@ -12,7 +12,7 @@ import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../replies.js"
 import { admit, admitAtOnce } from "./admit.js";
 import { isIdempotent, PassingBody, readWhole } from "./body.js";
 import type { Dialler } from "./dialler.js";
-import { forward, type Outcome } from "./forward.js";
+import { forward, MalformedReply, type Outcome } from "./forward.js";
 import { requestHeaders } from "./headers.js";
 import type { Target } from "./target.js";
 import { type Asking, tunnel } from "./tunnel.js";
@@ -75,14 +75,17 @@ export class Call {
     const refusal = asRefusal(error, { id: this.#requestId, route }, this.#needs.emit);
     const text = refusalText(refusal, this.#requestId);
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
-    reply.writeHead(refusal.status, jsonHeaders(this.#requestId, text, refusal.retryAfterSeconds));
+    const headers = jsonHeaders(this.#requestId, text, refusal.retryAfterSeconds);
+    // its own words: a reply that could not be passed on has left the worker's
+    reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
     reply.end(text);
     this.#served(refusal.status);
   };
 
   #enter(endpoint: Endpoint): void {
-    this.#endpoint = endpoint;
     const { socket, headers, httpVersion, rawHeaders } = this.#request;
+    if (this.#reply.destroyed || socket.destroyed) return; // it went while its key was looked up
+    this.#endpoint = endpoint;
     this.#headers = requestHeaders(rawHeaders, {
       address: plainAddress(socket.remoteAddress),
       isSecure: (socket as TLSSocket).encrypted === true,
@@ -226,6 +229,7 @@ const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_I
 /** What an error before the reply says of the worker. */
 function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
   const { code = "", syscall } = error;
+  if (error instanceof MalformedReply) return "malformed";
   if (syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT") return "unsent";
   if (code === "UND_ERR_HEADERS_TIMEOUT") return "late";
   if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH") return "refused";

@@ -45,6 +45,7 @@ class Passage implements Dispatcher.DispatchHandler {
   #first: Buffer | undefined;
   #isFlushed = false;
   #stall: NodeJS.Timeout | undefined;
+  #informed = 0;
 
   constructor(reply: ServerResponse, done: (outcome: Outcome) => void) {
     this.#reply = reply;
@@ -65,10 +66,15 @@ class Passage implements Dispatcher.DispatchHandler {
   ): void {
     const raw = (controller.rawHeaders ?? []) as Buffer[];
     if (status < 200) {
-      this.#inform(status, raw);
+      this.#inform(controller, status, raw);
       return;
     }
-    this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw));
+    try {
+      this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw, mayTrail(this.#reply, status, raw)));
+    } catch (error) {
+      this.#reject(controller, error as Error);
+      return;
+    }
     this.#hasBegun = true;
     // where its body comes later it goes on alone
     process.nextTick(this.#flush);
@@ -109,6 +115,12 @@ class Passage implements Dispatcher.DispatchHandler {
     this.fail(error);
   }
 
+  /** The worker has replied, with what cannot be passed on: that it was not lost is known. */
+  #reject(controller: Dispatcher.DispatchController, cause: Error): void {
+    this.fail(new MalformedReply("the worker's reply cannot be passed on", { cause }));
+    controller.abort(gone);
+  }
+
   fail(error: Error): void {
     if (this.#isOver) return;
     this.#over(this.#hasBegun ? { kind: "broken" } : { kind: "unanswered", error });
@@ -141,7 +153,13 @@ class Passage implements Dispatcher.DispatchHandler {
     this.#controller?.abort(gone);
   };
 
-  #inform(status: number, raw: Buffer[]): void {
+  /** Hints are passed on where there are few, and to who reads them. */
+  #inform(controller: Dispatcher.DispatchController, status: number, raw: Buffer[]): void {
+    if (++this.#informed > limits.gateHintsMax) {
+      this.#reject(controller, new Error("its hints do not end"));
+      return;
+    }
+    if (this.#reply.writableNeedDrain) return;
     if (status === 102) this.#reply.writeProcessing();
     if (status !== 103) return;
     const hints: Record<string, string[]> = {};
@@ -163,6 +181,17 @@ class Passage implements Dispatcher.DispatchHandler {
     this.#done(outcome);
   }
 }
+
+/** A reply that has come, and cannot be passed on. */
+export class MalformedReply extends Error {}
+
+/** Whether trailers can follow: only a reply in chunks has any. */
+const mayTrail = (reply: ServerResponse, status: number, raw: readonly Buffer[]): boolean =>
+  reply.useChunkedEncodingByDefault &&
+  reply.req.method !== "HEAD" &&
+  status !== 204 &&
+  status !== 304 &&
+  !raw.some((name, at) => at % 2 === 0 && name.toString("latin1").toLowerCase() === "content-length");
 
 const gone = new Error("the client has gone");
 const pairs = (flat: readonly string[]): [string, string][] =>

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Refusal } from "../../errors.js";
+import { limits } from "../../limits.js";
 import { misframed } from "../misframed.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./dialler.js";
@@ -45,7 +46,7 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
     const reply = new ServerResponse(request);
     reply.shouldKeepAlive = false;
     reply.assignSocket(socket as never);
-    reply.once("finish", () => socket.end());
+    reply.once("finish", () => hangUp(socket));
     const call = new Call(calling, request, reply, target, { socket, head, reply });
     const refusal = misframed(request) ?? (hasBody(request) ? withBody() : undefined);
     if (refusal) call.refuse(refusal);
@@ -73,6 +74,14 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
       await dialler.close();
     },
   };
+}
+
+/** Ends a connection that is read by nobody: what its client still says is let go, and so is one that does not leave. */
+function hangUp(socket: Duplex): void {
+  const late = setTimeout(() => socket.destroy(), limits.gateHangUpMs);
+  socket.once("close", () => clearTimeout(late));
+  socket.end();
+  socket.resume();
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>

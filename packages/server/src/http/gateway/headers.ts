@@ -28,7 +28,7 @@ const saidAnew = ["x-forwarded-for", "x-forwarded-prefix", "via"];
 
 const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
 const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
-const fromWorkers = new Set(hopByHop.filter((name) => name !== "trailer"));
+const fromWorkers = new Set(hopByHop);
 /** Naming these in Connection takes nothing away. */
 const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
 
@@ -79,15 +79,15 @@ export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   return left;
 }
 
-/** The headers a client is sent of a worker's reply, as bytes came. */
-export function replyHeaders(raw: readonly (Buffer | string)[]): string[] {
+/** The headers a client is sent of a worker's reply, as bytes came; `isTrailed`: whether trailers may be announced. */
+export function replyHeaders(raw: readonly (Buffer | string)[], isTrailed = false): string[] {
   const headers: string[] = [];
   let named: Set<string> | undefined;
   for (let at = 0; at < raw.length; at += 2) {
     const [name, value] = [textOf(raw[at]), textOf(raw[at + 1])];
     const lower = name.toLowerCase();
     if (lower === "connection") named = namedIn(value, named);
-    if (!fromWorkers.has(lower)) headers.push(name, value);
+    if (!fromWorkers.has(lower) || (isTrailed && lower === "trailer")) headers.push(name, value);
   }
   return named ? without(headers, named) : headers;
 }

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as open, type ServerResponse } from "node
 import type { Duplex } from "node:stream";
 import type { WorkerAddress } from "../../domain/worker-address.js";
 import { limits } from "../../limits.js";
-import { cut, type Outcome } from "./forward.js";
+import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
 
 /** A client that asks for a WebSocket, and its connection. */
@@ -46,16 +46,34 @@ export function tunnel(
     asked.destroy(Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" })),
   );
   asked.once("error", (error) => over({ kind: "unanswered", error }));
-  asked.once("response", (answer) => passOn(answer, reply, over));
+  /** What the worker has answered cannot be passed on. */
+  const malformed = (cause: unknown) => {
+    over({ kind: "unanswered", error: new MalformedReply("the worker's answer cannot be passed on", { cause }) });
+    asked.destroy();
+  };
+  let isAnswered = false;
+  asked.once("response", (answer) => {
+    isAnswered = true;
+    try {
+      passOn(answer, reply, over);
+    } catch (error) {
+      malformed(error);
+    }
+  });
   asked.once("upgrade", (answer, worker, workerHead) => {
-    if (answer.headers.upgrade?.toLowerCase() !== "websocket") {
+    worker.on("error", () => {});
+    try {
+      if (isAnswered) throw new Error("it answered twice");
+      if (answer.headers.upgrade?.toLowerCase() !== "websocket") throw new Error("it switched to another protocol");
+      const agreed = [...replyHeaders(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", "websocket"];
+      reply.writeHead(101, answer.statusMessage ?? "", agreed);
+      reply.flushHeaders();
+    } catch (error) {
       worker.destroy();
-      return over({ kind: "unanswered", error: new Error("it switched to another protocol") });
+      malformed(error);
+      return;
     }
     socket.off("close", leave);
-    const agreed = [...replyHeaders(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", "websocket"];
-    reply.writeHead(101, answer.statusMessage ?? "", agreed);
-    reply.flushHeaders();
     reply.detachSocket(socket as never);
     join([socket, worker], [head, workerHead], () => over({ kind: "ended" }));
   });
@@ -84,6 +102,8 @@ function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer],
     end.on("error", () => {});
     (end as Duplex & { setTimeout?: (ms: number) => void }).setTimeout?.(0);
     (end as Duplex & { setNoDelay?: () => void }).setNoDelay?.();
+    // a WebSocket may be quiet for hours: who vanished without a word is noticed by this alone
+    (end as Duplex & { setKeepAlive?: (on: boolean, ms: number) => void }).setKeepAlive?.(true, limits.gateKeepAliveMs);
     end.once("close", () => {
       destroyBoth();
       over();

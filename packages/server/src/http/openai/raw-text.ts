@@ -5,6 +5,8 @@ const blankLines = ["\n\n", "\n\r\n", "\r\r"];
 const edgeChars = 2;
 const fields = [":", "data:", "event:", "id:", "retry:"];
 const fieldChars = 6;
+/** By the first character of a line, what it would have to begin with to be of an event. */
+const fieldBy = new Map(fields.map((field) => [field.charCodeAt(0), field]));
 
 /** Where the last whole event of a text ends; 0 where none does. */
 const endOfEvents = (text: string): number =>
@@ -17,9 +19,24 @@ const endOfEvents = (text: string): number =>
 
 /** Where the line ends that a place is in; undefined where it goes on. */
 function endOfLine(text: string, at: number): number | undefined {
-  const found = /[\r\n]/g;
-  found.lastIndex = at;
-  return found.test(text) ? found.lastIndex : undefined;
+  for (let end = at; end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    if (code === 10 || code === 13) return end + 1;
+  }
+  return undefined;
+}
+
+/** Where the first line begins that may be of an event, or that has not ended; undefined for the latter. A text may be of millions of lines. */
+function endOfRun(text: string, at: number): number | undefined {
+  let end = endOfLine(text, at);
+  while (end !== undefined && end < text.length && !mayBeField(text, end)) end = endOfLine(text, end);
+  return end;
+}
+
+function mayBeField(text: string, at: number): boolean {
+  const field = fieldBy.get(text.charCodeAt(at));
+  if (field === undefined) return false;
+  return text.length - at < fieldChars ? true : text.startsWith(field, at);
 }
 
 /**
@@ -80,7 +97,7 @@ export class RawText {
   }
 
   #pass(text: string, at: number): Given {
-    const end = endOfLine(text, at);
+    const end = endOfRun(text, at);
     this.#isPassing = end === undefined;
     this.#edge = "";
     return { given: this.take() + text.slice(at, end), at: end ?? text.length };
