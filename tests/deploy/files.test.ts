@@ -46,7 +46,10 @@ describe("deploy/compose.yaml", () => {
     const { values } = makeEnv(makeFolder(test));
     const filled = text("compose.yaml").replace(/\$\{(\w+):[?-][^}]*\}/g, (_, name: string) => values[name] ?? "");
     const own = [...filled.matchAll(/^ {6}(MILLRACE_\w+): (.+)$/gm)].map(([, name, value]) => [name, value]);
-    const shared = [...filled.matchAll(/^ {2}(MILLRACE_\w+): (.+)$/gm)].map(([, name, value]) => [name, value]);
+    const shared = [...filled.matchAll(/^ {2}(MILLRACE_\w+): "?([^"\n]+)"?$/gm)].map(([, name, value]) => [
+      name,
+      value,
+    ]);
     const image = [...text("Dockerfile").matchAll(/(MILLRACE_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]);
     const config = readConfig(Object.fromEntries([...image, ...shared, ...own]));
     expect(config).toMatchObject({

@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { WebSocket } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { makeFolder, makeQueue, makeRunning } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { healthOf, reach, readEvents, type SentEvent, statusOf, submit } from "../e2e/wire.js";
 import { call, startServer, type TestServer, until } from "../harness.js";
+import { makeBalanced } from "../lb/balanced.js";
 import { type FrontProxy, startProxy } from "./nginx.js";
 
 const sealKey = "5".repeat(64);
@@ -93,6 +95,22 @@ describe("two servers behind the proxy of deploy/", () => {
     const refused = await call(target, "POST", `/v2/${endpoint}/runsync`, { input: "x".repeat(21 * 2 ** 20) });
     expect(refused.status).toBe(413);
     expect(refused.body).toMatchObject({ code: expect.any(String), error: expect.stringMatching(/\S/) });
+  });
+
+  it("join a client's WebSocket to a worker, and tell that worker who called", async (test) => {
+    // one for each server: neither reaches the other's loopback
+    const balanced = await makeBalanced(test, { ...target, port: 0 }, { workersMin: 2, workersMax: 2 });
+    const seen = await (await balanced.fetch("/")).text();
+    expect(seen).toContain('"x-forwarded-for","127.0.0.1');
+    const url = `${balanced.base.replace("http", "ws")}/socket`;
+    const socket = new WebSocket(url, { headers: { authorization: `Bearer ${target.key}` } });
+    const heard = new Promise<unknown>((resolve, reject) => {
+      socket.addEventListener("message", ({ data }) => resolve(data));
+      socket.addEventListener("error", ({ error }) => reject(error));
+    });
+    socket.addEventListener("open", () => socket.send("hello"));
+    expect(await heard).toBe("hello");
+    socket.close();
   });
 
   it("do not show their metrics through it", async () => {

@@ -10,6 +10,7 @@ let server: TestServer;
 beforeAll(async () => {
   fake = new FakeNvidiaSmi({ gpus: [fakeGpu(0), fakeGpu(1), fakeGpu(2, novel, 6_144)] });
   server = await startServer({ PATH: fake.path });
+  await until(() => told(server, "gpu.found").length > 0); // it serves before it knows
 });
 afterAll(async () => {
   await server?.end();
@@ -129,6 +130,7 @@ describe("a server of its own", () => {
     const its = new FakeNvidiaSmi(state);
     const made = await startServer({ PATH: its.path, ...env });
     servers.push({ server: made, fake: its });
+    await until(() => told(made, "gpu.found").length + told(made, "server.warning").length > 0);
     return made;
   }
 
@@ -137,6 +139,19 @@ describe("a server of its own", () => {
     const warnings = told(bare, "server.warning").map(({ msg }) => msg);
     expect(warnings).toEqual([expect.stringMatching(/recorded, and not enforced.*nvidia-smi finds no GPU/)]);
     expect(await countOf("NVIDIA L4", bare)).toBe(0);
+  });
+
+  it("takes jobs and results while the driver does not answer yet, and gives nothing out", async (test) => {
+    const hung = new FakeNvidiaSmi({ gpus: [fakeGpu(0)], mode: "hang" });
+    const begun = startServer({ PATH: hung.path, MILLRACE_DEMO: "off" });
+    test.onTestFinished(async () => {
+      await (await begun).end();
+      hung.remove();
+    });
+    const at = await begun;
+    expect(hung.calls()).toHaveLength(1);
+    expect(told(at, "server.warning")).toEqual([]);
+    expect(await call(at, "GET", "/v1/endpoints")).toMatchObject({ status: 200 });
   });
 
   it("starts, and says why it has none, where the driver does not fit its library", async () => {

@@ -6,6 +6,7 @@ import { openGate } from "./assembly/gate.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
 import { placeFacts } from "./assembly/place.js";
+import { stockOf } from "./assembly/stock.js";
 import { stopWorkers } from "./assembly/stop-workers.js";
 import { openStores } from "./assembly/stores.js";
 import { takeLines } from "./assembly/take-lines.js";
@@ -90,10 +91,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const emit: Emit = (event) => {
     for (const listener of listeners) listener(event);
   };
-  const stock = new StockTaking({ emit }, given.inventory ?? machineInventory(config.gpus, process.env), config);
+  const hostId = directory.secret("host", () => ids.resource());
+  const { engine, containers } = findContainers(config.containers, process.env, hostId, directory.logs, emit);
+  const facts = engine && engineFacts(engine);
+  const machine = given.inventory ?? machineInventory(config.gpus, process.env);
+  const stock = new StockTaking({ emit }, stockOf(machine, config, facts), config);
   const firstLook = stock.look(); // a driver that sleeps takes seconds to wake
 
-  const hostId = directory.secret("host", () => ids.resource());
   /** What waits for the bell to be there. */
   const rings = { onBack: () => {}, onChange: () => {} };
   const opening = { onFatal: given.onFatal, hostId, clock, emit, rings };
@@ -115,8 +119,6 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   rings.onChange = () => bell.ringElsewhere("registry");
   const gate = openGate(clock, bell, registry, shared !== undefined);
   const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
-  await firstLook; // before it is known what there is nothing is asked for and given out
-  const { engine, containers } = findContainers(config.containers, process.env, hostId, directory.logs, emit);
   const draining = new PlainSignal();
   const parts: Parts = {
     ...stores,
@@ -130,7 +132,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     emit,
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     draining,
-    place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: engine && engineFacts(engine) }),
+    place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts }),
   };
 
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
@@ -179,6 +181,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const polling = { ping, forget: gateway.forget };
   const follow = (ms: number) => clock.follow?.(ms);
   const logsDir = directory.logs;
+  await firstLook; // before it is known what there is nothing is asked for and given out; results are taken already
   const loops = runLoops(parts, { tending, polling, sender, stock, measuring, logsDir, noteTime, shared, follow });
   await goOn(parts);
   emit({ type: "server.started", url });

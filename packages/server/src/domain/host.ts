@@ -3,6 +3,9 @@ import type { EndpointSettings } from "./endpoint.js";
 import type { GateReport } from "./gate-report.js";
 import type { Gpu } from "./gpu.js";
 
+/** How a worker runs: what is no image is a directory. */
+export type WorkerKind = "process" | "container";
+
 /** What a host has for workers. */
 export interface HostFacts {
   /** The code of its country or its data centre; undefined fits every place. */
@@ -13,6 +16,8 @@ export interface HostFacts {
   /** Virtual processors. */
   readonly cpus: number;
   readonly memoryMib: number;
+  /** Which workers cannot be started there now: no engine answers, or its operator does not want them. */
+  readonly cannotRun?: readonly WorkerKind[];
   /** What is wrong with its GPUs, or why there are none: for people. */
   readonly gpuProblem?: string;
   /** The driver does not answer: GPUs that are not named here may be well, and serve the workers that have them. */
@@ -66,4 +71,5 @@ export interface Stock {
   readonly problems: readonly string[];
   readonly cpus: number;
   readonly memoryMib: number;
+  readonly cannotRun?: readonly WorkerKind[];
 }

@@ -25,6 +25,7 @@ const holds = (workerNo: number, gpus: readonly Gpu[], more: Partial<Holding> = 
   ...more,
 });
 const need = (more: Partial<Need> = {}): Need => ({
+  kind: undefined,
   gpuCount: 1,
   gpuTypes: [],
   cpus: undefined,
@@ -53,6 +54,15 @@ describe("A worker's place", () => {
     expect(place(need(), hosts, { ...anywhere, locations: "FR" }, [])).toMatchObject({
       lacks: "No host is in the places that the endpoint names.",
     });
+  });
+
+  it("is a host that can run it now, where there is one", () => {
+    const lame = host(1, [gpu("a")], { cannotRun: ["container"] });
+    const busy = host(2, [gpu("b")], { workers: 9 });
+    expect(given(place(need({ kind: "container" }), [lame, busy], anywhere, []))).toEqual([2, "b"]);
+    expect(given(place(need({ kind: "process" }), [lame, busy], anywhere, []))).toEqual([1, "a"]);
+    expect(given(place(need({ kind: "container" }), [lame], anywhere, []))).toEqual([1, "a"]);
+    expect(place(need({ kind: "container" }), [lame, busy], anywhere, [holds(1, [gpu("b")])])).toHaveProperty("lacks");
   });
 
   it("has all its GPUs at one host, and of one type", () => {

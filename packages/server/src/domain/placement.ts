@@ -1,10 +1,12 @@
 import type { EndpointSettings } from "./endpoint.js";
 import { type Gpu, isSameType } from "./gpu.js";
-import { type HostView, isThere, type Places } from "./host.js";
+import { type HostView, isThere, type Places, type WorkerKind } from "./host.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for itself alone. */
 export interface Need {
+  /** Undefined where there is one host alone: it says itself why it cannot. */
+  readonly kind: WorkerKind | undefined;
   readonly gpuCount: number;
   /** In order of preference; none is any. */
   readonly gpuTypes: readonly string[];
@@ -35,11 +37,11 @@ export type Placement =
 const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
 
 /** What a worker of these settings needs. An instance such as cpu3g-2-8 has 2 processors and 8 GB. */
-export function needOf(settings: EndpointSettings): Need {
+export function needOf(settings: EndpointSettings, kind?: WorkerKind): Need {
   if (settings.computeType !== "CPU") {
-    return { gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, cpus: undefined, memoryMib: undefined };
+    return { kind, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, cpus: undefined, memoryMib: undefined };
   }
-  const none = { gpuCount: 0, gpuTypes: [] };
+  const none = { kind, gpuCount: 0, gpuTypes: [] };
   const instance = /^cpu\d+[cgm]-(\d+)-(\d+)$/.exec(settings.instanceIds[0] ?? "");
   if (instance) return { ...none, cpus: Number(instance[1]), memoryMib: Number(instance[2]) * 1_024 };
   const { vcpuCount } = settings;
@@ -53,7 +55,10 @@ export function needOf(settings: EndpointSettings): Need {
  * Two hosts, an L4 free on the busier one, an A40 on the other, wanted "L4, A40": the L4.
  */
 export function place(need: Need, hosts: readonly HostView[], where: Places, holdings: readonly Holding[]): Placement {
-  const fitting = hosts.filter((host) => isThere(host, where));
+  const inPlace = hosts.filter((host) => isThere(host, where));
+  const able = inPlace.filter(({ cannotRun = [] }) => need.kind === undefined || !cannotRun.includes(need.kind));
+  // where none can the start says why
+  const fitting = able.length > 0 ? able : inPlace;
   // a host that gives a worker no GPU will do only where none is there that could
   const enforcing = need.gpuCount > 0 ? fitting.filter(({ gpusEnforced }) => gpusEnforced) : [];
   const there = (enforcing.length > 0 ? enforcing : fitting).sort((a, b) => a.workers - b.workers || a.no - b.no);

@@ -46,6 +46,7 @@ export function takeIn(before: Known | undefined, stock: Stock, settings: HostSe
         gpusEnforced: settings.enforceGpus ?? hasGpus,
         cpus: stock.cpus,
         memoryMib: stock.memoryMib,
+        ...(stock.cannotRun === undefined ? {} : { cannotRun: stock.cannotRun }),
         ...(stock.gpus === undefined || stock.isBlind ? { gpusUnseen: true } : {}),
         ...(stock.problems.length === 0 ? {} : { gpuProblem: stock.problems.join(" ") }),
       },

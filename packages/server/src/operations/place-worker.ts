@@ -1,6 +1,7 @@
-import { type Endpoint, type EndpointSettings, servingVersion } from "../domain/endpoint.js";
+import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { HostView } from "../domain/host.js";
 import { type Holding, needOf, type Placement, place } from "../domain/placement.js";
+import { isPath } from "../domain/template.js";
 import { isThrottled, type Resources, type Worker } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
@@ -25,8 +26,8 @@ export async function placeFor(
   version: number,
   { hosts, reserved }: Stock = stockOf(needs),
 ): Promise<Placement> {
-  const settings = await settingsOf(needs, endpoint, version);
-  return place(needOf(settings), hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+  const need = await needFor(needs, endpoint, version, hosts);
+  return place(need, hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
 }
 
 /**
@@ -34,8 +35,8 @@ export async function placeFor(
  * already, or gives way, is taken for gone.
  */
 export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(without: readonly number[]) => boolean> {
-  const need = needOf(await settingsOf(needs, endpoint, servingVersion(endpoint)));
   const { hosts, reserved } = stockOf(needs);
+  const need = await needFor(needs, endpoint, servingVersion(endpoint), hosts);
   const staying = holdingsFor(needs, endpoint, reserved).filter(
     ({ isLeaving, pausedRank }) => !isLeaving && pausedRank === undefined,
   );
@@ -68,10 +69,12 @@ function reservedIn({ registry, clock }: Looking): Reserved[] {
 /** When a worker was given its place. */
 const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.createdAt : (row.placedAt ?? 0));
 
-/** What workers of a version are made of: it need not be the present one. */
-async function settingsOf({ registry }: Looking, endpoint: Endpoint, version: number): Promise<EndpointSettings> {
-  if (version === endpoint.version) return endpoint.settings;
-  return (await registry.release(endpoint.no, version))?.settings ?? endpoint.settings;
+/** What workers of a version need: it need not be the present one. Of what kind they are matters where hosts differ. */
+async function needFor({ registry }: Looking, endpoint: Endpoint, version: number, hosts: readonly HostView[]) {
+  if (version === endpoint.version && hosts.length < 2) return needOf(endpoint.settings);
+  const release = await registry.release(endpoint.no, version);
+  if (!release) return needOf(endpoint.settings);
+  return needOf(release.settings, isPath(release.template.imageName) ? "process" : "container");
 }
 
 /** What workers have of their hosts; another owner's workers are not named. */

@@ -15,6 +15,12 @@ export function engineFacts(engine: Engine) {
       const known = complaintNow(engine, { image, hasCommand }).catch(() => undefined);
       return Promise.race([known, late]).finally(() => clearTimeout(timer));
     },
+    /** Whether an engine answers now. */
+    isThere: (): Promise<boolean> =>
+      answered(engine.docker.ping(), engine.host).then(
+        () => true,
+        () => false,
+      ),
     async removeEngineVolume(volumeId: string): Promise<void> {
       await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
         if (statusOf(error) !== 404) throw error; // no container has ever used it
