@@ -72,6 +72,28 @@ describe("A worker in a container", () => {
     expect((await runsync(endpoint, { env: "MILLRACE_API_KEY" })).output.env).toBeUndefined();
   });
 
+  it("stands in the network that the operator names, and reaches the server there", async (test) => {
+    const name = "millrace-test-apart";
+    const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", "172.31.251.0/24"];
+    engine.docker("network", "create", ...apart, name);
+    const other = await startServer({
+      DOCKER_HOST: engine.host,
+      MILLRACE_DOCKER_NETWORK: name,
+      MILLRACE_STOP_GRACE: "5",
+    });
+    test.onTestFinished(async () => {
+      await other.end();
+      engine.docker("network", "rm", name);
+    });
+    const settings = { name: uniqueName(), imageName: image, isServerless: true };
+    const { body: template } = await call(other, "POST", "/v1/templates", settings);
+    const { body } = await call(other, "POST", "/v1/endpoints", { name: "a", templateId: template.id });
+    const job = await call(other, "POST", `/v2/${body.id}/runsync?wait=60000`, { input: {} });
+    expect(job.body).toMatchObject({ status: "COMPLETED" });
+    const [{ NetworkSettings }] = JSON.parse(engine.docker("inspect", containerOf(job.body.output.from)));
+    expect(Object.keys(NetworkSettings.Networks)).toEqual([name]);
+  });
+
   it("has no more rights than it needs, and is found by its label", async () => {
     const endpoint = await makeEndpoint();
     const { output } = await runsync(endpoint, {});

@@ -92,7 +92,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     for (const listener of listeners) listener(event);
   };
   const hostId = directory.secret("host", () => ids.resource());
-  const { engine, containers } = findContainers(config.containers, process.env, hostId, directory.logs, emit);
+  const { engine, containers } = findContainers(config, process.env, hostId, directory.logs, emit);
   const facts = engine && engineFacts(engine);
   const machine = given.inventory ?? machineInventory(config.gpus, process.env);
   const stock = new StockTaking({ emit }, stockOf(machine, config, facts), config);

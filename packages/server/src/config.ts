@@ -92,6 +92,12 @@ export const settings = Type.Object({
   MILLRACE_ENFORCE_GPUS: Type.Optional(
     onOff("Whether workers get the GPUs that their endpoint asks for or wait; by default where GPUs are found."),
   ),
+  MILLRACE_DOCKER_NETWORK: Type.String({
+    default: "bridge",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$",
+    description:
+      "The engine's network that worker containers stand in. On its default one they reach each other: where users do not trust each other, name one made without that.",
+  }),
   MILLRACE_DOCKER_VOLUMES: onOff(
     "Whether containers find network volumes in volumes of the Docker engine, rather than in directories of this machine.",
     "off",
@@ -145,6 +151,7 @@ export interface Config {
   /** Indexes and UUIDs, or all of them. */
   readonly gpus: "all" | readonly string[];
   readonly enforceGpus: boolean | undefined;
+  readonly dockerNetwork: string;
   readonly dockerVolumes: boolean;
   readonly webhookPrivate: boolean;
   readonly lbDomain: string | undefined;
@@ -225,6 +232,7 @@ function toConfig(s: Settings): Config {
     containers: s.MILLRACE_CONTAINERS === "on",
     gpus: chosenGpus(s.MILLRACE_GPUS),
     enforceGpus: s.MILLRACE_ENFORCE_GPUS === undefined ? undefined : s.MILLRACE_ENFORCE_GPUS === "on",
+    dockerNetwork: s.MILLRACE_DOCKER_NETWORK as string,
     dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
     webhookPrivate:
       s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",

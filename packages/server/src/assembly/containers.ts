@@ -1,16 +1,17 @@
+import type { Config } from "../config.js";
 import type { Emit } from "../events.js";
 import { dockerProvider } from "../providers/docker/docker-provider.js";
 import { engineAddress, openEngine } from "../providers/docker/engine.js";
 import { noContainers } from "../providers/no-containers.js";
 
 /** Containers by the engine that this server's environment leads to; what is wrong with that stops nothing but them. */
-export function findContainers(isOn: boolean, env: NodeJS.ProcessEnv, hostId: string, logsDir: string, emit: Emit) {
-  if (!isOn) {
+export function findContainers(config: Config, env: NodeJS.ProcessEnv, hostId: string, logsDir: string, emit: Emit) {
+  if (!config.containers) {
     const off = "container images are turned off here (MILLRACE_CONTAINERS); use a directory as the image";
     return { engine: undefined, containers: noContainers(off, logsDir) };
   }
   try {
-    const engine = openEngine(engineAddress(env));
+    const engine = openEngine(engineAddress(env), config.dockerNetwork);
     return {
       engine,
       containers: dockerProvider(engine, hostId, logsDir, (message) => emit({ type: "server.warning", message })),

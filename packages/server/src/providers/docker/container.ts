@@ -4,6 +4,7 @@ import type { ContainerHandle, Exit } from "../../domain/worker.js";
 import { limits } from "../../limits.js";
 import type { ContainerLaunch, Mount, Sighting } from "../../provider.js";
 import type { Labels } from "./ends.js";
+import { defaultNetwork } from "./engine.js";
 import type { Machine } from "./image.js";
 
 /** A worker's container is found by its name. */
@@ -17,6 +18,7 @@ export function containerOptions(
   { workerId, image, entrypoint, command, env, mounts, gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
   labels: Labels,
   machine: Machine,
+  network = defaultNetwork,
 ): Docker.ContainerCreateOptions {
   return {
     name: nameOf(workerId),
@@ -26,6 +28,7 @@ export function containerOptions(
     ...(command.length > 0 ? { Cmd: [...command] } : {}),
     Labels: labels,
     HostConfig: {
+      ...(network === defaultNetwork ? {} : { NetworkMode: network }),
       Init: true, // the first process of a container minds no signal that it does not handle
       CapDrop: ["ALL"],
       CapAdd: keptCapabilities,

@@ -58,14 +58,20 @@ export interface Engine {
   readonly docker: Docker;
   /** Where it listens, for sentences. */
   readonly host: string;
+  /** The network that workers' containers stand in. */
+  readonly network: string;
 }
 
+/** The engine's own: its containers reach each other. */
+export const defaultNetwork = "bridge";
+
 /** An engine; its library is loaded when it is first called, since that takes longer than the rest of a start. */
-export function openEngine(address: EngineAddress): Engine {
+export function openEngine(address: EngineAddress, network = defaultNetwork): Engine {
   let docker: Docker | undefined;
   const options = optionsOf(address);
   return {
     host: address.host,
+    network,
     get docker() {
       docker ??= new (createRequire(import.meta.url)("dockerode") as typeof Docker)(options);
       return docker;
