@@ -7,7 +7,7 @@ import { call, makeEndpoint, startServer, type TestServer, until } from "../harn
 import { type Fuzzing, fuzz, type Verdict } from "./schemathesis.js";
 
 const seed = Number(process.env.MILLRACE_TEST_FUZZ_SEED ?? 1);
-const examples = Number(process.env.MILLRACE_TEST_FUZZ_EXAMPLES ?? 10);
+const examples = Number(process.env.MILLRACE_TEST_FUZZ_EXAMPLES ?? 7);
 const timeout = 300_000;
 
 /** Gives its input back, holds for `hold` milliseconds, or raises. */
