@@ -13,18 +13,18 @@ type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" 
 type Looking = Needs<"registry" | "place" | "clock">;
 
 /** What there is to give out, and what is kept for a while. */
-interface Stock {
+interface Supply {
   readonly hosts: readonly HostView[];
   readonly reserved: readonly Reserved[];
 }
-const stockOf = (needs: Looking): Stock => ({ hosts: liveHosts(needs), reserved: reservedIn(needs) });
+const supplyOf = (needs: Looking): Supply => ({ hosts: liveHosts(needs), reserved: reservedIn(needs) });
 
 /** Finds a host for a worker of this version of an endpoint, or says why there is none. */
 export async function placeFor(
   needs: Looking,
   endpoint: Endpoint,
   version: number,
-  { hosts, reserved }: Stock = stockOf(needs),
+  { hosts, reserved }: Supply = supplyOf(needs),
 ): Promise<Placement> {
   const need = await needFor(needs, endpoint, version, hosts);
   return place(need, hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
@@ -35,7 +35,7 @@ export async function placeFor(
  * already, or gives way, is taken for gone.
  */
 export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(without: readonly number[]) => boolean> {
-  const { hosts, reserved } = stockOf(needs);
+  const { hosts, reserved } = supplyOf(needs);
   const need = await needFor(needs, endpoint, servingVersion(endpoint), hosts);
   const staying = holdingsFor(needs, endpoint, reserved).filter(
     ({ isLeaving, pausedRank }) => !isLeaving && pausedRank === undefined,
@@ -115,22 +115,22 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
     .filter(({ row }) => isThrottled(row) && row.wanted === "running")
     .sort((a, b) => a.row.no - b.row.no);
   const left = new Set<number>();
-  const stock = waiting.length > 0 ? stockOf(needs) : { hosts: [], reserved: [] };
+  const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
   // of workers of one version those behind one that finds no place find none either
   const without = new Set<string>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
-    const isPlaced = !without.has(`${endpointNo}/${version}`) && (await tried(needs, worker, stock));
+    const isPlaced = !without.has(`${endpointNo}/${version}`) && (await tried(needs, worker, supply));
     if (isPlaced) continue;
     left.add(endpointNo);
     without.add(`${endpointNo}/${version}`);
   }
-  return { left, lookInMs: stock.reserved.length > 0 ? limits.reservedMs : limits.netMs };
+  return { left, lookInMs: supply.reserved.length > 0 ? limits.reservedMs : limits.netMs };
 }
 
 /** One that cannot be placed just now keeps nobody else from it. */
-const tried = (needs: Placing, worker: LiveWorker, stock: Stock): Promise<boolean> =>
-  placeOne(needs, worker, stock).catch((error) => {
+const tried = (needs: Placing, worker: LiveWorker, supply: Supply): Promise<boolean> =>
+  placeOne(needs, worker, supply).catch((error) => {
     needs.emit({
       type: "server.warning",
       message: `worker ${worker.row.id} could not be given a place just now`,
@@ -139,11 +139,11 @@ const tried = (needs: Placing, worker: LiveWorker, stock: Stock): Promise<boolea
     return false;
   });
 
-async function placeOne(needs: Placing, worker: LiveWorker, stock: Stock): Promise<boolean> {
+async function placeOne(needs: Placing, worker: LiveWorker, supply: Supply): Promise<boolean> {
   const { row } = worker;
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   if (!endpoint) return false;
-  const found = await placeFor(needs, endpoint, row.version, stock);
+  const found = await placeFor(needs, endpoint, row.version, supply);
   if ("lacks" in found) {
     if (found.lacks !== row.why) await needs.registry.patchWorker(worker, { why: found.lacks });
     await makeWay(needs, found.giveWay);
