@@ -1,4 +1,4 @@
-// Where the server's time goes under a row's load: `npm run bench -- --profile run|whole`.
+// Where the server's time goes under a row's load: `npm run bench -- --profile run|whole|balanced`.
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,6 +6,7 @@ import { root } from "../scripts/set-up.mjs";
 import { interruptible } from "./interruption.mjs";
 import { Refused, startMillrace } from "./millrace.mjs";
 import { makeFolder } from "./processes.mjs";
+import { balancedRequests } from "./rows/balanced.mjs";
 import { submissions } from "./rows/run.mjs";
 import { wholeJobs } from "./rows/whole.mjs";
 import { within } from "./scope.mjs";
@@ -17,6 +18,10 @@ const shownMax = 30;
 const loads = {
   async run(services, server, scope) {
     const plan = await submissions(server, makeFolder(scope));
+    return async () => (await services.load({ ...plan, seconds: 3 })).perSecond;
+  },
+  async balanced(services, server) {
+    const plan = await balancedRequests(server);
     return async () => (await services.load({ ...plan, seconds: 3 })).perSecond;
   },
   whole: (services, server) => wholeJobs(services, [server], 5_000),

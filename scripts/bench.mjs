@@ -14,7 +14,7 @@ Takes about half an hour. bench/README.md says what each row means.
   --rounds N        rounds of each side (default 5)
   --quick           small figures, to see that all works: two short rounds
   --database NAME   sqlite, postgres or both (default both)
-  --profile ROW     profiles the server under the load of run or whole, and prints where its time goes
+  --profile ROW     profiles the server under the load of run, whole or balanced, and prints where its time goes
   --help            print this
 
 Rows:
@@ -25,6 +25,7 @@ Exit codes: 0 measured · 1 could not be measured, or a row misses what it must 
 const machineNeeds = [
   { probe: ["redis-server", "--version"], debian: "redis-server" },
   { probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" },
+  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
 ];
 
 function readOptions(words) {
@@ -45,7 +46,7 @@ function readOptions(words) {
     },
     "--profile": (text) => {
       options.profile = text;
-      return ["run", "whole"].includes(text);
+      return ["run", "whole", "balanced"].includes(text);
     },
   };
   while (words.length > 0) {

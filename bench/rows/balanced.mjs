@@ -9,28 +9,44 @@ import { authorized, loadNote } from "./run.mjs";
 
 const connections = 64;
 
+/** What is asked of it. */
+const greeting = { method: "GET", headers: authorized, wantsTimes: true };
+
+/** The load of one round on the gateway alone. */
+export const balancedRequests = async (server) => ({
+  ...greeting,
+  connections,
+  url: (await balancedWorker(server)).url,
+});
+
+/** One worker that listens on a free port. Resolves with that, and with its address through the gateway. */
+async function balancedWorker(server) {
+  const port = await freePort();
+  const folder = join(root, "bench/handlers/balanced");
+  const endpoint = await server.makeEndpoint(
+    folder,
+    { type: "LB", workersMin: 1, workersMax: 1, scalerType: "REQUEST_COUNT", scalerValue: 1_000_000 },
+    { dockerStartCmd: ["node", "worker.mjs"], env: { PORT: String(port) } },
+  );
+  await server.workersReady(endpoint, 1);
+  return { port, url: `${server.url}/lb/${endpoint}/greet` };
+}
+
 export const row = {
   name: "balanced",
   words: "load-balanced requests a second, against nginx in front of the same worker",
   databases: ["sqlite"],
   async measure({ services, rounds, seconds, isQuick, onRound, scope }) {
-    const port = await freePort();
-    const server = await services.startMillrace(scope, "sqlite");
-    const folder = join(root, "bench/handlers/balanced");
-    const endpoint = await server.makeEndpoint(
-      folder,
-      { type: "LB", workersMin: 1, workersMax: 1, scalerType: "REQUEST_COUNT", scalerValue: 1_000_000 },
-      { dockerStartCmd: ["node", "worker.mjs"], env: { PORT: String(port) } },
-    );
-    await server.workersReady(endpoint, 1);
+    const { port, url } = await balancedWorker(await services.startMillrace(scope, "sqlite"));
     const targets = {
-      ours: `${server.url}/lb/${endpoint}/greet`,
+      ours: url,
       nginx: `${await startNginx(scope, `127.0.0.1:${port}`)}/greet`,
       direct: `http://127.0.0.1:${port}/greet`,
     };
-    const plan = { method: "GET", headers: authorized, wantsTimes: true };
     const sidesOf = (names, more) =>
-      Object.fromEntries(names.map((name) => [name, () => services.load({ ...plan, ...more, url: targets[name] })]));
+      Object.fromEntries(
+        names.map((name) => [name, () => services.load({ ...greeting, ...more, url: targets[name] })]),
+      );
     const many = await interleave(sidesOf(["ours", "nginx"], { connections, seconds }), { rounds, onRound });
     const single = { connections: 1, count: isQuick ? 500 : 3_000 };
     const one = await interleave(sidesOf(["ours", "nginx", "direct"], single), { rounds, onRound });

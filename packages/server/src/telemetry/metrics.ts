@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Emit } from "../events.js";
+import { Durations } from "./durations.js";
 
 /** What is asked at each scrape. */
 export interface MetricSources {
@@ -12,46 +13,32 @@ export interface MetricSources {
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 
-/** A histogram's children by their labels: finding one anew for each observation is most of the work. */
-function bound<Label extends string>(histogram: Histogram<Label>) {
-  const children = new Map<string, Histogram.Internal<Label>>();
-  return (...labels: string[]) => {
-    const name = labels.join(" ");
-    let child = children.get(name);
-    if (!child) {
-      child = histogram.labels(...labels);
-      children.set(name, child);
-    }
-    return child;
-  };
-}
-
 /** Counters made from events, and gauges read from the store when Prometheus asks. */
 export function metrics(sources: MetricSources) {
   const registry = new Registry();
   // the event loop is looked at so often: more would be most of what an idle server does
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
-  const delay = new Histogram({
+  const delay = new Durations({
     name: "millrace_job_delay_seconds",
     help: "From submission to take.",
     labelNames: ["endpoint"],
-    buckets: seconds,
-    registers,
+    bucketsSeconds: seconds,
+    registry,
   });
-  const execution = new Histogram({
+  const execution = new Durations({
     name: "millrace_job_execution_seconds",
     help: "From take to end.",
     labelNames: ["endpoint", "status"],
-    buckets: seconds,
-    registers,
+    bucketsSeconds: seconds,
+    registry,
   });
-  const requests = new Histogram({
+  const requests = new Durations({
     name: "millrace_request_seconds",
     help: "Requests, by route, method and status.",
     labelNames: ["route", "method", "status"],
-    buckets: seconds,
-    registers,
+    bucketsSeconds: seconds,
+    registry,
   });
   const givenBack = new Counter({
     name: "millrace_jobs_given_back_total",
@@ -78,16 +65,14 @@ export function metrics(sources: MetricSources) {
     registers,
   });
 
-  const [delayOf, executionOf, requestOf] = [bound(delay), bound(execution), bound(requests)];
-
   const emit: Emit = (event) => {
     switch (event.type) {
       case "job.taken":
-        return delayOf(event.endpointId).observe(event.delayMs / 1_000);
+        return delay.of(event.endpointId).observe(event.delayMs / 1_000);
       case "job.ended":
-        return executionOf(event.endpointId, event.status).observe(event.executionMs / 1_000);
+        return execution.of(event.endpointId, event.status).observe(event.executionMs / 1_000);
       case "request.served":
-        return requestOf(event.route, event.method, String(event.status)).observe(event.durationMs / 1_000);
+        return requests.of(event.route, event.method, event.status).observe(event.durationMs / 1_000);
       case "job.givenBack":
         return givenBack.inc({ endpoint: event.endpointId, excused: String(event.excused) });
       case "worker.startFailed":

@@ -50,6 +50,10 @@ export class Call {
     this.#requestId = requestIdOf(request);
   }
 
+  get #silenceMs(): number {
+    return this.#endpoint.settings.executionTimeoutMs;
+  }
+
   get #isSocket(): boolean {
     return this.#asking !== undefined;
   }
@@ -62,11 +66,11 @@ export class Call {
     else
       admit(this.#needs, asked)
         .then((admitted) => this.#enter(admitted))
-        .catch(this.refuse);
+        .catch((error) => this.refuse(error));
   }
 
   /** Answers with a refusal, in the shape of every error. */
-  refuse = (error: unknown): void => {
+  refuse(error: unknown): void {
     const reply = this.#reply;
     if (reply.headersSent || reply.destroyed) {
       reply.destroy();
@@ -80,7 +84,7 @@ export class Call {
     reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
     reply.end(text);
     this.#served(refusal.status);
-  };
+  }
 
   #enter(endpoint: Endpoint): void {
     const { socket, headers, httpVersion, rawHeaders } = this.#request;
@@ -118,7 +122,7 @@ export class Call {
     const { gate } = this.#needs;
     const seat = gate.take(this.#endpoint.no, this.#isSocket, this.#tried);
     if (seat) this.#send(seat);
-    else this.#wait().catch(this.refuse);
+    else this.#wait().catch((error) => this.refuse(error));
   }
 
   async #wait(): Promise<void> {
@@ -145,20 +149,31 @@ export class Call {
     const { dialler } = this.#needs;
     const { row } = seat.worker;
     const done = (outcome: Outcome) => this.#over(seat, outcome);
-    const silenceMs = this.#endpoint.settings.executionTimeoutMs;
-    const sending = { path: this.#target.path, headers: this.#headers, silenceMs };
-    const pool = dialler.pool(row);
+    const connections = dialler.connections(row);
     const address = this.#asking && dialler.address(row);
-    if (!pool) {
+    if (!connections) {
       done({ kind: "unanswered", error: Object.assign(new Error("unreachable"), { syscall: "connect" }) });
     } else if (this.#asking && address) {
-      tunnel(address, sending, this.#asking, done);
+      tunnel(
+        address,
+        { path: this.#target.path, headers: this.#headers, silenceMs: this.#silenceMs },
+        this.#asking,
+        done,
+      );
     } else {
       if (this.#body === null && hasBody(this.#request)) {
         this.#invite();
         this.#body = new PassingBody(this.#request);
       }
-      forward(pool, { ...sending, method: this.#request.method ?? "GET", body: this.#body }, this.#reply, done);
+      // written out, here and where it is passed on: spread copies are objects of no known shape, and slow to read
+      const sending = {
+        method: this.#request.method ?? "GET",
+        path: this.#target.path,
+        headers: this.#headers,
+        body: this.#body,
+        silenceMs: this.#silenceMs,
+      };
+      forward(connections, sending, this.#reply, done);
     }
   }
 

@@ -1,35 +1,34 @@
 import { get } from "node:http";
-import { Pool } from "undici";
 import type { PingAnswer } from "../../domain/health.js";
 import type { Worker } from "../../domain/worker.js";
 import type { WorkerAddress } from "../../domain/worker-address.js";
 import { limits } from "../../limits.js";
 import { dialled } from "../../operations/find-worker.js";
+import { Connections } from "./connections.js";
 
 interface Dialled {
   /** The worker's address as its row has it. */
   readonly told: string | undefined;
-  readonly pool: Pool;
+  readonly connections: Connections;
 }
 
-/** Connections to workers: a pool for each. */
+/** Connections to all workers. */
 export class Dialler {
   readonly #hostNo: number;
-  readonly #pools = new Map<number, Dialled>();
+  readonly #dialled = new Map<number, Dialled>();
 
   constructor(hostNo: number) {
     this.#hostNo = hostNo;
   }
 
   /** The connections to one worker; undefined where it cannot be reached from here. */
-  pool(row: Worker): Pool | undefined {
-    const found = this.#pools.get(row.no);
-    if (found && found.told === row.address) return found.pool;
+  connections(row: Worker): Connections | undefined {
+    const found = this.#dialled.get(row.no);
+    if (found && found.told === row.address) return found.connections;
     const address = dialled(row, this.#hostNo);
     if (!address) return undefined;
     this.forget(row.no);
-    const pool = new Pool(`http://${urlHost(address.host)}:${address.port}`, {
-      connections: null,
+    const connections = new Connections(`http://${urlHost(address.host)}:${address.port}`, {
       pipelining: 1,
       keepAliveTimeout: limits.gateIdleMs,
       keepAliveMaxTimeout: limits.gateIdleMs,
@@ -37,8 +36,8 @@ export class Dialler {
       connect: { timeout: limits.gateConnectMs, noDelay: true },
       autoSelectFamily: false,
     });
-    this.#pools.set(row.no, { told: row.address, pool });
-    return pool;
+    this.#dialled.set(row.no, { told: row.address, connections });
+    return connections;
   }
 
   /** Where a connection of its own goes to. */
@@ -46,20 +45,20 @@ export class Dialler {
 
   /** A worker has ended. What it has said may still be on its way. */
   forget(workerNo: number): void {
-    const pool = this.#pools.get(workerNo)?.pool;
-    if (!pool) return;
-    this.#pools.delete(workerNo);
-    const timer = setTimeout(() => void pool.destroy().catch(() => {}), limits.gateConnectMs).unref();
-    void pool.close().then(
+    const connections = this.#dialled.get(workerNo)?.connections;
+    if (!connections) return;
+    this.#dialled.delete(workerNo);
+    const timer = setTimeout(() => void connections.destroy().catch(() => {}), limits.gateConnectMs).unref();
+    void connections.close().then(
       () => clearTimeout(timer),
       () => {},
     );
   }
 
   async close(): Promise<void> {
-    const pools = [...this.#pools.values()].map(({ pool }) => pool);
-    this.#pools.clear();
-    await Promise.all(pools.map((pool) => pool.destroy().catch(() => {})));
+    const all = [...this.#dialled.values()].map(({ connections }) => connections);
+    this.#dialled.clear();
+    await Promise.all(all.map((connections) => connections.destroy().catch(() => {})));
   }
 }
 

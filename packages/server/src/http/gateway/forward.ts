@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
-import type { Dispatcher, Pool } from "undici";
+import type { Dispatcher } from "undici";
 import { limits } from "../../limits.js";
 import type { PassingBody } from "./body.js";
+import type { Connections } from "./connections.js";
 import { replyHeaders } from "./headers.js";
 
 /** What became of a request that was sent to a worker. */
@@ -23,12 +24,29 @@ export interface Sending {
 }
 
 /** Sends a request on one of a worker's connections and its reply to the client, as it comes; `done` is called once. */
-export function forward(pool: Pool, sending: Sending, reply: ServerResponse, done: (outcome: Outcome) => void): void {
-  const { method, path, headers, body, silenceMs } = sending;
-  const passage = new Passage(reply, done);
+export function forward(
+  connections: Connections,
+  sending: Sending,
+  reply: ServerResponse,
+  done: (outcome: Outcome) => void,
+): void {
+  const client = connections.lend();
+  const passage = new Passage(reply, (outcome) => {
+    connections.giveBack(client, outcome.kind === "ended");
+    done(outcome);
+  });
   try {
-    const options = { method: method as Dispatcher.HttpMethod, path, headers, body };
-    pool.dispatch({ ...options, headersTimeout: silenceMs, bodyTimeout: silenceMs }, passage);
+    client.dispatch(
+      {
+        method: sending.method as Dispatcher.HttpMethod,
+        path: sending.path,
+        headers: sending.headers,
+        body: sending.body,
+        headersTimeout: sending.silenceMs,
+        bodyTimeout: sending.silenceMs,
+      },
+      passage,
+    );
   } catch (error) {
     passage.fail(error as Error);
   }
@@ -70,14 +88,14 @@ class Passage implements Dispatcher.DispatchHandler {
       return;
     }
     try {
-      this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw, mayTrail(this.#reply, status, raw)));
+      this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw, mayTrail(this.#reply, status)));
     } catch (error) {
       this.#reject(controller, error as Error);
       return;
     }
     this.#hasBegun = true;
     // where its body comes later it goes on alone
-    process.nextTick(this.#flush);
+    process.nextTick(flush, this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, part: Buffer): void {
@@ -86,14 +104,14 @@ class Passage implements Dispatcher.DispatchHandler {
       this.#first = part;
       return;
     }
-    this.#flush();
+    this.flush();
     this.#write(controller, part);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     const trailers = replyHeaders((controller.rawTrailers ?? []) as Buffer[]);
     if (trailers.length > 0) {
-      this.#flush();
+      this.flush();
       if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(trailers));
     }
     const first = this.#first;
@@ -128,14 +146,14 @@ class Passage implements Dispatcher.DispatchHandler {
   }
 
   /** What has come goes on, the head alone where nothing else has. */
-  #flush = (): void => {
+  flush(): void {
     if (this.#isFlushed || this.#isOver) return;
     this.#isFlushed = true;
     const first = this.#first;
     this.#first = undefined;
     if (first === undefined) this.#reply.flushHeaders();
     else this.#write(this.#controller, first);
-  };
+  }
 
   #write(controller: Dispatcher.DispatchController | undefined, part: Buffer): void {
     if (this.#reply.write(part) || controller?.paused) return;
@@ -185,14 +203,11 @@ class Passage implements Dispatcher.DispatchHandler {
 /** A reply that has come, and cannot be passed on. */
 export class MalformedReply extends Error {}
 
-/** Whether trailers can follow: only a reply in chunks has any. */
-const mayTrail = (reply: ServerResponse, status: number, raw: readonly Buffer[]): boolean =>
-  reply.useChunkedEncodingByDefault &&
-  reply.req.method !== "HEAD" &&
-  status !== 204 &&
-  status !== 304 &&
-  !raw.some((name, at) => at % 2 === 0 && name.toString("latin1").toLowerCase() === "content-length");
+/** Whether trailers can follow a reply that has no length: only one in chunks has any. */
+const mayTrail = (reply: ServerResponse, status: number): boolean =>
+  reply.useChunkedEncodingByDefault && reply.req.method !== "HEAD" && status !== 204 && status !== 304;
 
+const flush = (passage: Passage) => passage.flush();
 const gone = new Error("the client has gone");
 const pairs = (flat: readonly string[]): [string, string][] =>
   Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] as string, flat[2 * n + 1] as string]);

@@ -29,6 +29,8 @@ const saidAnew = ["x-forwarded-for", "x-forwarded-prefix", "via"];
 const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
 const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
 const fromWorkers = new Set(hopByHop);
+/** The lengths of the names that are looked at in replies: most others need no look. */
+const toldApart = new Set([...hopByHop, "content-length"].map(({ length }) => length));
 /** Naming these in Connection takes nothing away. */
 const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
 
@@ -79,16 +81,21 @@ export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   return left;
 }
 
-/** The headers a client is sent of a worker's reply, as bytes came; `isTrailed`: whether trailers may be announced. */
-export function replyHeaders(raw: readonly (Buffer | string)[], isTrailed = false): string[] {
+/** The headers a client is sent of a worker's reply, as bytes came; `mayTrail`: whether trailers can follow what has no length. */
+export function replyHeaders(raw: readonly (Buffer | string)[], mayTrail = false): string[] {
   const headers: string[] = [];
+  const trailers: string[] = [];
   let named: Set<string> | undefined;
+  let hasLength = false;
   for (let at = 0; at < raw.length; at += 2) {
     const [name, value] = [textOf(raw[at]), textOf(raw[at + 1])];
-    const lower = name.toLowerCase();
-    if (lower === "connection") named = namedIn(value, named);
-    if (!fromWorkers.has(lower) || (isTrailed && lower === "trailer")) headers.push(name, value);
+    const lower = toldApart.has(name.length) ? name.toLowerCase() : "";
+    if (lower === "content-length") hasLength = true;
+    else if (lower === "connection") named = namedIn(value, named);
+    else if (lower === "trailer") trailers.push(name, value);
+    if (!fromWorkers.has(lower)) headers.push(name, value);
   }
+  if (mayTrail && !hasLength) headers.push(...trailers);
   return named ? without(headers, named) : headers;
 }
 

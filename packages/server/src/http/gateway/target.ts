@@ -14,9 +14,10 @@ export function targetOf(url: string, host: string | undefined, domain: string |
     if (endpointId !== undefined) return { endpointId, path: url, prefix: "" };
   }
   if (!url.startsWith("/lb/")) return undefined;
-  const endAt = url.slice(4).search(/[/?]/);
-  const endpointId = endAt === -1 ? url.slice(4) : url.slice(4, 4 + endAt);
-  const rest = endAt === -1 ? "" : url.slice(4 + endAt);
+  const [slashAt, queryAt] = [url.indexOf("/", 4), url.indexOf("?", 4)];
+  const endAt = slashAt === -1 || (queryAt !== -1 && queryAt < slashAt) ? queryAt : slashAt;
+  const endpointId = endAt === -1 ? url.slice(4) : url.slice(4, endAt);
+  const rest = endAt === -1 ? "" : url.slice(endAt);
   return { endpointId, path: rest.startsWith("/") ? rest : `/${rest}`, prefix: `/lb/${endpointId}` };
 }
 

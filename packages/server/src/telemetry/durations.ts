@@ -1,0 +1,93 @@
+import type { Metric, Registry } from "prom-client";
+
+interface Options<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly Label[];
+  readonly bucketsSeconds: readonly number[];
+  readonly registry: Registry;
+}
+
+/** What was observed under one set of labels. */
+class Series {
+  readonly labels: readonly (string | number)[];
+  /** How many fell into each bucket, and last those above all. */
+  readonly counts: number[];
+  readonly #buckets: readonly number[];
+  sum = 0;
+
+  constructor(labels: readonly (string | number)[], buckets: readonly number[]) {
+    this.labels = labels;
+    this.#buckets = buckets;
+    this.counts = new Array(buckets.length + 1).fill(0);
+  }
+
+  observe(seconds: number): void {
+    let at = 0;
+    while (at < this.#buckets.length && seconds > (this.#buckets[at] as number)) at++;
+    (this.counts[at] as number)++;
+    this.sum += seconds;
+  }
+}
+
+interface Branch {
+  readonly branches: Map<string | number, Branch>;
+  series?: Series;
+}
+
+/**
+ * A histogram that is observed at every request, printed by prom-client. Its own looks its labels up by a text made of them,
+ * at each observation: 3 % of what a load-balanced request costs.
+ */
+export class Durations<Label extends string> {
+  readonly name: string;
+  readonly #options: Options<Label>;
+  readonly #root: Branch = { branches: new Map() };
+  readonly #all: Series[] = [];
+
+  constructor(options: Options<Label>) {
+    this.#options = options;
+    this.name = options.name;
+    options.registry.registerMetric(this as unknown as Metric<Label>);
+  }
+
+  /** The series of these labels, in the order of their names. */
+  of(...labels: (string | number)[]): Series {
+    let branch = this.#root;
+    for (const label of labels) {
+      let next = branch.branches.get(label);
+      if (!next) {
+        next = { branches: new Map() };
+        branch.branches.set(label, next);
+      }
+      branch = next;
+    }
+    if (!branch.series) {
+      branch.series = new Series(labels, this.#options.bucketsSeconds);
+      this.#all.push(branch.series);
+    }
+    return branch.series;
+  }
+
+  /** What prom-client asks for at a scrape: as its own histograms answer. */
+  async get() {
+    const { name, help } = this.#options;
+    const values = this.#all.flatMap((series) => this.#valuesOf(series));
+    return { name, help, type: "histogram", aggregator: "sum", values };
+  }
+
+  #valuesOf({ labels, counts, sum }: Series) {
+    const { name, labelNames, bucketsSeconds } = this.#options;
+    const own = Object.fromEntries(labelNames.map((label, at) => [label, labels[at] ?? ""]));
+    let count = 0;
+    const buckets = counts.map((inBucket, at) => {
+      count += inBucket;
+      return { metricName: `${name}_bucket`, labels: { le: bucketsSeconds[at] ?? "+Inf", ...own }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels: own, value: sum },
+      { metricName: `${name}_count`, labels: own, value: count },
+    ];
+  }
+}
