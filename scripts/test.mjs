@@ -26,6 +26,7 @@ const machineNeeds = [
   },
   // it lies beside what only root finds
   { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
+  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" },
   { probe: ["faketime", "--version"], debian: "faketime" },
   // its command line is the package's own: another one that is found first may not fit its engine
   { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },

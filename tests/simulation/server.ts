@@ -18,6 +18,7 @@ import type { Parts } from "../../packages/server/src/operations/needs.js";
 import { clearEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
 import { settleOrphans, stopWorker } from "../../packages/server/src/operations/worker-life.js";
 import type { Provider } from "../../packages/server/src/provider.js";
+import { noQuota } from "../../packages/server/src/quotas/no-quota.js";
 import { Registry } from "../../packages/server/src/registry.js";
 import type { Sender } from "../../packages/server/src/sender.js";
 import type { Stores } from "../../packages/server/src/store.js";
@@ -114,8 +115,12 @@ export class Server {
       hostNo,
       facts,
       localProcesses: true,
-      volumesDir: join(directory, "volumes"),
-      volumeUse: new Map(),
+      volumes: {
+        dir: join(directory, "volumes"),
+        quota: noQuota("Nothing is bounded here."),
+        use: new Map(),
+        bounds: new Map(),
+      },
       workingDir: directory,
       stopGraceMs: 30_000,
       freeMemoryShare: () => 1,

@@ -169,6 +169,13 @@ export const Worker = Type.Object({
   gpus: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   vcpuCount: Type.Optional(Type.Integer()),
   memoryInGb: Type.Optional(Type.Number()),
+  privateIp: Type.Optional(Type.String({ description: "A container's own address, reached from its machine alone." })),
+  portMappings: Type.Optional(
+    Type.Record(Type.String(), Type.Integer(), {
+      description: "Its template's ports, and the port of its machine at which each is published.",
+    }),
+  ),
+  publicIp: Type.Optional(Type.String({ description: "The address at which they are published, where it is one." })),
   lastStartedAt: Type.Optional(time()),
   coldStart: ColdStart,
   timeline: Type.Array(Type.Object({ phase: Type.String(), at: time(), afterMs: Type.Integer({ minimum: 0 }) })),
@@ -278,6 +285,12 @@ export const Volume = Type.Object({
     Type.Boolean({ description: "true: not all of it could be read; it holds this much at least." }),
   ),
   sizePassed: Type.Optional(Type.Boolean({ description: "Whether it holds more than its size." })),
+  sizeEnforced: Type.Optional(
+    Type.Boolean({
+      description:
+        "Whether its file system lets nobody write more than its size; false: that is only told, by sizePassed.",
+    }),
+  ),
 });
 export type Volume = Static<typeof Volume>;
 

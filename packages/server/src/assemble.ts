@@ -35,6 +35,8 @@ import type { Provider } from "./provider.js";
 import { byImage } from "./providers/by-image.js";
 import { engineFacts } from "./providers/docker/facts.js";
 import { processProvider } from "./providers/process/process-provider.js";
+import { noQuota } from "./quotas/no-quota.js";
+import { openQuota } from "./quotas/open-quota.js";
 import { Grants, Rates } from "./rates.js";
 import { Registry } from "./registry.js";
 import type { Sender } from "./sender.js";
@@ -98,6 +100,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const stock = new StockTaking({ emit }, stockOf(machine, config, facts), config);
   const firstLook = stock.look(); // a driver that sleeps takes seconds to wake
 
+  const quota = config.volumeQuotas ? openQuota(directory.volumes) : noQuota("MILLRACE_VOLUME_QUOTAS is off.");
+
   /** What waits for the bell to be there. */
   const rings = { onBack: () => {}, onChange: () => {} };
   const opening = { onFatal: given.onFatal, hostId, clock, emit, rings };
@@ -132,7 +136,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     emit,
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     draining,
-    place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts }),
+    place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts, quota: await quota }),
   };
 
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });

@@ -98,9 +98,20 @@ export const settings = Type.Object({
     description:
       "The engine's network that worker containers stand in. On its default one they reach each other: where users do not trust each other, name one made without that.",
   }),
+  MILLRACE_DOCKER_PUBLISH: Type.Optional(
+    Type.String({
+      pattern: "^([0-9.]{7,15}|[0-9A-Fa-f:.]{2,45})$",
+      description:
+        "An address of this machine (0.0.0.0 for all) at which the ports of templates are published, each at a free port. Without it they are reached from this machine alone, at the container's own address.",
+    }),
+  ),
   MILLRACE_DOCKER_VOLUMES: onOff(
     "Whether containers find network volumes in volumes of the Docker engine, rather than in directories of this machine.",
     "off",
+  ),
+  MILLRACE_VOLUME_QUOTAS: onOff(
+    "Whether network volumes are held to their size where their file system can (btrfs; XFS and ext4 with project quotas; as root).",
+    "on",
   ),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
     onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback."),
@@ -152,7 +163,9 @@ export interface Config {
   readonly gpus: "all" | readonly string[];
   readonly enforceGpus: boolean | undefined;
   readonly dockerNetwork: string;
+  readonly dockerPublish: string | undefined;
   readonly dockerVolumes: boolean;
+  readonly volumeQuotas: boolean;
   readonly webhookPrivate: boolean;
   readonly lbDomain: string | undefined;
   readonly trustProxy: boolean;
@@ -233,7 +246,9 @@ function toConfig(s: Settings): Config {
     gpus: chosenGpus(s.MILLRACE_GPUS),
     enforceGpus: s.MILLRACE_ENFORCE_GPUS === undefined ? undefined : s.MILLRACE_ENFORCE_GPUS === "on",
     dockerNetwork: s.MILLRACE_DOCKER_NETWORK as string,
+    dockerPublish: s.MILLRACE_DOCKER_PUBLISH,
     dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
+    volumeQuotas: s.MILLRACE_VOLUME_QUOTAS === "on",
     webhookPrivate:
       s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),

@@ -24,6 +24,8 @@ export type MillraceEvent =
   | { type: "gpu.lost"; gpuId: string; name: string; why: string }
   | { type: "gpu.back"; gpuId: string; name: string }
   | { type: "volume.passed"; volumeId: string; usedBytes: number; sizeGb: number }
+  | { type: "volume.bounded"; volumeId: string; sizeGb: number; by: string }
+  | { type: "volume.unbounded"; volumeId: string; sizeGb: number; why: string; isExpected: boolean }
   | { type: "endpoint.scaled"; endpointId: string; outcome: string; reason: string }
   | {
       type: "webhook.attempted";

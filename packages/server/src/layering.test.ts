@@ -12,7 +12,7 @@ interface Rule {
   readonly node?: false;
 }
 
-const contracts = ["store", "bell", "provider", "inventory", "sender", "vault", "clock", "ids", "events"];
+const contracts = ["store", "bell", "provider", "inventory", "quota", "sender", "vault", "clock", "ids", "events"];
 const memory = ["registry", "lines", "rates", "json"];
 const operationsMay = ["domain", ...contracts, ...memory, "errors"];
 const driver = ["domain", "clock", "ids", "errors"];
@@ -56,6 +56,7 @@ const serverRules: readonly Rule[] = [
   { who: /^providers\/docker\//, own: [...driver, "provider", "providers/log-files"], npm: ["dockerode"] },
   { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
   { who: /^inventories\//, own: [...driver, "inventory"], npm: [] },
+  { who: /^quotas\//, own: [...driver, "quota"], npm: [] },
   { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },
   { who: /^vaults\//, own: [...driver, "vault"], npm: ["standardwebhooks"] },
   { who: /^http\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },

@@ -226,6 +226,8 @@ export const limits = {
   volumeEntriesMax: 1_000_000, // of one volume; what is beyond is not counted
   volumeFoldersMax: 50_000, // that wait to be read, each with its name: 25 MB at most
   volumeCountMs: 2 * minute, // of one volume, while others wait; a million names on a fast disk
+  quotaToolMs: minute, // marking a directory as a project looks at each file in it
+  quotaWordsMax: 2 ** 20, // bytes that such a program may print
   volumeTurn: 256, // entries between two moments for others
 
   // loops

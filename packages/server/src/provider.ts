@@ -20,6 +20,8 @@ export interface ContainerLaunch extends Started {
   /** In place of the image's own, where the template has one. */
   readonly entrypoint: readonly string[];
   readonly mounts: readonly Mount[];
+  /** The TCP ports that its template names. */
+  readonly ports?: readonly number[];
   /** What its registry asks for where the image has to be pulled. */
   readonly auth?: { readonly username: string; readonly password: string } | undefined;
   /** The GPUs it is to have, by id: all others are hidden from it. */

@@ -11,7 +11,7 @@ export function findContainers(config: Config, env: NodeJS.ProcessEnv, hostId: s
     return { engine: undefined, containers: noContainers(off, logsDir) };
   }
   try {
-    const engine = openEngine(engineAddress(env), config.dockerNetwork);
+    const engine = openEngine(engineAddress(env), { network: config.dockerNetwork, publishOn: config.dockerPublish });
     return {
       engine,
       containers: dockerProvider(engine, hostId, logsDir, (message) => emit({ type: "server.warning", message })),

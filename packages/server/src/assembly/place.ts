@@ -4,6 +4,7 @@ import type { HostFacts } from "../domain/host.js";
 import { freeMemoryShare } from "../inventories/processors.js";
 import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
+import type { Quota } from "../quota.js";
 
 /** What this host is to operations, with what its engine can tell where there is one. */
 export function placeFacts(
@@ -13,19 +14,29 @@ export function placeFacts(
     hostNo,
     facts,
     engine,
-  }: { hostNo: number; facts: () => HostFacts; engine: ReturnType<typeof engineFacts> | undefined },
+    quota,
+  }: {
+    hostNo: number;
+    facts: () => HostFacts;
+    engine: ReturnType<typeof engineFacts> | undefined;
+    quota: Quota;
+  },
 ): PlaceFacts {
   return {
     hostNo,
     facts,
     localProcesses: config.localProcesses,
-    volumesDir: directory.volumes,
-    volumeUse: new Map(),
+    volumes: {
+      dir: directory.volumes,
+      quota,
+      use: new Map(),
+      bounds: new Map(),
+      ...(engine && config.dockerVolumes ? { engine: engine.volumes } : {}),
+    },
     workingDir: process.cwd(),
     stopGraceMs: config.stopGraceMs,
     freeMemoryShare,
     flashBootMs: config.flashBootMs,
     ...(engine ? { imageComplaint: engine.imageComplaint } : {}),
-    ...(engine && config.dockerVolumes ? { removeEngineVolume: engine.removeEngineVolume } : {}),
   };
 }

@@ -1,6 +1,9 @@
 /** How a container engine's own volume is named that stands for a network volume. */
 export const engineVolume = (id: string): string => `millrace-${id}`;
 
+/** The id of the network volume that an engine's volume stands for; undefined for all others. */
+export const networkVolume = (name: string): string | undefined => /^millrace-([a-z0-9]{14})$/.exec(name)?.[1];
+
 /** A network volume: a directory that outlives workers. Size in GB. */
 export interface Volume {
   readonly no: number;
@@ -19,6 +22,16 @@ export interface VolumeUse {
   readonly isWhole: boolean;
 }
 
+/** What a volume is bounded to at one host. */
+export interface VolumeBound {
+  readonly bytes: number;
+  /** Why its file system does not hold it to that; undefined where it does. */
+  readonly why: string | undefined;
+}
+
+/** Its size in bytes; 0 is none. */
+export const sizeBytes = ({ size }: Pick<Volume, "size">): number => size * 2 ** 30;
+
 /** Whether more is in it than its size says; one of size 0 has none. */
-export const isPassed = ({ size }: Pick<Volume, "size">, { bytes }: Pick<VolumeUse, "bytes">): boolean =>
-  size > 0 && bytes > size * 2 ** 30;
+export const isPassed = (volume: Pick<Volume, "size">, { bytes }: Pick<VolumeUse, "bytes">): boolean =>
+  volume.size > 0 && bytes > sizeBytes(volume);

@@ -27,6 +27,10 @@ export interface ContainerHandle {
   readonly container: string;
   /** Its own on the engine's network, where it has one: known once it runs. */
   readonly address?: string;
+  /** Its ports, and where on the engine's machine each is published. */
+  readonly published?: Readonly<Record<string, number>>;
+  /** At which address of that machine. */
+  readonly publishedAt?: string;
 }
 
 export type WorkerHandle = ProcessHandle | ContainerHandle;

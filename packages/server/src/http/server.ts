@@ -164,6 +164,7 @@ function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?
  * its close would be held for ever.
  */
 function endWith(socket: Socket, reply: ServerResponse): void {
+  socket.setMaxListeners(0); // a client may send many requests before the first is answered
   const over = () => void (reply.socket ?? reply.emit("close"));
   socket.once("close", over);
   reply.once("close", () => socket.off("close", over));

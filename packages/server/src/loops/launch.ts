@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Endpoint, EndpointSettings } from "../domain/endpoint.js";
 import { inheritedNames, type WorkerPlace, workerEnvironment } from "../domain/environment.js";
 import type { HostFacts } from "../domain/host.js";
+import { readPort } from "../domain/ports.js";
 import { isPath, type TemplateSettings } from "../domain/template.js";
 import { engineVolume } from "../domain/volume.js";
 import { isContainer, type Resources, type WorkerHandle } from "../domain/worker.js";
@@ -15,6 +16,7 @@ import {
   readAddress,
   type WorkerAddress,
 } from "../domain/worker-address.js";
+import { keepVolume } from "../operations/keep-volume.js";
 import type { Needs } from "../operations/needs.js";
 import type { ContainerLaunch, Launch } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
@@ -30,7 +32,7 @@ export interface LaunchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-type Launching = Needs<"registry" | "place" | "vault">;
+type Launching = Needs<"registry" | "place" | "vault" | "emit">;
 
 /** Where containers see the network volume. */
 const volumeTarget = "/runpod-volume";
@@ -62,10 +64,10 @@ export async function launchOf(
     port: address?.port,
     own: variables,
   };
-  const volume = volumeOf(needs, own);
+  const volume = await volumeOf(needs, own);
   const launch = isContainer
     ? {
-        ...containerLaunch(settings, place, volume, needs.place.removeEngineVolume !== undefined),
+        ...containerLaunch(settings, place, volume, needs.place.volumes.engine !== undefined),
         ...limitsOf(row.resources),
         auth: authOf(needs, settings),
       }
@@ -122,12 +124,11 @@ const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
   hostHasGpus: facts.gpus.length > 0 || facts.gpusEnforced,
 });
 
-function volumeOf({ place }: Launching, settings: EndpointSettings): Volume {
+async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<Volume> {
   const [id] = settings.networkVolumeIds;
   if (id === undefined) return undefined;
-  const path = join(place.volumesDir, id);
-  mkdirSync(path, { recursive: true, mode: 0o700 }); // it may have been made at another host
-  return { id, path };
+  // it may have been made, or have grown, at another host
+  return { id, path: await keepVolume(needs, needs.registry.volume(id) ?? { id, size: 0 }) };
 }
 
 function processLaunch(
@@ -185,6 +186,7 @@ function containerLaunch(
     // of our own environment a container gets nothing, and its home is its image's
     env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
+    ports: settings.ports.map(readPort).filter((port) => port !== undefined),
     mounts: volume
       ? volumeTargets(settings).map((target) => ({
           target,

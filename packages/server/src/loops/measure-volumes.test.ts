@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 const write = (mib: number) =>
-  writeFileSync(join(scene.parts.place.volumesDir, volume.id, "weights"), Buffer.alloc(mib * 2 ** 20, 1));
+  writeFileSync(join(scene.parts.place.volumes.dir, volume.id, "weights"), Buffer.alloc(mib * 2 ** 20, 1));
 const shown = () => showVolume(scene.parts, scene.parts.registry.volume(volume.id) as Volume) as { usedBytes?: number };
 const usedMib = () => Math.floor((shown().usedBytes ?? -1) / 2 ** 20);
 const passed = () => scene.events.filter(({ type }) => type === "volume.passed");
@@ -47,7 +47,7 @@ async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorke
 
 describe("What a volume holds", () => {
   it("is not shown before it was measured, and is shown with the time of that", async () => {
-    expect(shown()).toEqual({ id: volume.id, name: "v", size: 1, dataCenterId: "here" });
+    expect(shown()).toEqual({ id: volume.id, name: "v", size: 1, dataCenterId: "here", sizeEnforced: false });
     write(1);
     const at = scene.clock.now();
     scene.run(measuring.loop());
@@ -78,7 +78,7 @@ describe("What a volume holds", () => {
   });
 
   it("is nothing where another host has made it", async () => {
-    rmSync(join(scene.parts.place.volumesDir, volume.id), { recursive: true });
+    rmSync(join(scene.parts.place.volumes.dir, volume.id), { recursive: true });
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
   });
@@ -90,17 +90,19 @@ describe("What a volume holds", () => {
     expect(shown()).toMatchObject({ usedBytes: 0, usedAtLeast: true });
   });
 
-  it("is not shown where it is in the container engine's own volume", async () => {
-    const place = { ...scene.parts.place, removeEngineVolume: async () => {} };
-    const counted: string[] = [];
-    const engines = new VolumeMeasuring({ ...scene.parts, place }, async (path) => {
-      counted.push(path);
-      return { bytes: 0, isWhole: true };
-    });
+  it("is what is in its directory and in the container engine's own volume, where containers find theirs", async () => {
+    let engines = async () => new Map([[volume.id, 3 * 2 ** 20]]);
+    const engine = { remove: async () => {}, measure: () => engines() };
+    const place = { ...scene.parts.place, volumes: { ...scene.parts.place.volumes, engine } };
+    write(1);
+    scene.run(new VolumeMeasuring({ ...scene.parts, place }).loop());
+    await scene.until(() => usedMib() === 4);
+    expect(shown()).not.toHaveProperty("usedAtLeast");
+    engines = async () => Promise.reject(new Error("no container engine answers"));
     await user();
-    scene.run(engines.loop());
-    await scene.settle();
-    expect([counted, shown().usedBytes]).toEqual([[], undefined]);
+    scene.run(new VolumeMeasuring({ ...scene.parts, place }).loop());
+    await scene.until(() => usedMib() === 1);
+    expect(shown()).toMatchObject({ usedAtLeast: true });
   });
 
   it("is forgotten with it", async () => {
@@ -108,7 +110,7 @@ describe("What a volume holds", () => {
     await scene.until(() => usedMib() === 0);
     await deleteVolume(scene.parts, scene.admin, volume.id);
     measuring.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
-    await waited(limits.volumeGapMs, () => scene.parts.place.volumeUse.size === 0);
+    await waited(limits.volumeGapMs, () => scene.parts.place.volumes.use.size === 0);
   });
 });
 
@@ -118,7 +120,7 @@ describe("A volume whose disk is slow", () => {
   let uses: Map<string, { bytes: number; isWhole: boolean }>;
   beforeEach(async () => {
     second = await createVolume(scene.parts, scene.admin, { name: "w", size: 1, dataCenterId: "here" });
-    uses = scene.parts.place.volumeUse;
+    uses = scene.parts.place.volumes.use;
   });
   const isFirst = (path: string) => path.endsWith(volume.id);
 

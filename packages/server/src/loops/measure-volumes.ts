@@ -1,13 +1,17 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PlainSignal, type Signal } from "../clock.js";
 import { isPassed, type Volume, type VolumeUse } from "../domain/volume.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits.js";
+import { boundVolume } from "../operations/keep-volume.js";
 import { measureFolder } from "../operations/measure-volume.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
 type Measuring = Needs<"registry" | "place" | "emit" | "clock">;
+
+const noBytes: ReadonlyMap<string, number> = new Map();
 
 /** Notes what volumes hold at this host: at the start, and again while workers use them and when one has ended. */
 export class VolumeMeasuring {
@@ -44,7 +48,9 @@ export class VolumeMeasuring {
         };
       },
       tick: async (now, signal) => {
-        for (const volume of this.#due()) await this.#measure(volume, now, signal);
+        const due = this.#due();
+        const engines = due.length > 0 ? await this.#ofEngine() : noBytes;
+        for (const volume of due) await this.#measure(volume, engines, now, signal);
         return this.#stirred.size > 0 ? now + limits.volumeMeasureMs : undefined;
       },
     };
@@ -53,11 +59,6 @@ export class VolumeMeasuring {
   /** What was never measured, and what may have changed. */
   #due(): Volume[] {
     const { registry, place } = this.#needs;
-    // they are the engine's, and the directories that we could count are empty
-    if (place.removeEngineVolume) {
-      this.#stirred.clear();
-      return [];
-    }
     const stirred = new Set(this.#stirred);
     this.#stirred.clear();
     for (const { row } of registry.liveWorkers()) {
@@ -69,21 +70,34 @@ export class VolumeMeasuring {
     const used = new Set(
       registry.endpoints().flatMap(({ id, settings }) => (stirred.has(id) ? settings.networkVolumeIds : [])),
     );
-    for (const id of place.volumeUse.keys()) if (!registry.volume(id)) this.#forget(id);
-    return registry.volumes().filter(({ id }) => !this.#hung.has(id) && (used.has(id) || !place.volumeUse.has(id)));
+    for (const id of place.volumes.use.keys()) if (!registry.volume(id)) this.#forget(id);
+    return registry.volumes().filter(({ id }) => !this.#hung.has(id) && (used.has(id) || !place.volumes.use.has(id)));
   }
 
   #forget(id: string): void {
-    this.#needs.place.volumeUse.delete(id);
+    this.#needs.place.volumes.use.delete(id);
     this.#passed.delete(id);
   }
 
-  async #measure(volume: Volume, now: number, signal: Signal): Promise<void> {
+  /** What containers have written, where they find volumes in the engine's own; undefined where it does not tell. */
+  async #ofEngine(): Promise<ReadonlyMap<string, number> | undefined> {
+    const { engine } = this.#needs.place.volumes;
+    return engine ? engine.measure().catch(() => undefined) : noBytes;
+  }
+
+  async #measure(
+    volume: Volume,
+    engines: ReadonlyMap<string, number> | undefined,
+    now: number,
+    signal: Signal,
+  ): Promise<void> {
     const { registry, place } = this.#needs;
+    if (existsSync(join(place.volumes.dir, volume.id))) await boundVolume(this.#needs, volume); // it may have grown at another host
     const found = await this.#counted(volume.id, signal);
     if (signal.aborted || !registry.volume(volume.id)) return;
-    const use: VolumeUse = { ...found, at: now };
-    place.volumeUse.set(volume.id, use);
+    const bytes = found.bytes + (engines?.get(volume.id) ?? 0);
+    const use: VolumeUse = { bytes, isWhole: found.isWhole && engines !== undefined, at: now };
+    place.volumes.use.set(volume.id, use);
     this.#tell(volume, use);
   }
 
@@ -96,7 +110,7 @@ export class VolumeMeasuring {
     if (signal.aborted) stop();
     // made at another host, it is not here until a worker needs it
     const unread = (error: NodeJS.ErrnoException) => ({ bytes: 0, isWhole: error.code === "ENOENT" });
-    const count = this.#count(join(place.volumesDir, id), late).catch(unread);
+    const count = this.#count(join(place.volumes.dir, id), late).catch(unread);
     this.#hung.add(id);
     void count.then(() => this.#hung.delete(id));
     const left = clock

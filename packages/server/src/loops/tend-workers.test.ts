@@ -72,7 +72,7 @@ describe("A worker that is wanted", () => {
 
   it("finds its network volume's folder, though the volume was made at another host", async () => {
     const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
-    const folder = join(scene.parts.place.volumesDir, volume.id);
+    const folder = join(scene.parts.place.volumes.dir, volume.id);
     rmSync(folder, { recursive: true });
     endpoint = await scene.endpoint({ networkVolumeId: volume.id });
     await started();
@@ -134,7 +134,7 @@ describe("A worker that is wanted", () => {
     await wanted();
     await scene.advance(5);
     const [launch] = scene.provider.launches;
-    const source = join(scene.parts.place.volumesDir, id);
+    const source = join(scene.parts.place.volumes.dir, id);
     expect(launch).toMatchObject({ mounts: [{ source, target: "/runpod-volume" }] });
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
@@ -155,7 +155,7 @@ describe("A worker that is wanted", () => {
     expect(await targets("/models/")).toEqual(["/runpod-volume", "/models"]);
     expect(await targets("/runpod-volume")).toEqual(["/runpod-volume"]);
     await scene.close();
-    scene = await Scene.open({ place: { removeEngineVolume: async () => {} } });
+    scene = await Scene.open({ volumes: { engine: { remove: async () => {}, measure: async () => new Map() } } });
     scene.run(scene.loops.tend());
     const { id, launch } = await launchFor("/models");
     const volume = `millrace-${id}`;

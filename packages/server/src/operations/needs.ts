@@ -1,11 +1,12 @@
 import type { Bell } from "../bell.js";
 import type { Clock, Signal } from "../clock.js";
 import type { HostFacts } from "../domain/host.js";
-import type { VolumeUse } from "../domain/volume.js";
+import type { VolumeBound, VolumeUse } from "../domain/volume.js";
 import type { Emit } from "../events.js";
 import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
 import type { TakeLine } from "../lines/take-line.js";
+import type { Quota } from "../quota.js";
 import type { Registry } from "../registry.js";
 import type { Stores } from "../store.js";
 import type { Vault } from "../vault.js";
@@ -37,10 +38,7 @@ export interface PlaceFacts {
   /** What it has for workers now. */
   readonly facts: () => HostFacts;
   readonly localProcesses: boolean;
-  /** Where volumes are kept. */
-  readonly volumesDir: string;
-  /** What volumes hold here, by their ids, as of the last measurement. */
-  readonly volumeUse: Map<string, VolumeUse>;
+  readonly volumes: VolumePlace;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;
   readonly stopGraceMs: number;
@@ -50,8 +48,24 @@ export interface PlaceFacts {
   readonly flashBootMs: number;
   /** What keeps a container image from running here, as far as the engine knows it now; undefined where nothing does. */
   readonly imageComplaint?: (image: string, hasCommand: boolean) => Promise<string | undefined>;
-  /** Removes the engine's volume that stands for a network volume, where containers find theirs in such. */
-  readonly removeEngineVolume?: (volumeId: string) => Promise<void>;
+}
+
+/** Where this host keeps network volumes, each in a directory of its id. */
+export interface VolumePlace {
+  readonly dir: string;
+  readonly quota: Quota;
+  /** What they hold here, by their ids, as of the last measurement. */
+  readonly use: Map<string, VolumeUse>;
+  /** What they are bounded to here. */
+  readonly bounds: Map<string, VolumeBound>;
+  /** The engine's own volumes that stand for them, where containers find theirs in such. */
+  readonly engine?: EngineVolumes;
+}
+
+export interface EngineVolumes {
+  remove(volumeId: string): Promise<void>;
+  /** How many bytes each holds, by the ids of network volumes; none that no container has used. */
+  measure(): Promise<ReadonlyMap<string, number>>;
 }
 
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;

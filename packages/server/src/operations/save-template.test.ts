@@ -81,6 +81,10 @@ describe("A change of a template", () => {
     const made = await create({ name: "a", imageName: image, env: { A: "1" }, ports: ["80/http"], readme: "hello" });
     const renamed = await updateTemplate(scene.parts, scene.admin, made, { name: "b" });
     expect(renamed.settings).toEqual({ ...made.settings, name: "b" });
+    for (const port of ["80", "0/tcp", "65536/tcp", "80/udp", "80/http ", "a/tcp"]) {
+      const wrong = updateTemplate(scene.parts, scene.admin, renamed, { ports: ["22/tcp", port] });
+      await refused(wrong, "INVALID_INPUT", /in ports is not a port: write number\/http or number\/tcp/);
+    }
     const cleared = await updateTemplate(scene.parts, scene.admin, renamed, { env: null, ports: null, readme: null });
     expect(cleared.settings).toEqual({ ...templateDefaults, name: "b", imageName: image });
   });

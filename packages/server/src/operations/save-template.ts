@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isImageReference, noReference } from "../domain/image-reference.js";
 import type { ApiKey } from "../domain/key.js";
+import { readPort } from "../domain/ports.js";
 import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { checkImage } from "./check-image.js";
@@ -101,6 +102,9 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
     if (!settings[field]) throw invalid(`A template needs '${field}'.`);
   }
   checkEnv(settings.env);
+  const unread = input.ports?.find((port) => readPort(port) === undefined);
+  if (unread !== undefined)
+    throw invalid(`'${unread.slice(0, 80)}' in ports is not a port: write number/http or number/tcp, as in 8888/http.`);
   const authId = input.containerRegistryAuthId;
   if (authId && needs.registry.registryAuth(authId)?.ownerNo !== caller.ownerNo) {
     throw invalid(

@@ -13,7 +13,7 @@ afterEach(() => scene.close());
 
 const create = () => createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
 const remove = (id: string, caller = scene.admin) => deleteVolume(scene.parts, caller, id);
-const pathOf = (id: string) => join(scene.parts.place.volumesDir, id);
+const pathOf = (id: string) => join(scene.parts.place.volumes.dir, id);
 
 describe("A volume", () => {
   it("is a directory for its owner alone, and goes with all its files", async () => {
@@ -29,12 +29,12 @@ describe("A volume", () => {
   it("takes the engine's volume that stood for it with it; one that cannot be removed just now is told of", async () => {
     const removed: string[] = [];
     let isAway = false;
-    const removeEngineVolume = async (id: string) => {
+    const removeEngines = async (id: string) => {
       removed.push(id);
       if (isAway) throw new Error("no container engine answers");
     };
     await scene.close();
-    scene = await Scene.open({ place: { removeEngineVolume } });
+    scene = await Scene.open({ volumes: { engine: { remove: removeEngines, measure: async () => new Map() } } });
     const [first, second] = [await create(), await create()];
     await remove(first.id);
     expect(scene.warnings()).toEqual([]);

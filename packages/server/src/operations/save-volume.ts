@@ -1,8 +1,9 @@
-import { mkdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiKey } from "../domain/key.js";
 import { engineVolume, type Volume } from "../domain/volume.js";
 import { invalid, Refusal } from "../errors.js";
+import { boundVolume, keepVolume } from "./keep-volume.js";
 import type { Needs } from "./needs.js";
 
 type Saving = Needs<"registry" | "place" | "ids" | "emit">;
@@ -22,13 +23,17 @@ export async function createVolume(
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
   const id = needs.ids.resource();
-  await mkdir(join(needs.place.volumesDir, id), { recursive: true, mode: 0o700 });
   const { name, size, dataCenterId } = input;
+  await keepVolume(needs, { id, size });
   return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
 }
 
-export function updateVolume(needs: Saving, volume: Volume, input: { name?: string; size?: number }): Promise<Volume> {
-  return needs.registry.exclusively(async () => {
+export async function updateVolume(
+  needs: Saving,
+  volume: Volume,
+  input: { name?: string; size?: number },
+): Promise<Volume> {
+  const saved = await needs.registry.exclusively(async () => {
     const current = needs.registry.volume(volume.id);
     if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);
     if (input.size !== undefined && input.size < current.size) {
@@ -36,6 +41,8 @@ export function updateVolume(needs: Saving, volume: Volume, input: { name?: stri
     }
     return needs.registry.saveVolume({ ...current, ...input });
   });
+  if (existsSync(join(needs.place.volumes.dir, saved.id))) await boundVolume(needs, saved);
+  return saved;
 }
 
 /** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
@@ -49,8 +56,10 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
     if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
     await needs.registry.removeVolume(volume);
   });
-  await rm(join(needs.place.volumesDir, id), { recursive: true, force: true });
-  await needs.place.removeEngineVolume?.(id).catch((error) => {
+  const { dir, quota, bounds, engine } = needs.place.volumes;
+  bounds.delete(id);
+  await quota.remove(join(dir, id));
+  await engine?.remove(id).catch((error) => {
     const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
     needs.emit({ type: "server.warning", message, error });
   });

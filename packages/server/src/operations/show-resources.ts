@@ -21,8 +21,11 @@ export const showTemplate = ({ id, settings: { isMountPathGiven, ...settings } }
 /** A volume as callers see it, with what it held when it was last measured here. */
 export function showVolume({ place }: Needs<"place">, volume: Volume) {
   const { id, name, size, dataCenterId } = volume;
-  const use = place.volumeUse.get(id);
-  const shown = { id, name, size, dataCenterId };
+  const { use: uses, bounds } = place.volumes;
+  const use = uses.get(id);
+  const bound = bounds.get(id);
+  const isEnforced = bound && size > 0 ? { sizeEnforced: bound.why === undefined } : {};
+  const shown = { id, name, size, dataCenterId, ...isEnforced };
   if (!use) return shown;
   const partly = use.isWhole ? {} : { usedAtLeast: true };
   return { ...shown, usedBytes: use.bytes, usedAt: iso(use.at), sizePassed: isPassed(volume, use), ...partly };

@@ -1,7 +1,7 @@
 import { type ColdStart, coldStart, coldStartSteps, percentiles } from "../domain/cold-start.js";
 import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
-import { isFrozen, type Worker, workerState } from "../domain/worker.js";
+import { isContainer, isFrozen, type Worker, workerState } from "../domain/worker.js";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
@@ -86,10 +86,23 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
     gpus: gpus.map(({ id, name }) => ({ id, name })),
     ...(cpus === undefined ? {} : { vcpuCount: cpus }),
     ...(memoryMib === undefined ? {} : { memoryInGb: memoryMib / 1_024 }),
+    ...(isGone ? {} : reachedAt(row.handle)),
     ...(row.startedAt === undefined ? {} : { lastStartedAt: iso(row.startedAt) }),
     coldStart: shownColdStart(coldStart(row)),
     timeline: timeline(row),
     ...(row.exit === undefined || row.endedAt === undefined ? {} : { exit: exitOf(row.exit) }),
+  };
+}
+
+/** Where a container's ports are: its own address, and where they are published (contract of pods: portMappings, publicIp). */
+function reachedAt(handle: Worker["handle"]) {
+  if (!isContainer(handle)) return {};
+  const { address, published, publishedAt } = handle;
+  const isAll = publishedAt === "0.0.0.0" || publishedAt === "::";
+  return {
+    ...(address === undefined ? {} : { privateIp: address }),
+    ...(published === undefined ? {} : { portMappings: published }),
+    ...(publishedAt === undefined || isAll ? {} : { publicIp: publishedAt }),
   };
 }
 

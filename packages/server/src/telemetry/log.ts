@@ -46,6 +46,10 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
       return ["info", `GPU back: ${event.name}`];
     case "volume.passed":
       return ["warn", `a volume holds more than its size of ${event.sizeGb} GB`];
+    case "volume.bounded":
+      return ["info", `a volume is held to its ${event.sizeGb} GB by ${event.by}`];
+    case "volume.unbounded":
+      return [event.isExpected ? "debug" : "warn", `a volume is not held to its ${event.sizeGb} GB: ${event.why}`];
     case "endpoint.scaled":
       return ["info", `${event.outcome}: ${event.reason}`];
     case "webhook.attempted":

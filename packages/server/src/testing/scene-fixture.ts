@@ -27,6 +27,7 @@ import { createEndpoint } from "../operations/save-endpoint.js";
 import { createTemplate } from "../operations/save-template.js";
 import { type Submit, submitJob } from "../operations/submit-job.js";
 import { takeJobs, tookOver } from "../operations/take-jobs.js";
+import { noQuota } from "../quotas/no-quota.js";
 import { type LiveWorker, Registry } from "../registry.js";
 import type { Stores, TakenJob } from "../store.js";
 import { openSqlite } from "../stores/sqlite/open.js";
@@ -38,6 +39,7 @@ import { StrictProvider } from "./strict-provider-fixture.js";
 
 export interface SceneOptions {
   readonly place?: Partial<PlaceFacts>;
+  readonly volumes?: Partial<PlaceFacts["volumes"]>;
   readonly workerUrl?: string;
 }
 
@@ -133,8 +135,13 @@ export class Scene {
         hostNo,
         facts: () => plainHost,
         localProcesses: true,
-        volumesDir: join(world.directory, "volumes"),
-        volumeUse: new Map(),
+        volumes: {
+          dir: join(world.directory, "volumes"),
+          quota: noQuota("Nothing is bounded here."),
+          use: new Map(),
+          bounds: new Map(),
+          ...options.volumes,
+        },
         workingDir: world.directory,
         stopGraceMs: 30_000,
         freeMemoryShare: () => 1,

@@ -4,7 +4,7 @@ import type { ContainerHandle, Exit } from "../../domain/worker.js";
 import { limits } from "../../limits.js";
 import type { ContainerLaunch, Mount, Sighting } from "../../provider.js";
 import type { Labels } from "./ends.js";
-import { defaultNetwork } from "./engine.js";
+import { defaultNetwork, type EngineOptions } from "./engine.js";
 import type { Machine } from "./image.js";
 
 /** A worker's container is found by its name. */
@@ -15,10 +15,10 @@ const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID",
 
 /** What a container may do: no more than its image's own processes need. */
 export function containerOptions(
-  { workerId, image, entrypoint, command, env, mounts, gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
+  { workerId, image, entrypoint, command, env, mounts, ports = [], gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
   labels: Labels,
   machine: Machine,
-  network = defaultNetwork,
+  { network = defaultNetwork, publishOn }: EngineOptions = {},
 ): Docker.ContainerCreateOptions {
   return {
     name: nameOf(workerId),
@@ -27,7 +27,9 @@ export function containerOptions(
     ...(entrypoint.length > 0 ? { Entrypoint: [...entrypoint] } : {}),
     ...(command.length > 0 ? { Cmd: [...command] } : {}),
     Labels: labels,
+    ExposedPorts: Object.fromEntries(ports.map((port) => [`${port}/tcp`, {}])),
     HostConfig: {
+      ...(publishOn === undefined ? {} : { PortBindings: bindings(ports, publishOn) }),
       ...(network === defaultNetwork ? {} : { NetworkMode: network }),
       Init: true, // the first process of a container minds no signal that it does not handle
       CapDrop: ["ALL"],
@@ -46,6 +48,10 @@ export function containerOptions(
     },
   };
 }
+
+/** Each at a port that the engine draws. */
+const bindings = (ports: readonly number[], address: string) =>
+  Object.fromEntries(ports.map((port) => [`${port}/tcp`, [{ HostIp: address, HostPort: "" }]]));
 
 const mebibyte = 2 ** 20;
 const shareOf = ({ memoryBytes }: Machine) => Math.floor(memoryBytes * limits.containerMemoryShare);
@@ -70,7 +76,20 @@ const mountOf = (mount: Mount): Docker.MountSettings =>
 export function handleOf({ NetworkSettings }: Docker.ContainerInspectInfo, workerId: string): ContainerHandle {
   const networks = Object.values(NetworkSettings?.Networks ?? {});
   const address = networks.find(({ IPAddress }) => IPAddress)?.IPAddress;
-  return { container: nameOf(workerId), ...(address ? { address } : {}) };
+  return { container: nameOf(workerId), ...(address ? { address } : {}), ...publishedOf(NetworkSettings?.Ports) };
+}
+
+/** Where its ports are to be found on the engine's machine. */
+function publishedOf(ports: Docker.ContainerInspectInfo["NetworkSettings"]["Ports"] | undefined) {
+  const published: Record<string, number> = {};
+  let publishedAt: string | undefined;
+  for (const [port, bindings] of Object.entries(ports ?? {})) {
+    const [binding] = bindings ?? [];
+    if (!binding) continue;
+    published[port.replace(/\/tcp$/, "")] = Number(binding.HostPort);
+    publishedAt = binding.HostIp;
+  }
+  return publishedAt === undefined ? {} : { published, publishedAt };
 }
 
 /** What became of a container, as its engine tells; `isOurs`: whether it was killed by us. */

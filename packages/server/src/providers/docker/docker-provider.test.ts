@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startDocker, type TestDocker } from "../../../../../scripts/docker.mjs";
 import { limits } from "../../limits.js";
 import type { ContainerLaunch } from "../../provider.js";
@@ -194,9 +194,35 @@ describe("A container", () => {
     expect(await run("read line < /runpod-volume/model; echo $line")).toBe("weights");
     const labelled = () => engine.docker("volume", "ls", "-q", "--filter", "label=millrace.volume");
     expect(labelled()).toBe("millrace-volume00000001");
-    await facts.removeEngineVolume("volume00000001");
+    await run(`${process.execPath} -e 'require("fs").writeFileSync("/models/zeros", Buffer.alloc(3e6))'`);
+    const held = (await facts.volumes.measure()).get("volume00000001") ?? 0;
+    expect(held).toBeGreaterThanOrEqual(3_000_000);
+    expect(held).toBeLessThan(4_000_000);
+    await facts.volumes.remove("volume00000001");
     expect(labelled()).toBe("");
-    await facts.removeEngineVolume("volume00000001");
+    expect(await facts.volumes.measure()).toEqual(new Map());
+    await facts.volumes.remove("volume00000001");
+  });
+
+  it("is reached at its ports: at its own address, and where they are published on an address of this machine", async () => {
+    const reached = { host: engine.host, certificates: undefined };
+    const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
+    const publishing = dockerProvider(openEngine(reached, { publishOn: "127.0.0.1" }), "host0000000001", logsDir);
+    const serve = `require("http").createServer((_, reply) => reply.end("inside")).listen(8888)`;
+    const launch = { ...sleeping("a"), command: [process.execPath, "-e", serve], ports: [8888, 22] };
+    const handle = await publishing.start(launch);
+    expect(Object.keys(handle.published ?? {}).sort()).toEqual(["22", "8888"]);
+    expect(handle.publishedAt).toBe("127.0.0.1");
+    const urls = [`http://127.0.0.1:${handle.published?.[8888]}`, `http://${handle.address}:8888`];
+    for (const url of urls) {
+      const answer = async () => (await fetch(url, { signal: AbortSignal.timeout(2_000) })).text();
+      await vi.waitFor(async () => expect(await answer()).toBe("inside"), { timeout: 20_000, interval: 100 });
+    }
+    await publishing.kill(workerId, handle);
+    const plain = await opened.provider.start({ ...sleeping("b"), workerId: "worker00000002", ports: [8888] });
+    expect(plain).not.toHaveProperty("published");
+    await publishing.leave(0);
+    rmSync(logsDir, { recursive: true });
   });
 
   it("has its image judged before anything runs, where it is here and its engine answers in time", async () => {

@@ -45,7 +45,7 @@ export function dockerProvider(
 
   /** Makes a worker's container; one that was made and never started has another secret, and goes. */
   async function made(launch: ContainerLaunch, machine: Machine): Promise<void> {
-    const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), machine, engine.network);
+    const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), machine, engine);
     // its body alone holds the environment: what stands in a URL is logged
     const create = () =>
       call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));

@@ -60,18 +60,27 @@ export interface Engine {
   readonly host: string;
   /** The network that workers' containers stand in. */
   readonly network: string;
+  /** The address of its machine at which templates' ports are published; undefined where they are not. */
+  readonly publishOn: string | undefined;
 }
+
+/** What of an engine is for its workers. */
+export type EngineOptions = Partial<Pick<Engine, "network" | "publishOn">>;
 
 /** The engine's own: its containers reach each other. */
 export const defaultNetwork = "bridge";
 
 /** An engine; its library is loaded when it is first called, since that takes longer than the rest of a start. */
-export function openEngine(address: EngineAddress, network = defaultNetwork): Engine {
+export function openEngine(
+  address: EngineAddress,
+  { network = defaultNetwork, publishOn }: EngineOptions = {},
+): Engine {
   let docker: Docker | undefined;
   const options = optionsOf(address);
   return {
     host: address.host,
     network,
+    publishOn,
     get docker() {
       docker ??= new (createRequire(import.meta.url)("dockerode") as typeof Docker)(options);
       return docker;

@@ -1,4 +1,4 @@
-import { engineVolume } from "../../domain/volume.js";
+import { engineVolume, networkVolume } from "../../domain/volume.js";
 import { limits } from "../../limits.js";
 import type { Engine } from "./engine.js";
 import { answered, statusOf } from "./failures.js";
@@ -21,10 +21,30 @@ export function engineFacts(engine: Engine) {
         () => true,
         () => false,
       ),
-    async removeEngineVolume(volumeId: string): Promise<void> {
-      await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
-        if (statusOf(error) !== 404) throw error; // no container has ever used it
-      });
-    },
+    volumes: engineVolumes(engine),
   };
+}
+
+/** The engine's own volumes that stand for network volumes. */
+const engineVolumes = (engine: Engine) => ({
+  async remove(volumeId: string): Promise<void> {
+    await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
+      if (statusOf(error) !== 404) throw error; // no container has ever used it
+    });
+  },
+  /** The engine counts all that it holds, images too. */
+  async measure(): Promise<ReadonlyMap<string, number>> {
+    const { Volumes } = (await answered(engine.docker.df(), engine.host, limits.volumeCountMs)) as DiskUse;
+    const sizes = new Map<string, number>();
+    for (const { Name, UsageData } of Volumes ?? []) {
+      const id = networkVolume(Name);
+      if (id !== undefined && UsageData && UsageData.Size >= 0) sizes.set(id, UsageData.Size);
+    }
+    return sizes;
+  },
+});
+
+/** Of `GET /system/df`: the size is -1 where the engine could not tell it. */
+interface DiskUse {
+  readonly Volumes: readonly { readonly Name: string; readonly UsageData?: { readonly Size: number } | null }[] | null;
 }

@@ -1,0 +1,38 @@
+import { readFile, realpath, statfs } from "node:fs/promises";
+import { sep } from "node:path";
+import type { Quota } from "../quota.js";
+import { btrfsQuota } from "./btrfs.js";
+import { type Mount, mountOf } from "./mounts.js";
+import { noQuota } from "./no-quota.js";
+import { projectQuota } from "./projects.js";
+import { run } from "./tool.js";
+
+const btrfsType = 0x9123683e;
+const howTo = "docs/gpu-machine.md, Network volumes, says how it is made to.";
+
+/** What bounds the directories in `folder`, by its file system; it never rejects: what bounds nothing says why. */
+export async function openQuota(folder: string): Promise<Quota> {
+  if (process.platform !== "linux") return noQuota("Quotas of directories are there on Linux only.");
+  if (process.getuid?.() !== 0) return noQuota("Only a server that runs as root may set quotas.");
+  try {
+    if ((await statfs(folder)).type === btrfsType) return await onBtrfs(folder);
+    const mount = mountOf(await readFile("/proc/self/mountinfo", "utf8"), await realpath(folder));
+    return await onProjects(folder, mount);
+  } catch (error) {
+    return noQuota(`The file system of the volumes could not be looked at (${(error as Error).message}).`);
+  }
+}
+
+async function onBtrfs(folder: string): Promise<Quota> {
+  const { code, why } = await run("btrfs", ["qgroup", "show", "."], folder);
+  return code === 0 ? btrfsQuota : noQuota(`btrfs bounds nothing here (${why}): ${howTo}`);
+}
+
+async function onProjects(folder: string, mount: Mount | undefined): Promise<Quota> {
+  const type = mount?.type ?? "unknown";
+  if (mount === undefined || !mount.hasProjects) {
+    return noQuota(`The file system of the volumes (${type}) bounds no directories: ${howTo}`);
+  }
+  const { code, why } = await run("xfs_quota", ["-V"], folder.endsWith(sep) ? folder : folder + sep);
+  return code === 0 ? projectQuota(mount) : noQuota(`xfs_quota (package xfsprogs) could not be run: ${why}.`);
+}

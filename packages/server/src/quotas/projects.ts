@@ -1,0 +1,57 @@
+import { mkdir, rm } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type { Quota } from "../quota.js";
+import type { Mount } from "./mounts.js";
+import { type Ran, run } from "./tool.js";
+
+/** XFS and ext4: each directory, with all below it, belongs to a project of its own, and the project has a limit. */
+export function projectQuota({ point, type }: Mount): Quota {
+  /** `-f` asks it to work on file systems other than XFS too; the files of an administrator's own projects are left out. */
+  const tell = (path: string, ...commands: string[]): Promise<Ran> => {
+    const words = [
+      "-x",
+      "-f",
+      "-D",
+      "/dev/null",
+      "-P",
+      "/dev/null",
+      ...commands.flatMap((each) => ["-c", each]),
+      point,
+    ];
+    return run("xfs_quota", words, dirname(path));
+  };
+  return {
+    by: `project quotas of ${type}`,
+
+    make: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
+
+    async bound(path, bytes) {
+      const [name, project] = [basename(path), projectOf(path)];
+      const belongs = `project -s -p ${name} ${project}`;
+      const ran = await tell(path, belongs, `limit -p bhard=${bytes} ${project}`, `quota -p -N -b -v ${project}`);
+      // it may say that it could not, and exit with 0; sockets and pipes that it passes over are told of, too
+      const complaint = ran.err.split("\n").find((line) => line.includes("cannot "));
+      if (ran.code !== 0 || complaint !== undefined) return `${complaint ?? ran.why}.`;
+      const hard = hardLimit(ran.out);
+      return bytes === 0 || hard === bytes ? undefined : `xfs_quota: the limit was not taken (${hard ?? "none"}).`;
+    },
+
+    async remove(path) {
+      await rm(path, { recursive: true, force: true });
+      await tell(path, `limit -p bhard=0 ${projectOf(path)}`);
+    },
+  };
+}
+
+/** The number of a directory's project, by its name: in the upper half, where those given by hand are not. */
+export function projectOf(path: string): number {
+  let hash = 0x811c9dc5; // FNV-1a
+  for (const letter of basename(path)) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0;
+  return 0x40000000 + (hash % 0x3fffffff);
+}
+
+/** In bytes, of a line `device used soft hard …` in KiB. */
+function hardLimit(out: string): number | undefined {
+  const [, kib] = /^\S+\s+\d+\s+\d+\s+(\d+)\s+\d+\s+\[/m.exec(out) ?? [];
+  return kib === undefined ? undefined : Number(kib) * 1_024;
+}
