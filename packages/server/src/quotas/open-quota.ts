@@ -1,10 +1,9 @@
 import { readFile, realpath, statfs } from "node:fs/promises";
-import { sep } from "node:path";
 import type { Quota } from "../quota.js";
 import { btrfsQuota } from "./btrfs.js";
 import { type Mount, mountOf } from "./mounts.js";
 import { noQuota } from "./no-quota.js";
-import { projectQuota } from "./projects.js";
+import { hasProjectQuotas, projectQuota } from "./projects.js";
 import { run } from "./tool.js";
 
 const btrfsType = 0x9123683e;
@@ -33,6 +32,7 @@ async function onProjects(folder: string, mount: Mount | undefined): Promise<Quo
   if (mount === undefined || !mount.hasProjects) {
     return noQuota(`The file system of the volumes (${type}) bounds no directories: ${howTo}`);
   }
-  const { code, why } = await run("xfs_quota", ["-V"], folder.endsWith(sep) ? folder : folder + sep);
-  return code === 0 ? projectQuota(mount) : noQuota(`xfs_quota (package xfsprogs) could not be run: ${why}.`);
+  const { code, why, isOn } = await hasProjectQuotas(mount, folder);
+  if (code !== 0) return noQuota(`xfs_quota (package xfsprogs) could not be run: ${why}.`);
+  return isOn ? projectQuota(mount) : noQuota(`Project quotas are not enforced on ${mount.type} here: ${howTo}`);
 }

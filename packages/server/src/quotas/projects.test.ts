@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Quota } from "../quota.js";
 import { mountOf } from "./mounts.js";
-import { projectOf, projectQuota } from "./projects.js";
+import { hasProjectQuotas, projectOf, projectQuota } from "./projects.js";
 
 const gib = 2 ** 30;
 const mount = { point: "/mnt/with a space", type: "xfs", hasProjects: true };
@@ -44,6 +44,23 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
   it("may hold what belongs to no project: it is passed over", async () => {
     order({ hasSocket: true });
     expect(await quota.bound(path, gib)).toBeUndefined();
+  });
+
+  it("is held on ext4 too, which marks no file that is there already", async () => {
+    order({ isExt4: true, device: `/dev/mapper/a--name--longer--than--its--column\n           ` });
+    expect(await projectQuota({ ...mount, type: "ext4" }).bound(path, gib)).toBeUndefined();
+  });
+
+  it("is not walked through again once it belongs", async () => {
+    await quota.bound(path, gib);
+    order({ isExt4: true }); // one that refuses to go deep
+    expect(await quota.bound(path, 2 * gib)).toBeUndefined();
+  });
+
+  it("is bounded only where the file system says that it enforces it", async () => {
+    expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: true });
+    order({ isOff: true });
+    expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: false });
   });
 
   it.each([

@@ -4,22 +4,12 @@ import type { Quota } from "../quota.js";
 import type { Mount } from "./mounts.js";
 import { type Ran, run } from "./tool.js";
 
-/** XFS and ext4: each directory, with all below it, belongs to a project of its own, and the project has a limit. */
+/**
+ * XFS and ext4: each directory, with all that comes to be below it, belongs to a project of its own, and the project has a
+ * limit. On ext4 what was in a directory before does not count.
+ */
 export function projectQuota({ point, type }: Mount): Quota {
-  /** `-f` asks it to work on file systems other than XFS too; the files of an administrator's own projects are left out. */
-  const tell = (path: string, ...commands: string[]): Promise<Ran> => {
-    const words = [
-      "-x",
-      "-f",
-      "-D",
-      "/dev/null",
-      "-P",
-      "/dev/null",
-      ...commands.flatMap((each) => ["-c", each]),
-      point,
-    ];
-    return run("xfs_quota", words, dirname(path));
-  };
+  const tell = (path: string, ...commands: string[]): Promise<Ran> => tellXfsQuota(point, dirname(path), commands);
   return {
     by: `project quotas of ${type}`,
 
@@ -27,7 +17,10 @@ export function projectQuota({ point, type }: Mount): Quota {
 
     async bound(path, bytes) {
       const [name, project] = [basename(path), projectOf(path)];
-      const belongs = `project -s -p ${name} ${project}`;
+      const isNew = /is not set/.test((await tell(path, `project -c -d 0 -p ${name} ${project}`)).out);
+      // ext4 refuses the mark on files that are there, and what comes inherits it from the directory
+      const depth = isNew && type === "xfs" ? "" : "-d 0 ";
+      const belongs = `project ${depth}-s -p ${name} ${project}`;
       const ran = await tell(path, belongs, `limit -p bhard=${bytes} ${project}`, `quota -p -N -b -v ${project}`);
       // it may say that it could not, and exit with 0; sockets and pipes that it passes over are told of, too
       const complaint = ran.err.split("\n").find((line) => line.includes("cannot "));
@@ -43,6 +36,18 @@ export function projectQuota({ point, type }: Mount): Quota {
   };
 }
 
+/** Whether a file system holds projects to their limits: its mount options alone may say so and not be true. */
+export async function hasProjectQuotas({ point }: Mount, folder: string): Promise<Ran & { isOn: boolean }> {
+  const ran = await tellXfsQuota(point, folder, ["state -p"]);
+  return { ...ran, isOn: /Enforcement: ON/.test(ran.out) };
+}
+
+/** `-f` asks it to work on file systems other than XFS too; the files of an administrator's own projects are left out. */
+function tellXfsQuota(point: string, cwd: string, commands: readonly string[]): Promise<Ran> {
+  const words = ["-x", "-f", "-D", "/dev/null", "-P", "/dev/null", ...commands.flatMap((each) => ["-c", each]), point];
+  return run("xfs_quota", words, cwd);
+}
+
 /** The number of a directory's project, by its name: in the upper half, where those given by hand are not. */
 export function projectOf(path: string): number {
   let hash = 0x811c9dc5; // FNV-1a
@@ -50,8 +55,8 @@ export function projectOf(path: string): number {
   return 0x40000000 + (hash % 0x3fffffff);
 }
 
-/** In bytes, of a line `device used soft hard …` in KiB. */
+/** In bytes, of `device used soft hard …` in KiB; behind a long device the line is broken. */
 function hardLimit(out: string): number | undefined {
-  const [, kib] = /^\S+\s+\d+\s+\d+\s+(\d+)\s+\d+\s+\[/m.exec(out) ?? [];
+  const [, kib] = /\s\d+\s+\d+\s+(\d+)\s+\d+\s+\[/.exec(out) ?? [];
   return kib === undefined ? undefined : Number(kib) * 1_024;
 }
