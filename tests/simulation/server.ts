@@ -124,6 +124,7 @@ export class Server {
       workingDir: directory,
       stopGraceMs: 30_000,
       freeMemoryShare: () => 1,
+      awayMs: 900_000,
       flashBootMs: 300_000,
     };
     // no endpoint here is load-balancing

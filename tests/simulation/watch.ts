@@ -116,7 +116,7 @@ export class Watch {
     const endpoint = fleet.endpoints.get(row.endpointNo);
     // what those of other versions need is not in these settings
     if (!endpoint || endpoint.isDeleted || row.version !== endpoint.version) return false;
-    const { gpuCount, gpuTypes, cpus = 0, memoryMib = 0 } = needOf(endpoint.settings);
+    const { gpuCount, gpuTypes, shares } = needOf(endpoint.settings);
     const facts = machine.facts();
     const held = [...fleet.workers.values()].filter(
       ({ endedAt, wanted, resources }) => endedAt === undefined && wanted !== left && resources !== undefined,
@@ -126,7 +126,8 @@ export class Watch {
     const most = Math.max(0, ...free.map(({ name }) => free.filter((other) => other.name === name).length));
     const sum = (of: "cpus" | "memoryMib") => held.reduce((all, { resources }) => all + (resources?.[of] ?? 0), 0);
     const hasGpus = most >= gpuCount || !facts.gpusEnforced;
-    return hasGpus && cpus <= facts.cpus - sum("cpus") && memoryMib <= facts.memoryMib - sum("memoryMib");
+    const [cpus, memoryMib] = [facts.cpus - sum("cpus"), facts.memoryMib - sum("memoryMib")];
+    return hasGpus && shares.some((share) => (share.cpus ?? 0) <= cpus && (share.memoryMib ?? 0) <= memoryMib);
   }
 
   /** A worker whose GPU fell off gets no jobs. */

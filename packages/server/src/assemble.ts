@@ -149,7 +149,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     workers: (no) => workerCounts(parts, no),
   });
   const measuring = new VolumeMeasuring(parts);
-  listeners.push(meter.emit, measuring.hear);
+  listeners.push(meter.emit, measuring.hear, stock.hear);
   const app = await buildHttp(
     {
       ...parts,

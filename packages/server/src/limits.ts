@@ -79,6 +79,7 @@ export const limits = {
   stoppedJobGraceMs: 2 * second, // nothing that such a worker might still say counts
   killPatienceMs: 2 * second, // then the jobs of a worker that was to be killed are given back, though nobody saw its end
   tendTurnMs: 200, // the tending of one worker that takes longer is not waited for
+  provenMs: 5 * minute, // a worker that was up for so long has started well, though no job came
   reservedMs: second, // what an old worker had is kept for its successor
   stopGraceMsDefault: 30 * second,
   startTimeoutMsDefault: 15 * minute,
@@ -120,6 +121,7 @@ export const limits = {
   containerOomScore: 500, // where memory runs out, containers go before the server
   engineAnswerMs: 20 * second, // an engine that says nothing for so long is away; making a container takes it seconds
   pullStallMs: 5 * minute, // a pull of which nothing comes for so long waits for a registry in vain
+  enginePingMs: 2 * second, // before a host gives anything out it waits so long for its engine, each time it starts
   imageCheckMs: second, // a save waits no longer for what the container engine knows of an image
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
@@ -219,6 +221,7 @@ export const limits = {
   gpuTextBytesMax: 64 * kib, // of its answer: a line for each GPU
   gpusMax: 32, // asked for one by one where one of them spoils the answer for all
   stockMs: 10 * second, // so soon a GPU that fell off is noticed
+  stockGapMs: 2 * second, // however many starts fail
   stockRareMs: minute, // on a machine without GPUs there is little to see
   stockDoubtsMax: 3, // looks that could not tell: a busy driver answers late now and then
   volumeMeasureMs: 5 * minute, // of a volume in use: reading its every name costs its disk something

@@ -36,6 +36,7 @@ export function placeFacts(
     workingDir: process.cwd(),
     stopGraceMs: config.stopGraceMs,
     freeMemoryShare,
+    awayMs: config.awayMs,
     flashBootMs: config.flashBootMs,
     ...(engine ? { imageComplaint: engine.imageComplaint } : {}),
   };

@@ -21,7 +21,7 @@ const byUse = (a: WorkerView, b: WorkerView): number => {
 /**
  * The workers of other versions that may go now. As many stay as are needed until new ones are up, and where there is no
  * room or no GPU for a new one, one at a time makes it: if it does. What no worker's going would help waits, and the old
- * ones serve on.
+ * ones serve on, each until it has been idle for its time.
  * Two old workers, both needed, workersMax 3: the third place is the first new worker's; when it is up, one old worker goes.
  */
 export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
@@ -31,7 +31,8 @@ export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   const unready = old.filter((worker) => !isReady(worker));
   const ready = old.filter(isReady);
   const needed = Math.min(ready.length, Math.max(0, want - mine.filter(isReady).length));
-  const going = [...unready, ...ready.slice(0, ready.length - needed)];
+  const spare = ready.slice(0, ready.length - needed);
+  const going = [...unready, ...(isStuck(inputs) ? [] : spare)];
   if (going.length > 0 || needed === 0) return going;
   const isUnderWay =
     mine.some(({ state }) => state === "starting") ||
@@ -40,6 +41,14 @@ export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   const isFull = inputs.workers.length >= inputs.settings.workersMax;
   const isShort = mine.some(({ state }) => state === "throttled") && !inputs.fitsWithout([]);
   return isFull || isShort ? makingRoom(ready, inputs.fitsWithout).slice(0, 1) : [];
+}
+
+/** Whether a new version has no worker, and would find no place for one though all old workers went. */
+function isStuck({ workers, version, settings, fitsWithout }: ScaleInputs): boolean {
+  const usable = workers.filter(isUsable);
+  const old = usable.filter((worker) => worker.version !== version);
+  const isUp = usable.some((worker) => worker.version === version && worker.state !== "throttled");
+  return old.length > 0 && !isUp && usable.length <= settings.workersMax && !fitsWithout(old.map(({ no }) => no));
 }
 
 /** The first workers that would have to go for a new one to find its place; none where that would not help. */
@@ -78,9 +87,10 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     dismiss(worker);
     reason = "it is not needed any more";
   }
-  const resting = rest(inputs, desire, current);
-  for (const worker of resting.going) if (!resting.isPause) dismiss(worker);
-  const pause = resting.isPause ? resting.going.map((worker) => worker.no) : [];
+  const resting = rest(inputs, desire, isStuck(inputs) ? live.filter(isReady).sort(byUse) : current);
+  const isPaused = ({ version }: WorkerView) => resting.isPause && version === inputs.version;
+  for (const worker of resting.going) if (!isPaused(worker)) dismiss(worker);
+  const pause = resting.going.filter(isPaused).map((worker) => worker.no);
   const paused = giveUp(inputs, live.length - excess.length);
   stop.push(...paused.stop);
   return {

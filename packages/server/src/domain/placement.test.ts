@@ -28,8 +28,7 @@ const need = (more: Partial<Need> = {}): Need => ({
   kind: undefined,
   gpuCount: 1,
   gpuTypes: [],
-  cpus: undefined,
-  memoryMib: undefined,
+  shares: [{ cpus: undefined, memoryMib: undefined }],
   ...more,
 });
 const given = (found: ReturnType<typeof place>) =>
@@ -103,11 +102,29 @@ describe("A worker's place", () => {
 
   it("counts the processors and the memory that are held at its own host alone", () => {
     const held = [holds(1, [], { hostNo: 2, resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
-    const wants = need({ gpuCount: 0, cpus: 8, memoryMib: 16_384 });
+    const wants = need({ gpuCount: 0, shares: [{ cpus: 8, memoryMib: 16_384 }] });
     expect(given(place(wants, [host(1, [])], anywhere, held))).toEqual([1]);
     expect(place(wants, [host(2, [])], anywhere, held)).toMatchObject({
       lacks:
         "It needs 8 vCPU and 16 GB of memory; of 8 vCPU and 16 GB here 0 vCPU and 0 GB are free; held by worker 1.",
+    });
+  });
+});
+
+describe("Shares of a machine", () => {
+  const [large, small] = [
+    { cpus: 64, memoryMib: 262_144 },
+    { cpus: 2, memoryMib: 8_192 },
+  ];
+
+  it("are given in the order of preference: the next where the first does not fit", () => {
+    const wants = need({ gpuCount: 0, shares: [large, small] });
+    expect(place(wants, [host(1, [])], anywhere, [])).toMatchObject({ resources: { gpus: [], ...small } });
+    const roomy = host(2, [], { ...large, workers: 9 });
+    expect(place(wants, [host(1, []), roomy], anywhere, [])).toMatchObject({ hostNo: 2, resources: large });
+    const held = [holds(1, [], { resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
+    expect(place(wants, [host(1, [])], anywhere, held)).toMatchObject({
+      lacks: expect.stringMatching(/^It needs 64 vCPU and 256 GB of memory, or 2 vCPU and 8 GB of memory; of 8 vCPU/),
     });
   });
 });
@@ -120,7 +137,25 @@ describe("Where nothing fits", () => {
       [host(1, [gpu("a"), gpu("b"), gpu("c", "NVIDIA A40")])],
       [],
     ],
-    ["It needs 4 × GPU; here are 1 × NVIDIA L4.", { gpuCount: 4 }, [host(1, [gpu("a")])], []],
+    ["It needs 4 × GPU of one type; here are 1 × NVIDIA L4.", { gpuCount: 4 }, [host(1, [gpu("a")])], []],
+    [
+      "It needs 2 × GPU of one type; here are 1 × NVIDIA L4, 1 × NVIDIA A40.",
+      { gpuCount: 2 },
+      [host(1, [gpu("a"), gpu("b", "NVIDIA A40")])],
+      [],
+    ],
+    [
+      "It needs 2 × NVIDIA L4 at one host; here are 1 × NVIDIA L4.", // two servers on one machine
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"] },
+      [host(1, [gpu("a")]), host(2, [gpu("a")])],
+      [],
+    ],
+    [
+      "It needs 2 × NVIDIA L4 at one host; here are 2 × NVIDIA L4.",
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"] },
+      [host(1, [gpu("a")]), host(2, [gpu("b")])],
+      [],
+    ],
     ["It needs GPU; here is no GPU (no driver).", {}, [host(1, [], { gpuProblem: "no driver" })], []],
     ["It needs GPU; of the 1 here 0 are free; held by worker 7.", {}, [host(1, [gpu("a")])], [holds(7, [gpu("a")])]],
   ])("it says so: %s", (sentence, wants, hosts, held) => {
@@ -162,21 +197,31 @@ describe("What a worker needs", () => {
   it.each<[Partial<EndpointSettings>, Partial<Need>]>([
     [
       { gpuTypeIds: ["NVIDIA L4"], gpuCount: 2 },
-      { gpuCount: 2, gpuTypes: ["NVIDIA L4"], cpus: undefined },
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"], shares: [{ cpus: undefined, memoryMib: undefined }] },
     ],
-    [{ vcpuCount: 4 }, { gpuCount: 1, cpus: undefined }],
-    [{ computeType: "CPU" }, { gpuCount: 0, cpus: undefined, memoryMib: undefined }],
+    [{ vcpuCount: 4 }, { gpuCount: 1, shares: [{ cpus: undefined, memoryMib: undefined }] }],
+    [{ computeType: "CPU" }, { gpuCount: 0, shares: [{ cpus: undefined, memoryMib: undefined }] }],
     [
       { computeType: "CPU", vcpuCount: 4 },
-      { gpuCount: 0, cpus: 4, memoryMib: undefined },
+      { gpuCount: 0, shares: [{ cpus: 4, memoryMib: undefined }] },
     ],
     [
       { computeType: "CPU", vcpuCount: 4, cpuFlavorIds: ["cpu5m", "cpu3c"] },
-      { cpus: 4, memoryMib: 32_768 },
+      {
+        shares: [
+          { cpus: 4, memoryMib: 32_768 },
+          { cpus: 4, memoryMib: 8_192 },
+        ],
+      },
     ],
     [
-      { computeType: "CPU", instanceIds: ["cpu3g-2-8"], vcpuCount: 9 },
-      { cpus: 2, memoryMib: 8_192 },
+      { computeType: "CPU", instanceIds: ["cpu3g-2-8", "other", "cpu3c-1-2"], vcpuCount: 9 },
+      {
+        shares: [
+          { cpus: 2, memoryMib: 8_192 },
+          { cpus: 1, memoryMib: 2_048 },
+        ],
+      },
     ],
   ])("of %j is %j", (settings, expected) => {
     expect(of(settings)).toMatchObject(expected);

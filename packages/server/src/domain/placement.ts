@@ -10,6 +10,12 @@ export interface Need {
   readonly gpuCount: number;
   /** In order of preference; none is any. */
   readonly gpuTypes: readonly string[];
+  /** Of the machine, in order of preference; one at least. */
+  readonly shares: readonly Share[];
+}
+
+/** What of a machine is counted. */
+export interface Share {
   /** Virtual processors; undefined where they are not counted. */
   readonly cpus: number | undefined;
   readonly memoryMib: number | undefined;
@@ -36,18 +42,23 @@ export type Placement =
 /** GB of memory for each virtual processor, by the last letter of a flavour such as cpu3c. */
 const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
 
-/** What a worker of these settings needs. An instance such as cpu3g-2-8 has 2 processors and 8 GB. */
+/** What a worker of these settings needs. */
 export function needOf(settings: EndpointSettings, kind?: WorkerKind): Need {
-  if (settings.computeType !== "CPU") {
-    return { kind, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, cpus: undefined, memoryMib: undefined };
-  }
-  const none = { kind, gpuCount: 0, gpuTypes: [] };
-  const instance = /^cpu\d+[cgm]-(\d+)-(\d+)$/.exec(settings.instanceIds[0] ?? "");
-  if (instance) return { ...none, cpus: Number(instance[1]), memoryMib: Number(instance[2]) * 1_024 };
-  const { vcpuCount } = settings;
-  const perCpu = memoryByFlavor[settings.cpuFlavorIds?.[0]?.at(-1) ?? ""];
-  const memoryMib = vcpuCount === undefined || perCpu === undefined ? undefined : vcpuCount * perCpu * 1_024;
-  return { ...none, cpus: vcpuCount, memoryMib };
+  if (settings.computeType === "CPU") return { kind, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
+  const shares = [{ cpus: undefined, memoryMib: undefined }];
+  return { kind, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, shares };
+}
+
+/** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
+function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSettings): Share[] {
+  const instances = instanceIds.flatMap((id) => {
+    const [, cpus, gb] = /^cpu\d+[cgm]-(\d+)-(\d+)$/.exec(id) ?? [];
+    return cpus === undefined ? [] : [{ cpus: Number(cpus), memoryMib: Number(gb) * 1_024 }];
+  });
+  if (instances.length > 0) return instances;
+  const flavors = cpuFlavorIds.flatMap((id) => memoryByFlavor[id.at(-1) ?? ""] ?? []);
+  if (vcpuCount === undefined || flavors.length === 0) return [{ cpus: vcpuCount, memoryMib: undefined }];
+  return flavors.map((perCpu) => ({ cpus: vcpuCount, memoryMib: vcpuCount * perCpu * 1_024 }));
 }
 
 /**
@@ -84,13 +95,16 @@ const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =
 
 function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]) {
   const types = need.gpuCount === 0 ? [] : need.gpuTypes;
-  for (const type of types.length > 0 ? types : [undefined]) {
+  const wishes = (types.length > 0 ? types : [undefined]).flatMap((type) =>
+    need.shares.map((share) => ({ type, share })),
+  );
+  for (const { type, share } of wishes) {
     for (const host of hosts) {
       const gpus = gpusFor(need, type, host, holdings);
-      const { cpus, memoryMib } = freeShares(host, holdings);
-      if (!gpus || cpus < (need.cpus ?? 0) || memoryMib < (need.memoryMib ?? 0)) continue;
+      const free = freeShare(host, holdings);
+      if (!gpus || free.cpus < (share.cpus ?? 0) || free.memoryMib < (share.memoryMib ?? 0)) continue;
       const given = gpus.map(({ id, name }) => ({ id, name }));
-      return { hostNo: host.no, resources: { gpus: given, cpus: need.cpus, memoryMib: need.memoryMib } };
+      return { hostNo: host.no, resources: { gpus: given, ...share } };
     }
   }
   return undefined;
@@ -114,7 +128,7 @@ function freeGpus(host: HostView, holdings: readonly Holding[]): Gpu[] {
   return host.gpus.filter(({ id }) => !held.has(id));
 }
 
-function freeShares(host: HostView, holdings: readonly Holding[]) {
+function freeShare(host: HostView, holdings: readonly Holding[]) {
   const own = holdings.filter(({ hostNo }) => hostNo === host.no);
   const sum = (of: (resources: Resources) => number | undefined) =>
     own.reduce((total, { resources }) => total + (of(resources) ?? 0), 0);
@@ -125,34 +139,44 @@ function freeShares(host: HostView, holdings: readonly Holding[]) {
 function lacking(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
   if (hosts.length === 0) return "No host is in the places that the endpoint names.";
   if (need.gpuCount > 0) return lackingGpus(need, hosts, holdings);
-  const most = hosts.map((host) => ({ host, ...freeShares(host, holdings) })).sort((a, b) => b.cpus - a.cpus)[0];
-  const wanted = [
-    need.cpus === undefined ? "" : `${need.cpus} vCPU`,
-    need.memoryMib === undefined ? "" : `${need.memoryMib / 1_024} GB of memory`,
-  ].filter(Boolean);
+  const most = hosts.map((host) => ({ host, ...freeShare(host, holdings) })).sort((a, b) => b.cpus - a.cpus)[0];
+  const wanted = [...new Set(need.shares.map(shareText))].join(", or ");
   const all = `${most?.host.cpus} vCPU and ${Math.round((most?.host.memoryMib ?? 0) / 1_024)} GB`;
   const free = `${Math.max(0, most?.cpus ?? 0)} vCPU and ${Math.max(0, Math.round((most?.memoryMib ?? 0) / 1_024))} GB`;
   const who = holders(holdings.filter(({ resources: { cpus, memoryMib } }) => (cpus ?? 0) + (memoryMib ?? 0) > 0));
-  return `It needs ${wanted.join(" and ")}; of ${all} here ${free} are free${who}.`;
+  return `It needs ${wanted}; of ${all} here ${free} are free${who}.`;
 }
+
+const shareText = ({ cpus, memoryMib }: Share): string =>
+  [cpus === undefined ? "" : `${cpus} vCPU`, memoryMib === undefined ? "" : `${memoryMib / 1_024} GB of memory`]
+    .filter(Boolean)
+    .join(" and ");
 
 function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
   const isWanted = ({ name }: Pick<Gpu, "name">) =>
     need.gpuTypes.length === 0 || need.gpuTypes.some((type) => isSameType(type, name));
-  const all = hosts.flatMap(({ gpus }) => gpus);
+  // two servers on one machine tell of the same ones
+  const all = [...new Map(hosts.flatMap(({ gpus }) => gpus).map((gpu) => [gpu.id, gpu])).values()];
   const fitting = all.filter(isWanted);
   const wanted = need.gpuTypes.length === 0 ? "GPU" : [...new Set(need.gpuTypes)].join(" or ");
-  const count = need.gpuCount === 1 ? "" : `${need.gpuCount} × `;
-  if (fitting.length < need.gpuCount) {
+  const isOne = need.gpuCount === 1;
+  const count = isOne ? "" : `${need.gpuCount} × `;
+  const together = isOne || need.gpuTypes.length === 1 ? "" : " of one type";
+  const atOne = isOne || hosts.length === 1 ? "" : " at one host";
+  if (hosts.every((host) => mostOfOneType(host.gpus.filter(isWanted)) < need.gpuCount)) {
     const problem = hosts.find(({ gpuProblem }) => gpuProblem !== undefined)?.gpuProblem;
     const names = [...new Set(all.map(({ name }) => name))];
     const there = names.map((name) => `${all.filter((gpu) => gpu.name === name).length} × ${name}`).join(", ");
     const why = problem === undefined ? "" : ` (${problem})`;
-    return `It needs ${count}${wanted}; here ${there === "" ? `is no GPU${why}` : `are ${there}`}.`;
+    return `It needs ${count}${wanted}${together}${atOne}; here ${there === "" ? `is no GPU${why}` : `are ${there}`}.`;
   }
   const has = holdings.filter(({ resources }) => resources.gpus.some(isWanted));
-  return `It needs ${count}${wanted}; of the ${fitting.length} here ${fitting.length - heldOf(fitting, holdings)} are free${holders(has)}.`;
+  return `It needs ${count}${wanted}${together}${atOne}; of the ${fitting.length} here ${fitting.length - heldOf(fitting, holdings)} are free${holders(has)}.`;
 }
+
+/** Several GPUs of one worker are of one type. */
+const mostOfOneType = (gpus: readonly Gpu[]): number =>
+  Math.max(0, ...gpus.map(({ name }) => gpus.filter((other) => isSameType(other.name, name)).length));
 
 const heldOf = (gpus: readonly Gpu[], holdings: readonly Holding[]): number => {
   const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));

@@ -266,6 +266,25 @@ describe("A plan", () => {
       fitsWithout: () => false,
     },
     {
+      it: "keeps an idle old worker that is not needed where a new one would find no place",
+      workers: [idle(1, 4_999, { version: 0 })],
+      fitsWithout: () => false,
+    },
+    {
+      it: "lets it go when it has been idle for its time, and pauses it not",
+      settings: { flashBootType: "FLASHBOOT" },
+      workers: [idle(1, 5_000, { version: 0 })],
+      fitsWithout: () => false,
+      stop: [1],
+    },
+    {
+      it: "lets it go at once where workersMax is 0",
+      settings: { workersMax: 0 },
+      workers: [idle(1, 10, { version: 0 })],
+      fitsWithout: () => false,
+      stop: [1],
+    },
+    {
       it: "keeps the only worker that there may be where a new one would find no place",
       settings: { workersMin: 1, workersMax: 1 },
       workers: [idle(1, 20, { version: 0 })],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { limits } from "../limits.js";
 import { newWorker as worker } from "../testing/facts-fixture.js";
 import { failedToStart, type Worker, workerState } from "./worker.js";
 
@@ -23,12 +24,13 @@ describe("The end of a worker counts as a failed start", () => {
   it.each<[boolean, string, Partial<Worker>, number]>([
     [true, "before it did anything", {}, 0],
     [true, "though it had asked for a job", { readyAt: 3 }, 0],
+    [false, "when it was up for five minutes", { readyAt: 10 - limits.provenMs }, 0],
     [true, "when it was closed meanwhile", { wanted: "closed" }, 0],
     [false, "when it held a job", {}, 1],
     [false, "when it had finished one", { lastDoneAt: 5 }, 0],
     [false, "when we stopped it", { wanted: "stopped" }, 0],
     [false, "when we paused it", { wanted: "paused" }, 0],
   ])("%s: %s", (failed, _, more, held) => {
-    expect(failedToStart({ ...worker, ...more }, held)).toBe(failed);
+    expect(failedToStart({ ...worker, ...more }, held, 10)).toBe(failed);
   });
 });

@@ -1,3 +1,4 @@
+import { limits } from "../limits.js";
 import type { Gpu } from "./gpu.js";
 
 /** What the scaler asks of a worker. */
@@ -99,6 +100,9 @@ export interface Worker {
 /** What a worker is doing, as people are shown it. */
 export type WorkerState = "throttled" | "starting" | "idle" | "running" | "closing" | "paused" | "stopping" | "ended";
 
+/** What is said of a worker that was ended with its host: its processes may still be there, and hold its GPUs. */
+export const hostIsSilent = "its host has been silent for 30 s";
+
 /** Whether it waits for a host that has what it needs. */
 export const isThrottled = ({ throttledAt, placedAt }: Worker): boolean =>
   throttledAt !== undefined && placedAt === undefined;
@@ -119,8 +123,9 @@ export function workerState(worker: Worker, held: number): WorkerState {
   return held > 0 ? "running" : "idle";
 }
 
-/** Whether the end of this worker counts as a failed start: nobody asked for it, and it never did anything. */
-export const failedToStart = (worker: Worker, held: number): boolean =>
+/** Whether the end of this worker counts as a failed start: nobody asked for it, it never did anything, and it was not up for long. */
+export const failedToStart = (worker: Worker, held: number, now: number): boolean =>
+  (worker.readyAt === undefined || now < worker.readyAt + limits.provenMs) &&
   worker.pausedAt === undefined &&
   (worker.wanted === "running" || worker.wanted === "closed") &&
   worker.lastDoneAt === undefined &&

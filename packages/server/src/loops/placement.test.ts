@@ -5,6 +5,7 @@ import type { HostFacts } from "../domain/host.js";
 import { readHealth } from "../operations/read-health.js";
 import { showReleases } from "../operations/releases.js";
 import { updateEndpoint } from "../operations/save-endpoint.js";
+import { showWorkers } from "../operations/show-workers.js";
 import type { LiveWorker } from "../registry.js";
 import { l4, plainHost } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -68,6 +69,29 @@ describe("A GPU", () => {
       waitDetail: `It needs NVIDIA L4; of the 1 here 0 are free; held by ${holder}.`,
     });
     expect((await readHealth(scene.parts, second)).workers).toMatchObject({ throttled: 1, initializing: 0 });
+  });
+
+  it("is waited for by all for the same reason, which changes with who holds it", async () => {
+    await on({ gpus: [l4(1)] });
+    const holder = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 2 });
+    await scene.advance(50);
+    expect(scene.workersOf(endpoint).map(({ row }) => row.why)).toEqual(
+      Array(2).fill(expect.stringContaining(holder.id)),
+    );
+    const first = only(holder);
+    await update(holder, { workersMin: 0, workersMax: 0 });
+    await scene.advance(50);
+    end(first);
+    await scene.advance(2_000);
+    const shown = await showWorkers(scene.parts, scene.now(endpoint));
+    const [waiting] = shown.filter(({ state }) => state === "throttled");
+    const [up] = shown.filter(({ state }) => state === "initializing");
+    expect(waiting?.why).toBe(
+      `It needs GPU; of the 1 here 0 are free; held by worker ${up?.id} of endpoint ${endpoint.id}.`,
+    );
+    expect(up).not.toHaveProperty("why");
   });
 
   it("is not said to be held by another user's worker by its name", async () => {
@@ -233,6 +257,50 @@ describe("A GPU", () => {
     expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
     const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
     expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
+  });
+
+  it("that one old worker leaves is kept while another goes for the same new one", async () => {
+    await on({ gpus: [l4(1), l4(2)] });
+    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 4 });
+    await scene.advance(50);
+    const olds = scene.workersOf(endpoint);
+    const jobs: string[] = [];
+    for (const worker of olds) {
+      jobs.push(await scene.submit(endpoint));
+      await scene.take(worker);
+    }
+    const other = await scene.endpoint({ workersMin: 1, workersMax: 1 });
+    await scene.advance(50);
+    await update(endpoint, { gpuCount: 2 });
+    await scene.advance(1_000);
+    for (const [n, worker] of olds.entries()) {
+      await scene.done(worker, jobs[n] as string);
+      await scene.take(worker);
+      for (let second = 0; second < 5; second++) {
+        await scene.advance(1_000);
+        if (worker.row.wanted === "stopped" && scene.provider.isRunning(worker.row.id)) end(worker);
+        const next = olds[n + 1];
+        if (next) await scene.ping(next, jobs[n + 1] as string);
+      }
+    }
+    const placed = scene.workersOf(endpoint).filter(({ row }) => row.version === 2 && row.resources !== undefined);
+    expect(placed.map(({ row }) => row.resources?.gpus.map(({ id }) => id).sort())).toEqual([["GPU-1", "GPU-2"]]);
+    expect(only(other).row.placedAt).toBeUndefined();
+  });
+
+  it("that nobody has leaves an endpoint that is idle its worker, for its idle time", async () => {
+    await on({ gpus: [l4(1)] });
+    const endpoint = await scene.endpoint({ idleTimeout: 30 });
+    const id = await scene.submit(endpoint);
+    await scene.advance(50);
+    const [job] = await scene.take(only(endpoint));
+    await scene.done(only(endpoint), job!.id);
+    expect(id).toBe(job!.id);
+    await update(endpoint, { gpuTypeIds: ["NVIDIA H100 PCIe"] });
+    await scene.advance(15_000);
+    expect(wanted(endpoint)).toEqual(["running"]);
+    const late = await scene.submit(endpoint);
+    expect(await scene.take(only(endpoint))).toMatchObject([{ id: late }]);
   });
 
   it("that a new version cannot have keeps the only worker that workersMax allows", async () => {

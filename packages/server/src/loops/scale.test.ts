@@ -379,8 +379,21 @@ describe("After a failed start", () => {
     }
     await idle(workers()[0]!);
     await scene.advance(360_000);
+    await crash(workers()[0]!); // it had started well
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+    await scene.advance(100);
     await crash(workers()[0]!);
     expect(scene.now(endpoint).failedStarts).toBe(1);
+  });
+
+  it("those that were started side by side count once", async () => {
+    await scaled({ workersMin: 9, workersMax: 9 });
+    for (const worker of workers()) await crash(worker);
+    expect(scene.now(endpoint).failedStarts).toBe(1);
+    await scene.advance(1_100);
+    expect(workers()).toHaveLength(1);
+    await crash(workers()[0]!);
+    expect(scene.now(endpoint).failedStarts).toBe(2);
   });
 
   it("one worker tries at a time, until one is ready", async () => {

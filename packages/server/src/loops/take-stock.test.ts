@@ -112,6 +112,16 @@ describe("A host without GPUs", () => {
     expect(machine.looks).toBe(11);
   });
 
+  it("is looked at again when a worker has failed to start, however many fail", async () => {
+    machine.stock = none;
+    const taking = await start();
+    machine.stock = { ...none, cannotRun: ["container"] };
+    const failed = { endpointId: "e", workerId: "w", failedStarts: 1, why: "no container engine answers" };
+    for (let n = 0; n < 20; n++) taking.hear({ type: "worker.startFailed", ...failed });
+    await scene.advance(limits.stockGapMs);
+    expect([taking.facts.cannotRun, heard.length, machine.looks]).toEqual([["container"], 1, 2]);
+  });
+
   it("says that workers wait where requirements are enforced", async () => {
     machine.stock = none;
     const { facts } = await start(true);

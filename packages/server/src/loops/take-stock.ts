@@ -1,5 +1,6 @@
 import type { HostFacts } from "../domain/host.js";
 import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/stock.js";
+import type { Emit } from "../events.js";
 import type { Inventory } from "../inventory.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
@@ -33,12 +34,25 @@ export class StockTaking {
     return JSON.stringify(before?.facts) !== JSON.stringify(change.known.facts);
   }
 
+  /** To be told of every event. A start that failed may tell of what this host has lost since it was looked at. */
+  readonly hear: Emit = (event) => {
+    if (event.type !== "worker.startFailed") return;
+    this.#lookAt = 0;
+    this.#wake();
+  };
+
   /** Looks again, often where there are GPUs, and calls `onChange` with what is new. */
   loop(onChange: (facts: HostFacts) => void | Promise<void>): Loop {
     return {
       name: "take-stock",
       topics: [],
-      gapMs: limits.loopGapMs,
+      gapMs: limits.stockGapMs,
+      listen: (wake) => {
+        this.#wake = wake;
+        return () => {
+          this.#wake = () => {};
+        };
+      },
       tick: async (now) => {
         const isNew = this.#known === undefined;
         // the first look was made at the start
@@ -51,6 +65,7 @@ export class StockTaking {
     };
   }
   #lookAt = Number.POSITIVE_INFINITY;
+  #wake = () => {};
 
   #tell(before: Known | undefined, { known, found, back, lost }: StockChange): void {
     const { emit } = this.#needs;

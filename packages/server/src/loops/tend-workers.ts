@@ -181,7 +181,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     }
     if (seen.state === "unknown") return lost(worker);
     const held = await needs.reader.heldBy(worker.row.no);
-    const tail = failedToStart(worker.row, held.length) ? await provider.logTail(worker.row.id) : "";
+    const tail = failedToStart(worker.row, held.length, needs.clock.now()) ? await provider.logTail(worker.row.id) : "";
     const { how, exit } = endOf(worker.row, seen.exit, tail);
     await endWorker(needs, worker, exit, how);
     return forget(worker);

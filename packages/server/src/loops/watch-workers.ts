@@ -1,4 +1,4 @@
-import { isFrozen, isThrottled } from "../domain/worker.js";
+import { hostIsSilent, isFrozen, isThrottled } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import { closeWorker, endWorker, settleOrphans, stopWorker } from "../operations/worker-life.js";
@@ -42,8 +42,8 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
       needs.bell.ring("workers");
       continue;
     }
-    const note = "its host has been silent for 30 s";
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note }, note, { isBlameless: true });
+    const exit = { code: undefined, signal: undefined, note: hostIsSilent };
+    await endWorker(needs, worker, exit, hostIsSilent, { isBlameless: true });
   }
   // a take that was on its way when its worker ended has left a job to nobody
   await settleOrphans(needs, await needs.reader.orphaned(), true);

@@ -116,7 +116,8 @@ function gpuTypes(
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
     const present = gpuTypesHere(place, registry);
-    const unknown = gpuTypeIds.find((name) => !isGpuType(name, present));
+    // what it has already may have fallen off since
+    const unknown = gpuTypeIds.find((name) => !before.includes(name) && !isGpuType(name, present));
     if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
     return gpuTypeIds;
   }

@@ -135,9 +135,9 @@ class Gathering {
     }
   }
 
-  /** Follows workers that were not there before, from their first line. */
+  /** Follows workers that were not there before, from their first line; one may have come and ended since. */
   join(): void {
-    for (const worker of this.#here(this.#needs.registry.workersOf(this.#endpoint.no))) {
+    for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
       if (this.#joined.has(worker.row.no)) continue;
       this.#joined.add(worker.row.no);
       this.#follow(worker, { ...this.#ask, tail: limits.logTailMax, search: undefined });

@@ -44,6 +44,8 @@ export interface PlaceFacts {
   readonly stopGraceMs: number;
   /** The share of this host's memory that is free. */
   readonly freeMemoryShare: () => number;
+  /** How long workers live on without their server. */
+  readonly awayMs: number;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
   /** What keeps a container image from running here, as far as the engine knows it now; undefined where nothing does. */

@@ -2,7 +2,7 @@ import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { HostView } from "../domain/host.js";
 import { type Holding, needOf, type Placement, place } from "../domain/placement.js";
 import { isPath } from "../domain/template.js";
-import { isThrottled, type Resources, type Worker } from "../domain/worker.js";
+import { hostIsSilent, isThrottled, type Resources, type Worker } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import type { Needs } from "./needs.js";
@@ -54,16 +54,37 @@ interface Reserved {
   readonly resources: Resources;
 }
 
-/** What an old version's worker had is its successor's for a moment, or a release would lose it to who waits for longer. */
+/**
+ * What an old version's worker had is its successor's for a moment, and while further old ones go for the same successor; or
+ * a release would lose it to who waits for longer.
+ */
 function reservedIn({ registry, clock }: Looking): Reserved[] {
   const since = clock.now() - limits.reservedMs;
+  const rolling = new Map<number, number>(); // looked at once for each endpoint: thousands of workers may have ended
   return registry.endedWorkers().flatMap(({ row }) => {
     const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
     const endpoint = registry.endpointByNo(endpointNo);
-    if (!resources || endedAt < since || !endpoint || version === servingVersion(endpoint)) return [];
+    if (!resources || !endpoint || version === servingVersion(endpoint)) return [];
+    if (endedAt < since) {
+      const from = rolling.get(endpointNo) ?? rollingSince(registry, endpoint, since);
+      rolling.set(endpointNo, from);
+      if (endedAt < from) return [];
+    }
     const hasSuccessor = registry.workersOf(endpointNo).some(({ row }) => placeAt(row) >= endedAt);
     return hasSuccessor ? [] : [{ endpointNo, workerNo, hostNo, resources }];
   });
+}
+
+/** Since when a new worker waits for old ones of which one is on its way out, or was at `since`; never where none does. */
+function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: number): number {
+  const serving = servingVersion(endpoint);
+  const rows = registry.workersOf(endpoint.no).map(({ row }) => row);
+  const isGoing = (row: Worker) => row.version !== serving && !isThrottled(row) && /closed|stopped/.test(row.wanted);
+  const hasGone = ({ row }: LiveWorker) =>
+    row.endpointNo === endpoint.no && row.version !== serving && (row.endedAt ?? 0) >= since;
+  if (!rows.some(isGoing) && !registry.endedWorkers().some(hasGone)) return Number.POSITIVE_INFINITY;
+  const waiting = rows.filter((row) => row.version === serving && isThrottled(row) && row.wanted === "running");
+  return Math.min(...waiting.map(({ createdAt }) => createdAt));
 }
 
 /** When a worker was given its place. */
@@ -77,8 +98,25 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   return needOf(release.settings, isPath(release.template.imageName) ? "process" : "container");
 }
 
+/**
+ * What workers of silent hosts had: their keeper may keep them alive, and another server of their machine tells of the same
+ * GPUs.
+ */
+function abandoned({ registry, place, clock }: Looking): Holding[] {
+  const now = clock.now();
+  return registry.endedWorkers().flatMap(({ row }) => {
+    const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
+    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + place.awayMs) return [];
+    const seenAt = registry.hostSilentAt(hostNo) ?? 0;
+    if (now < seenAt + limits.leaseMs) return []; // it is back, and stops them
+    const holder = `worker ${row.id} of a host that is silent`;
+    return [{ workerNo, hostNo, resources, holder, isLeaving: true, pausedRank: undefined }];
+  });
+}
+
 /** What workers have of their hosts; another owner's workers are not named. */
-function holdingsFor({ registry }: Needs<"registry">, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
+function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
+  const { registry } = needs;
   const others = reserved
     .filter(({ endpointNo }) => endpointNo !== endpoint.no)
     .map((each) => ({ ...each, holder: "a release", isLeaving: true, pausedRank: undefined }));
@@ -94,7 +132,7 @@ function holdingsFor({ registry }: Needs<"registry">, endpoint: Endpoint, reserv
     const isLeaving = row.wanted === "stopped";
     return [{ workerNo: row.no, hostNo: row.hostNo, resources: row.resources, holder, isLeaving, pausedRank }];
   });
-  return [...held, ...others];
+  return [...held, ...others, ...abandoned(needs)];
 }
 
 /** Makes paused workers give way to one that has no place without them. */
@@ -116,14 +154,16 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
     .sort((a, b) => a.row.no - b.row.no);
   const left = new Set<number>();
   const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
-  // of workers of one version those behind one that finds no place find none either
-  const without = new Set<string>();
+  // of workers of one version those behind one that finds no place find none either, for the same reason
+  const first = new Map<string, LiveWorker>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
-    const isPlaced = !without.has(`${endpointNo}/${version}`) && (await tried(needs, worker, supply));
-    if (isPlaced) continue;
+    const before = first.get(`${endpointNo}/${version}`);
+    if (!before && (await tried(needs, worker, supply))) continue;
     left.add(endpointNo);
-    without.add(`${endpointNo}/${version}`);
+    first.set(`${endpointNo}/${version}`, before ?? worker);
+    const why = before?.row.why;
+    if (why !== undefined && why !== worker.row.why) await needs.registry.patchWorker(worker, { why });
   }
   return { left, lookInMs: supply.reserved.length > 0 ? limits.reservedMs : limits.netMs };
 }

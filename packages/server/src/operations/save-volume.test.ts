@@ -45,6 +45,38 @@ describe("A volume", () => {
     expect(scene.parts.registry.volumes()).toEqual([]);
   });
 
+  it("is kept while an earlier version serves that has it", async () => {
+    const volume = await create();
+    await scene.runAll();
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 2, networkVolumeId: volume.id });
+    await scene.advance(50);
+    await scene.take(scene.workersOf(endpoint)[0]!, { holdsNothing: true });
+    for (let n = 0; n < 3; n++) scene.provider.failNext("start", "no such image");
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { networkVolumeIds: [] });
+    await scene.advance(10_000);
+    await refused(remove(volume.id), "IN_USE", new RegExp(`Version 1 of the endpoint '${endpoint.id}', which serves`));
+  });
+
+  it("is kept while a worker of an earlier version still works with it", async () => {
+    const volume = await create();
+    await scene.runAll();
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 2, networkVolumeId: volume.id });
+    await scene.advance(50);
+    const [worker] = scene.workersOf(endpoint);
+    const id = await scene.submit(endpoint);
+    await scene.take(worker!);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { networkVolumeIds: [] });
+    await scene.advance(50);
+    const [next] = scene.workersOf(endpoint).filter(({ row }) => row.version === 2);
+    void scene.take(next!);
+    await scene.advance(50);
+    await refused(remove(volume.id), "IN_USE", new RegExp(`The worker '${worker!.row.id}' .* still uses this volume`));
+    await scene.done(worker!, id);
+    await scene.advance(50);
+    await remove(volume.id);
+    expect(existsSync(pathOf(volume.id))).toBe(false);
+  });
+
   it("may be renamed and grow, but not shrink", async () => {
     const volume = await create();
     const grown = await updateVolume(scene.parts, volume, { name: "more", size: 11 });

@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
 import { engineVolume, type Volume } from "../domain/volume.js";
+import { isThrottled } from "../domain/worker.js";
 import { invalid, Refusal } from "../errors.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 import type { Needs } from "./needs.js";
@@ -50,10 +52,10 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
   await needs.registry.exclusively(async () => {
     const volume = needs.registry.volume(id);
     if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
-    const user = needs.registry
-      .endpoints()
-      .find(({ settings, deletedAt }) => deletedAt === undefined && settings.networkVolumeIds.includes(id));
-    if (user) throw new Refusal("IN_USE", `The endpoint '${user.id}' uses this volume; detach it first.`);
+    for (const endpoint of needs.registry.endpoints()) {
+      const use = endpoint.deletedAt === undefined ? await useOf(needs, endpoint, id) : undefined;
+      if (use !== undefined) throw new Refusal("IN_USE", use);
+    }
     await needs.registry.removeVolume(volume);
   });
   const { dir, quota, bounds, engine } = needs.place.volumes;
@@ -63,4 +65,19 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
     const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
     needs.emit({ type: "server.warning", message, error });
   });
+}
+
+/** How an endpoint uses a volume, in a sentence: as its settings are, in the version that serves, or by a worker that still runs. */
+async function useOf({ registry }: Saving, endpoint: Endpoint, id: string): Promise<string | undefined> {
+  const { no, settings } = endpoint;
+  if (settings.networkVolumeIds.includes(id)) return `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
+  const has = async (version: number) =>
+    (await registry.release(no, version))?.settings.networkVolumeIds.includes(id) ?? false;
+  const serving = servingVersion(endpoint);
+  if (await has(serving)) return `Version ${serving} of the endpoint '${endpoint.id}', which serves, uses this volume.`;
+  for (const { row } of registry.workersOf(no)) {
+    if (row.wanted === "stopped" || isThrottled(row) || !(await has(row.version))) continue;
+    return `The worker '${row.id}' of the endpoint '${endpoint.id}' still uses this volume, until its jobs are over.`;
+  }
+  return undefined;
 }

@@ -14,24 +14,24 @@ type Showing = Needs<"registry" | "tallies">;
 function stateOf(row: Worker, endpoint: Endpoint, held: number, busyAt: number) {
   const state = workerState(row, held);
   const upAt = row.readyAt ?? row.createdAt;
-  const say = (shown: string, since: number, why = row.why) => ({ state: shown, since, why });
+  const say = (shown: string, since: number, why: string | undefined) => ({ state: shown, since, why });
   if (state === "ended") {
     // of one that we stopped, its exit code is no reason
     const why = row.stopAt === undefined ? (row.exit?.note ?? row.why) : (row.why ?? row.exit?.note);
     return say("ended", row.endedAt ?? upAt, why);
   }
-  if (state === "stopping") return say("stopping", row.stopAt ?? upAt);
+  if (state === "stopping") return say("stopping", row.stopAt ?? upAt, row.why);
   if (row.trouble) return say("unhealthy", row.trouble.at, row.trouble.why);
-  if (state === "throttled") return say("throttled", row.throttledAt ?? upAt);
+  if (state === "throttled") return say("throttled", row.throttledAt ?? upAt, row.why);
   const serving = servingVersion(endpoint);
   if (row.version !== serving) {
     const why = `version ${serving} replaces it${state === "closing" ? ", when its last job is over" : ""}`;
     return say("outdated", row.closedAt ?? upAt, why);
   }
-  if (state === "closing") return say("closing", row.closedAt ?? upAt);
-  if (state === "paused") return say("paused", row.pausedAt ?? upAt);
+  if (state === "closing") return say("closing", row.closedAt ?? upAt, row.why);
+  if (state === "paused") return say("paused", row.pausedAt ?? upAt, row.why);
   if (state === "starting") return say("initializing", row.placedAt ?? row.createdAt, undefined);
-  if (isFrozen(row)) return say("initializing", busyAt);
+  if (isFrozen(row)) return say("initializing", busyAt, row.why);
   // a worker that works or waits for work needs no reason
   return say(state, Math.max(upAt, busyAt), undefined);
 }

@@ -73,6 +73,7 @@ describe("The end of a worker", () => {
       failedAt: scene.clock.now(),
       verdict: "it ended with exit code 1",
     });
+    await scene.advance(1);
     await end(await scene.worker(endpoint));
     expect(scene.now(endpoint).failedStarts).toBe(2);
   });

@@ -133,7 +133,9 @@ export async function endWorker(
   try {
     await Promise.all([
       // in the same moment: a scaler that saw the end alone would start the next without a pause
-      !isBlameless && failedToStart(row, held.length) && noteFailedStart(needs, worker, said ?? exit.note ?? why),
+      !isBlameless &&
+        failedToStart(row, held.length, ended.endedAt) &&
+        noteFailedStart(needs, worker, said ?? exit.note ?? why),
       giveBackAll(needs, worker),
     ]);
     await needs.registry.patchWorker(worker, ended);
@@ -179,7 +181,10 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   // one that asked for a job and ended soon after has forgiven those before it too early
   const { readyAt } = worker.row;
   const isEarly = readyAt !== undefined && needs.clock.now() < readyAt + limits.crashPauseMsMax;
-  const failedStarts = Math.max(endpoint.failedStarts, isEarly ? worker.forgave : 0) + 1;
+  const before = Math.max(endpoint.failedStarts, isEarly ? worker.forgave : 0);
+  // those that were started side by side fail once: of one image that cannot be pulled, of one power cut
+  const isSameStep = before > 0 && (worker.row.placedAt ?? worker.row.createdAt) <= (endpoint.failedAt ?? 0);
+  const failedStarts = isSameStep ? before : before + 1;
   const note = { failedStarts, at: needs.clock.now(), verdict: verdict.replaceAll("\0", "") };
   await needs.registry.noteStart(endpoint, version, note);
   needs.emit({

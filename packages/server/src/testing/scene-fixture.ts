@@ -10,6 +10,7 @@ import type { RefusalCode } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import type { MillraceEvent } from "../events.js";
 import type { Ids } from "../ids.js";
+import { limits } from "../limits.js";
 import { Gate } from "../lines/gate.js";
 import { gateTallies } from "../lines/gate-tallies.js";
 import { TakeLine } from "../lines/take-line.js";
@@ -145,6 +146,7 @@ export class Scene {
         workingDir: world.directory,
         stopGraceMs: 30_000,
         freeMemoryShare: () => 1,
+        awayMs: limits.awayMsDefault,
         flashBootMs: 3_600_000,
         ...options.place,
       },

@@ -17,7 +17,7 @@ export function engineFacts(engine: Engine) {
     },
     /** Whether an engine answers now. */
     isThere: (): Promise<boolean> =>
-      answered(engine.docker.ping(), engine.host).then(
+      answered(engine.docker.ping(), engine.host, limits.enginePingMs).then(
         () => true,
         () => false,
       ),
