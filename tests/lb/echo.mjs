@@ -168,6 +168,15 @@ server.on("upgrade", (request, socket, head) => {
     return;
   }
   if (request.url.startsWith("/raw")) return void routes["/raw"](request);
+  // says nothing
+  if (request.url.startsWith("/mute-socket")) {
+    say({ mute: "open" });
+    return void socket
+      .resume()
+      .on("error", () => {})
+      .on("end", () => socket.end())
+      .on("close", () => say({ mute: "closed" }));
+  }
   const key = request.headers["sec-websocket-key"];
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
   socket.write(

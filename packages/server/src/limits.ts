@@ -204,7 +204,8 @@ export const limits = {
   gateKeepAliveMs: 30 * second, // of quiet in a WebSocket, then its ends are asked whether they are there
   gateDialsMax: 10, // one whose workers are well, but take no connection, too
   gateKeptBytesMax: 64 * kib, // of the body of an idempotent request, so that it can be sent again
-  gateIdleMs: 2 * second, // connections to workers: shorter than any server keeps them, or a request meets one being closed
+  gateIdleMs: second / 2, // connections to workers: shorter than servers keep them, or a request meets one being closed
+  gateAheadBytesMax: 64 * kib, // of what a client says before its WebSocket is agreed to: it has to wait for that
   gateFirstBytesMax: 16 * kib, // the beginning of a reply, put together with its head
   gateConnectMs: 2 * second,
   gateReplyHeaderBytesMax: 64 * kib,

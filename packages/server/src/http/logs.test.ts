@@ -429,6 +429,20 @@ describe("A log that is followed", () => {
     expect(reader.texts()).toEqual(["first", "second", "end"]);
   });
 
+  it("of an endpoint has the lines of workers that came and ended between two looks", async () => {
+    const reader = await follow(ofEndpoint("?follow=true"));
+    await scene.until(() => scene.provider.followers === 1);
+    for (const text of ["one", "two", "three"]) {
+      const brief = await running(endpoint);
+      say(text, scene.clock.now(), brief);
+      await end(brief);
+    }
+    await reader.until(3);
+    expect(reader.texts().sort()).toEqual(["one", "three", "two"]);
+    reader.leave();
+    await scene.until(() => scene.provider.followers === 0);
+  });
+
   it("of an endpoint shows no line that was left out for newer ones of another worker", async () => {
     const other = await running(endpoint);
     say("old", now, other);

@@ -43,7 +43,7 @@ export async function buildHttp(
       take((request, reply) => {
         if (!reply.socket) endWith(request.socket, reply);
         if (parts.gateway?.take(request, reply)) return;
-        if (/^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
+        if (request.httpVersionMinor > 0 && /^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
         if (isTaken(request, reply)) return;
         // bodies are taken under any content type, malformed ones too: the routes know what they read
         request.headers["content-type"] = "application/octet-stream";

@@ -2,10 +2,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { Gpu } from "../domain/gpu.js";
 import type { HostFacts } from "../domain/host.js";
+import { hostIsSilent } from "../domain/worker.js";
+import { limits } from "../limits.js";
 import { readHealth } from "../operations/read-health.js";
 import { showReleases } from "../operations/releases.js";
 import { updateEndpoint } from "../operations/save-endpoint.js";
 import { showWorkers } from "../operations/show-workers.js";
+import { endWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
 import { l4, plainHost } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -92,6 +95,23 @@ describe("A GPU", () => {
       `It needs GPU; of the 1 here 0 are free; held by worker ${up?.id} of endpoint ${endpoint.id}.`,
     );
     expect(up).not.toHaveProperty("why");
+  });
+
+  it("of a worker that was ended with its silent host is given to nobody while its keeper may keep it alive", async () => {
+    await on({ gpus: [l4(1)] });
+    const endpoint = await scene.endpoint({ workersMin: 1 });
+    await scene.advance(50);
+    const lost = only(endpoint);
+    await endWorker(scene.parts, lost, { code: undefined, signal: undefined, note: hostIsSilent }, hostIsSilent, {
+      isBlameless: true,
+    });
+    await scene.advance(1_000);
+    const [next] = scene.workersOf(endpoint);
+    expect(next?.row.why).toBe(
+      `It needs GPU; of the 1 here 0 are free; held by worker ${lost.row.id} of a host that is silent.`,
+    );
+    await scene.advance(limits.awayMsDefault);
+    expect(next?.row.resources?.gpus).toMatchObject([{ id: "GPU-1" }]);
   });
 
   it("is not said to be held by another user's worker by its name", async () => {

@@ -16,6 +16,7 @@ export class PassingBody extends Readable {
   constructor(request: IncomingMessage) {
     super({ highWaterMark: 64 * 1_024 });
     this.#request = request;
+    this.on("error", () => {}); // who was sent it may be through with it when its client goes
     this.#hear = (part) => {
       if (!this.push(part)) request.pause();
     };

@@ -103,16 +103,16 @@ export class Call {
       this.#find();
       return;
     }
-    this.#invite();
     readWhole(this.#request, (body) => {
       this.#body = body;
       this.#find();
     });
   }
 
-  /** Whether its body is kept here: one that is small, and may be sent twice. */
+  /** Whether its body is kept here: one that is small, may be sent twice, and comes without being asked for. */
   #isKept(): boolean {
     const { headers, method = "" } = this.#request;
+    if (headers.expect !== undefined) return false;
     const length = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
     return hasBody(this.#request) && isIdempotent(method) && length <= limits.gateKeptBytesMax;
   }
@@ -179,7 +179,8 @@ export class Call {
 
   /** Who has asked whether to send the body may: a worker is there. */
   #invite(): void {
-    if (this.#request.headers.expect?.toLowerCase() === "100-continue") this.#reply.writeContinue();
+    const { headers, httpVersionMinor } = this.#request;
+    if (httpVersionMinor > 0 && headers.expect?.toLowerCase() === "100-continue") this.#reply.writeContinue();
   }
 
   #over(seat: Seat, outcome: Outcome): void {
@@ -189,7 +190,9 @@ export class Call {
       this.#unanswered(seat, outcome.error);
       return;
     }
-    gate.release(seat, this.#isSocket, outcome.kind === "broken" ? "failed" : "completed");
+    // who reads a stream leaves it where he likes; who leaves before it began was not served
+    const isUnserved = outcome.kind === "gone" && !this.#reply.headersSent;
+    gate.release(seat, this.#isSocket, outcome.kind === "broken" || isUnserved ? "failed" : "completed");
     if (outcome.kind === "ended" && row.lastDoneAt === undefined) {
       const worker = registry.workerByNo(row.no);
       const message = "that a worker has served could not be stored";
@@ -197,7 +200,7 @@ export class Call {
     }
     if (outcome.kind === "broken") gate.suspect(row.no);
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
-    this.#served(this.#reply.statusCode);
+    this.#served(isUnserved ? clientHasGone : this.#reply.statusCode);
   }
 
   /** The worker has failed before the first byte of a reply: another may do it, where it may be done twice. */
@@ -231,6 +234,9 @@ export class Call {
   }
 }
 
+/** In metrics, where nobody was there to be answered: as proxies' logs have it. */
+const clientHasGone = 499;
+
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
@@ -244,7 +250,9 @@ const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_I
 /** What an error before the reply says of the worker. */
 function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
   const { code = "", syscall } = error;
-  if (error instanceof MalformedReply) return "malformed";
+  // undici takes no 100 that was not asked for
+  if (error instanceof MalformedReply || (code === "UND_ERR_SOCKET" && error.message === "bad response"))
+    return "malformed";
   if (syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT") return "unsent";
   if (code === "UND_ERR_HEADERS_TIMEOUT") return "late";
   if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH") return "refused";

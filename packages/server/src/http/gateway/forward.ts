@@ -177,7 +177,7 @@ class Passage implements Dispatcher.DispatchHandler {
       this.#reject(controller, new Error("its hints do not end"));
       return;
     }
-    if (this.#reply.writableNeedDrain) return;
+    if (this.#reply.writableNeedDrain || this.#reply.req.httpVersionMinor === 0) return; // HTTP/1.0 knows of none
     if (status === 102) this.#reply.writeProcessing();
     if (status !== 103) return;
     const hints: Record<string, string[]> = {};

@@ -3,10 +3,11 @@ import type { Duplex } from "node:stream";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { misframed } from "../misframed.js";
+import { Ahead } from "./ahead.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./dialler.js";
 import { afterReplies, plainAgain } from "./plain-again.js";
-import { targetOf } from "./target.js";
+import { type Target, targetOf } from "./target.js";
 
 export interface GatewayOptions {
   /** Under which each endpoint has a host name of its own. */
@@ -33,21 +34,20 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
   const domain = options.domain?.toLowerCase();
   const sockets = new Set<Duplex>();
 
-  function upgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const target = targetOf(request.url ?? "", request.headers.host, domain);
-    const isWebSocket = request.headers.upgrade?.toLowerCase() === "websocket" && request.method === "GET";
-    // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
-    if (!target || !isWebSocket) {
-      plainAgain(server, request, socket, head);
-      return;
-    }
+  /** What a WebSocket is asked for; undefined for all else. */
+  function webSocketTarget({ url = "", headers, method }: IncomingMessage): Target | undefined {
+    const isWebSocket = headers.upgrade?.toLowerCase() === "websocket" && method === "GET";
+    return isWebSocket ? targetOf(url, headers.host, domain) : undefined;
+  }
+
+  function upgrade(target: Target, request: IncomingMessage, socket: Duplex, ahead: Ahead): void {
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket)).on("error", () => {});
+    socket.once("close", () => sockets.delete(socket));
     const reply = new ServerResponse(request);
     reply.shouldKeepAlive = false;
     reply.assignSocket(socket as never);
-    reply.once("finish", () => hangUp(socket));
-    const call = new Call(calling, request, reply, target, { socket, head, reply });
+    reply.once("finish", () => hangUp(socket, ahead));
+    const call = new Call(calling, request, reply, target, { socket, ahead, reply });
     const refusal = misframed(request) ?? (hasBody(request) ? withBody() : undefined);
     if (refusal) call.refuse(refusal);
     else call.begin();
@@ -64,9 +64,18 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
       return true;
     },
     listen(server) {
-      server.on("upgrade", (request, socket, head) =>
-        afterReplies(socket, () => upgrade(server, request, socket, head)),
-      );
+      server.on("upgrade", (request, socket, head) => {
+        socket.on("error", () => {}); // Node has left it to us
+        const target = webSocketTarget(request);
+        if (target) {
+          const ahead = new Ahead(socket, head);
+          afterReplies(socket, () => upgrade(target, request, socket, ahead));
+          return;
+        }
+        // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
+        socket.pause();
+        afterReplies(socket, () => plainAgain(server, request, socket, head));
+      });
     },
     forget: (workerNo) => dialler.forget(workerNo),
     async close() {
@@ -77,7 +86,8 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
 }
 
 /** Ends a connection that is read by nobody: what its client still says is let go, and so is one that does not leave. */
-function hangUp(socket: Duplex): void {
+function hangUp(socket: Duplex, ahead: Ahead): void {
+  ahead.take();
   const late = setTimeout(() => socket.destroy(), limits.gateHangUpMs);
   socket.once("close", () => clearTimeout(late));
   socket.end();

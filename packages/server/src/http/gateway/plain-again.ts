@@ -35,6 +35,5 @@ export function afterReplies(socket: Duplex & { _httpMessage?: ServerResponse },
     goOn();
     return;
   }
-  socket.pause();
   before.once("close", () => setImmediate(() => afterReplies(socket, goOn)));
 }

@@ -2,14 +2,15 @@ import { type IncomingMessage, request as open, type ServerResponse } from "node
 import type { Duplex } from "node:stream";
 import type { WorkerAddress } from "../../domain/worker-address.js";
 import { limits } from "../../limits.js";
+import type { Ahead } from "./ahead.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
 
 /** A client that asks for a WebSocket, and its connection. */
 export interface Asking {
   readonly socket: Duplex;
-  /** What came behind the request. */
-  readonly head: Buffer;
+  /** What comes behind the request. */
+  readonly ahead: Ahead;
   readonly reply: ServerResponse;
 }
 
@@ -27,7 +28,7 @@ export function tunnel(
   asking: Asking,
   done: (outcome: Outcome) => void,
 ): void {
-  const { socket, head, reply } = asking;
+  const { socket, ahead, reply } = asking;
   const upgrading = [...headers, "Connection", "Upgrade", "Upgrade", "websocket"];
   const asked = open({ host, port, path, headers: upgrading, agent: false, setHost: false, timeout: silenceMs });
   let isOver = false;
@@ -75,7 +76,7 @@ export function tunnel(
     }
     socket.off("close", leave);
     reply.detachSocket(socket as never);
-    join([socket, worker], [head, workerHead], () => over({ kind: "ended" }));
+    join([socket, worker], [ahead.take(), workerHead], () => over({ kind: "ended" }));
   });
   asked.end();
 }
