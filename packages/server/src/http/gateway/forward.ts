@@ -62,6 +62,9 @@ class Passage implements Dispatcher.DispatchHandler {
   /** The first part of the body, while the head waits for it. */
   #first: Buffer | undefined;
   #isFlushed = false;
+  /** All of it has come before any was written: it is written in its turn. */
+  #isWhole = false;
+  #trailers: string[] = [];
   #stall: NodeJS.Timeout | undefined;
   #informed = 0;
 
@@ -109,10 +112,21 @@ class Passage implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    const trailers = replyHeaders((controller.rawTrailers ?? []) as Buffer[]);
-    if (trailers.length > 0) {
+    this.#trailers = replyHeaders((controller.rawTrailers ?? []) as Buffer[]);
+    if (this.#isFlushed) this.finish();
+    else {
+      this.#isWhole = true;
+      writeSoon(this);
+    }
+  }
+
+  /** Writes what has not been written, and ends. */
+  finish(): void {
+    if (this.#isOver) return;
+    this.#isWhole = false;
+    if (this.#trailers.length > 0) {
       this.flush();
-      if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(trailers));
+      if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(this.#trailers));
     }
     const first = this.#first;
     this.#first = undefined;
@@ -147,7 +161,7 @@ class Passage implements Dispatcher.DispatchHandler {
 
   /** What has come goes on, the head alone where nothing else has. */
   flush(): void {
-    if (this.#isFlushed || this.#isOver) return;
+    if (this.#isFlushed || this.#isOver || this.#isWhole) return;
     this.#isFlushed = true;
     const first = this.#first;
     this.#first = undefined;
@@ -197,6 +211,26 @@ class Passage implements Dispatcher.DispatchHandler {
     clearTimeout(this.#stall);
     this.#reply.off("close", this.#leave);
     this.#done(outcome);
+  }
+}
+
+const whole: Passage[] = [];
+
+/**
+ * Replies that came whole are written one behind the other, when all that had come was read: their readers are woken once for
+ * many, and not between one and the next.
+ */
+function writeSoon(passage: Passage): void {
+  if (whole.push(passage) === 1) setImmediate(writeWhole);
+}
+
+function writeWhole(): void {
+  for (const passage of whole.splice(0)) {
+    try {
+      passage.finish();
+    } catch (error) {
+      passage.fail(error as Error);
+    }
   }
 }
 
