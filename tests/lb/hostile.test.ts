@@ -128,6 +128,10 @@ describe("a request that", () => {
     expect(await exchange(server.port, health + health, (got) => got.match(/"jobs"/g)?.length === 2)).toMatch(
       /^HTTP\/1.1 200/,
     );
+    // again and again on one connection, as some clients do: nothing of that piles up
+    const many = await exchange(server.port, health.repeat(30), (got) => got.match(/"jobs"/g)?.length === 30);
+    expect(many.match(/HTTP\/1.1 200/g)).toHaveLength(30);
+    expect(server.log()).not.toContain("MaxListenersExceededWarning");
     // a body that comes later, in chunks
     const run = `POST /v2/${endpoint.id}/run HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n${offer}Transfer-Encoding: chunked\r\n\r\n`;
     expect(await exchange(server.port, `${run}c\r\n{"input":{}}\r\n0\r\n\r\n`, isWhole)).toMatch(/load-balancing/);

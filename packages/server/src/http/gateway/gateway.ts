@@ -65,7 +65,8 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
     },
     listen(server) {
       server.on("upgrade", (request, socket, head) => {
-        socket.on("error", () => {}); // Node has left it to us
+        // Node has left it to us; a connection may ask again and again
+        if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
         const target = webSocketTarget(request);
         if (target) {
           const ahead = new Ahead(socket, head);
@@ -94,6 +95,7 @@ function hangUp(socket: Duplex, ahead: Ahead): void {
   socket.resume();
 }
 
+const ignore = () => {};
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 const withBody = () => new Refusal("INVALID_INPUT", "A request for a WebSocket has no body.");
