@@ -248,7 +248,7 @@ describe.concurrent("/v1/networkvolumes", () => {
   it("are made, shown, changed and deleted", async () => {
     const sent = { name: "models", size: 50, dataCenterId: "EU-RO-1" };
     const made = await makeVolume(server, sent);
-    expect(made).toEqual({ id: expect.stringMatching(idPattern), ...sent });
+    expect(made).toEqual({ id: expect.stringMatching(idPattern), ...sent, sizeEnforced: expect.any(Boolean) });
     expect((await rest("GET", `/networkvolumes/${made.id}`)).body).toEqual(made);
     expect((await rest("GET", "/networkvolumes")).body).toContainEqual(made);
     const renamed = await rest("PATCH", `/networkvolumes/${made.id}`, { name: "weights" });
