@@ -84,6 +84,9 @@ export type EndpointCreate = Static<typeof EndpointCreate>;
 export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
 export type EndpointUpdate = Static<typeof EndpointUpdate>;
 
+/** 1 to 65535, and http or tcp. */
+const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$";
+
 const templateFields = {
   category: orNull(choice(templateCategories, "The compute category.")),
   containerDiskInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000, description: "Container disk, in GB." })),
@@ -93,7 +96,12 @@ const templateFields = {
   env: orNull(Env),
   isPublic: orNull(Type.Boolean()),
   isServerless: orNull(Type.Boolean()),
-  ports: orNull(list("Ports as number/protocol.")),
+  ports: orNull(
+    Type.Array(Type.String({ pattern: portPattern, title: "number/http or number/tcp, as in 8888/http" }), {
+      description: "The ports that it listens on.",
+      maxItems: 100,
+    }),
+  ),
   readme: orNull(Type.String({ maxLength: 100_000 })),
   volumeInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000 })),
   volumeMountPath: orNull(text("Where a volume is mounted.")),

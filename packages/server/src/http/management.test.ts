@@ -134,6 +134,16 @@ describe("Templates over REST", () => {
   ])("are not made of %j", async (body) => {
     expect((await http.post("/v1/templates", JSON.stringify(body))).status).toBe(400);
   });
+
+  it("listen on ports from 1 to 65535, of http or tcp", async () => {
+    const post = (port: string) =>
+      http.post("/v1/templates", { name: `with ${port.trim()}`, imageName: "i", ports: ["22/tcp", port] });
+    for (const port of ["1/http", "9999/tcp", "10000/http", "65535/tcp"]) expect((await post(port)).status).toBe(200);
+    for (const port of ["80", "0/tcp", "08/tcp", "65536/tcp", "99999/tcp", "80/udp", "80/http\n"]) {
+      const { status, json } = await post(port);
+      expect([status, json.error]).toEqual([400, "'ports.1' must be number/http or number/tcp, as in 8888/http."]);
+    }
+  });
 });
 
 describe("Network volumes over REST", () => {

@@ -123,6 +123,8 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, e
 
 function describe(error: NonNullable<FastifyError["validation"]>[number]): string {
   const field = error.instancePath.slice(1).replaceAll("/", ".");
+  const { title } = (error as { parentSchema?: { title?: string } }).parentSchema ?? {};
+  if (title !== undefined) return `'${field}' must be ${title}.`;
   const allowed = (error.params as { allowedValues?: unknown[] }).allowedValues;
   const what = `${error.message}${allowed ? ` (${allowed.join(", ")})` : ""}`;
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;

@@ -64,7 +64,9 @@ export async function buildHttp(
     bodyLimit: limits.managementBytesMax,
     genReqId: requestIdOf,
     routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
-    ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false } },
+    ajv: {
+      customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },
+    },
   });
   app.decorateRequest("caller");
   app.decorateRequest("endpoint");
