@@ -110,6 +110,30 @@ describe("a client that goes", () => {
   });
 });
 
+describe("an offer to upgrade behind a reply that is not written yet", () => {
+  const h2c =
+    "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n";
+
+  it.each([
+    ["a WebSocket", () => head("GET /socket", asksForSocket), "101 Switching Protocols"],
+    ["another protocol", () => h2c, '{"status":"ok"}'],
+  ])("holds it up in nothing, and is answered after it: %s", async (_name, offer, answer) => {
+    const socket = await open(head("GET /large?bytes=200000", "\r\n") + offer());
+    let text = "";
+    socket.setEncoding("latin1").on("data", (part) => (text += part));
+    await until(() => text.includes(answer), 15_000);
+    expect(text.indexOf(answer)).toBeGreaterThan(200_000);
+    socket.destroy();
+  });
+
+  it.each(["end", "destroy"] as const)("does not hide that its client has gone (%s)", async (way) => {
+    const socket = await open(head("GET /slow?gate=/nowhere", "\r\n") + h2c);
+    await until(async () => (await inFlight()) === 1);
+    socket[way]();
+    await until(async () => (await inFlight()) === 0);
+  });
+});
+
 describe("what is said before the reply", () => {
   /** All that comes until the connection ends or is quiet. */
   async function saidTo(bytes: string): Promise<string> {

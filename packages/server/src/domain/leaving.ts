@@ -1,3 +1,4 @@
+import { limits } from "../limits.js";
 import { earliest } from "./earliest.js";
 import { type Desire, isReady, isUsable, type ScaleInputs, type WorkerView } from "./scale-inputs.js";
 
@@ -28,11 +29,12 @@ export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   const usable = inputs.workers.filter(isUsable);
   const old = usable.filter((worker) => worker.version !== inputs.version).sort(byUse);
   const mine = usable.filter((worker) => worker.version === inputs.version);
-  const unready = old.filter((worker) => !isReady(worker));
+  const isKept = isStuck(inputs);
+  const unready = old.filter((worker) => !isReady(worker) && !(isKept && worker.state === "starting"));
   const ready = old.filter(isReady);
   const needed = Math.min(ready.length, Math.max(0, want - mine.filter(isReady).length));
   const spare = ready.slice(0, ready.length - needed);
-  const going = [...unready, ...(isStuck(inputs) ? [] : spare)];
+  const going = [...unready, ...(isKept ? [] : spare)];
   if (going.length > 0 || needed === 0) return going;
   const isUnderWay =
     mine.some(({ state }) => state === "starting") ||
@@ -75,6 +77,8 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
 
   const live = inputs.workers.filter((worker) => isUsable(worker) && !replaced.includes(worker));
   const { workersMax } = inputs.settings;
+  // what would let them go, others have: nobody tells when that changes
+  const isWaiting = live.some((worker) => worker.version !== inputs.version);
   // those of an older version that are still needed do not go for being idle: they were to be replaced
   const current = live.filter((worker) => worker.version === inputs.version).sort(byUse);
   const excess = current.splice(0, Math.max(0, live.length - workersMax));
@@ -99,7 +103,7 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     close,
     gone: new Set([...pause, ...stop, ...close]),
     reason: resting.reason || paused.reason || reason,
-    lookAt: earliest(resting.lookAt, paused.lookAt),
+    lookAt: earliest(resting.lookAt, paused.lookAt, isWaiting ? inputs.now + limits.netMs : undefined),
   };
 }
 

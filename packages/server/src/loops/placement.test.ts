@@ -308,6 +308,48 @@ describe("A GPU", () => {
     expect(only(other).row.placedAt).toBeUndefined();
   });
 
+  it("that comes free later than a release found it taken lets that go on, though nothing else happens", async () => {
+    await on({ gpus: [l4(1), a40] });
+    const holder = await scene.endpoint({ workersMin: 1, workersMax: 1, gpuTypeIds: ["NVIDIA A40"] });
+    const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 1, gpuTypeIds: ["NVIDIA L4"] });
+    await scene.advance(50);
+    await scene.take(only(endpoint), { holdsNothing: true });
+    await update(endpoint, { gpuTypeIds: ["NVIDIA A40"] });
+    await scene.advance(2_000);
+    expect(scene.workersOf(endpoint).map(({ row }) => row.version)).toEqual([1]);
+    const last = only(holder);
+    await update(holder, { workersMin: 0, workersMax: 0 });
+    await scene.advance(50);
+    if (scene.provider.isRunning(last.row.id)) end(last);
+    await scene.advance(6_000);
+    expect(only(endpoint).row.wanted).toBe("stopped");
+  });
+
+  it("that an old worker leaves is not kept for a new one that needs another", async () => {
+    await on({ gpus: [l4(1), l4(2), a40] });
+    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 6, gpuTypeIds: ["NVIDIA L4"] });
+    await scene.advance(50);
+    const [idle, busy] = scene.workersOf(endpoint);
+    const job = await scene.submit(endpoint);
+    await scene.take(busy!);
+    void scene.take(idle!, { holdsNothing: true });
+    const other = await scene.endpoint({ workersMin: 1, workersMax: 1, gpuTypeIds: ["NVIDIA L4"] });
+    await scene.advance(50);
+    await update(endpoint, { gpuTypeIds: ["NVIDIA A40"] });
+    for (let second = 0; second < 15; second++) {
+      await scene.advance(1_000);
+      await scene.ping(busy!, job);
+      for (const worker of scene.workersOf(endpoint)) {
+        const { row } = worker;
+        if (row.version === 2 && scene.provider.isRunning(row.id) && row.readyAt === undefined)
+          void scene.take(worker, { holdsNothing: true });
+        if (row.wanted === "stopped" && scene.provider.isRunning(row.id)) end(worker);
+      }
+    }
+    expect(only(other).row.resources?.gpus).toHaveLength(1);
+    expect(scene.workersOf(endpoint).some(({ row }) => row.no === busy!.row.no)).toBe(true);
+  });
+
   it("that nobody has leaves an endpoint that is idle its worker, for its idle time", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ idleTimeout: 30 });

@@ -386,6 +386,28 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint).failedStarts).toBe(1);
   });
 
+  it("those that fail in turn, beside one that is well, make the pauses grow", async () => {
+    await scaled({ workersMin: 3, workersMax: 3 });
+    const [well] = workers();
+    await idle(well!);
+    const bornAt = new Map<number, number>();
+    let crashes = 0;
+    for (let second = 0; second < 600; second++) {
+      for (const worker of workers()) {
+        if (worker === well || worker.row.no === well!.row.no) continue;
+        const age = second - (bornAt.get(worker.row.no) ?? second - (bornAt.size === 0 ? 10 : 0));
+        bornAt.set(worker.row.no, second - age);
+        if (age < 20) continue;
+        await crash(worker);
+        crashes++;
+      }
+      if (second % 15 === 0) void scene.take(well!, { holdsNothing: true });
+      await scene.advance(1_000);
+    }
+    expect(crashes).toBeLessThan(25); // 58 where each moved the time from which the next pause counts
+    expect(scene.now(endpoint).failedStarts).toBeGreaterThan(4);
+  });
+
   it("those that were started side by side count once", async () => {
     await scaled({ workersMin: 9, workersMax: 9 });
     for (const worker of workers()) await crash(worker);

@@ -6,6 +6,8 @@ import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
+const never = Number.POSITIVE_INFINITY;
+
 /** What this host has: looked at once before anything is given out, and then again and again. */
 export class StockTaking {
   readonly #needs: Needs<"emit">;
@@ -56,15 +58,16 @@ export class StockTaking {
       tick: async (now) => {
         const isNew = this.#known === undefined;
         // the first look was made at the start
-        if (isNew || now >= this.#lookAt) {
-          if (await this.look()) await onChange(this.facts);
-        }
-        this.#lookAt = now + (this.#known?.hasGpus ? limits.stockMs : limits.stockRareMs);
+        if (!isNew && now < this.#lookAt && this.#lookAt !== never) return this.#lookAt;
+        const isDue = isNew || this.#lookAt !== never;
+        this.#lookAt = never; // a start that fails meanwhile asks for another look
+        if (isDue && (await this.look())) await onChange(this.facts);
+        if (this.#lookAt === never) this.#lookAt = now + (this.#known?.hasGpus ? limits.stockMs : limits.stockRareMs);
         return this.#lookAt;
       },
     };
   }
-  #lookAt = Number.POSITIVE_INFINITY;
+  #lookAt = never;
   #wake = () => {};
 
   #tell(before: Known | undefined, { known, found, back, lost }: StockChange): void {

@@ -1,6 +1,7 @@
 import { type Endpoint, servingVersion } from "../domain/endpoint.js";
+import { isSameType } from "../domain/gpu.js";
 import type { HostView } from "../domain/host.js";
-import { type Holding, needOf, type Placement, place } from "../domain/placement.js";
+import { type Holding, type Need, needOf, type Placement, place } from "../domain/placement.js";
 import { isPath } from "../domain/template.js";
 import { hostIsSilent, isThrottled, type Resources, type Worker } from "../domain/worker.js";
 import { limits } from "../limits.js";
@@ -52,6 +53,8 @@ interface Reserved {
   readonly workerNo: number;
   readonly hostNo: number;
   readonly resources: Resources;
+  /** For a moment: as good as gone. Else it is held until others have ended. */
+  readonly isBrief: boolean;
 }
 
 /**
@@ -65,15 +68,22 @@ function reservedIn({ registry, clock }: Looking): Reserved[] {
     const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
     const endpoint = registry.endpointByNo(endpointNo);
     if (!resources || !endpoint || version === servingVersion(endpoint)) return [];
-    if (endedAt < since) {
+    const isBrief = endedAt >= since;
+    if (!isBrief) {
+      if (!isOfUse(needOf(endpoint.settings), resources)) return [];
       const from = rolling.get(endpointNo) ?? rollingSince(registry, endpoint, since);
       rolling.set(endpointNo, from);
       if (endedAt < from) return [];
     }
     const hasSuccessor = registry.workersOf(endpointNo).some(({ row }) => placeAt(row) >= endedAt);
-    return hasSuccessor ? [] : [{ endpointNo, workerNo, hostNo, resources }];
+    return hasSuccessor ? [] : [{ endpointNo, workerNo, hostNo, resources, isBrief }];
   });
 }
+
+/** Whether what a worker had is a part of what another needs. */
+const isOfUse = ({ gpuCount, gpuTypes, shares }: Need, { gpus, cpus, memoryMib }: Resources): boolean =>
+  (gpuCount > 0 && gpus.some(({ name }) => gpuTypes.length === 0 || gpuTypes.some((type) => isSameType(type, name)))) ||
+  shares.some((share) => share.cpus !== undefined && (cpus ?? memoryMib) !== undefined);
 
 /** Since when a new worker waits for old ones of which one is on its way out, or was at `since`; never where none does. */
 function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: number): number {
@@ -110,7 +120,7 @@ function abandoned({ registry, place, clock }: Looking): Holding[] {
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
     if (now < seenAt + limits.leaseMs) return []; // it is back, and stops them
     const holder = `worker ${row.id} of a host that is silent`;
-    return [{ workerNo, hostNo, resources, holder, isLeaving: true, pausedRank: undefined }];
+    return [{ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined }];
   });
 }
 
@@ -119,7 +129,7 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
   const { registry } = needs;
   const others = reserved
     .filter(({ endpointNo }) => endpointNo !== endpoint.no)
-    .map((each) => ({ ...each, holder: "a release", isLeaving: true, pausedRank: undefined }));
+    .map((each) => ({ ...each, holder: "a release", isLeaving: each.isBrief, pausedRank: undefined }));
   const held = registry.liveWorkers().flatMap(({ row }) => {
     if (!row.resources) return [];
     const theirs = registry.endpointByNo(row.endpointNo);

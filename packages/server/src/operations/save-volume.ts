@@ -53,14 +53,17 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
     const volume = needs.registry.volume(id);
     if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
     for (const endpoint of needs.registry.endpoints()) {
-      const use = endpoint.deletedAt === undefined ? await useOf(needs, endpoint, id) : undefined;
+      const use = await useOf(needs, endpoint, id);
       if (use !== undefined) throw new Refusal("IN_USE", use);
     }
     await needs.registry.removeVolume(volume);
   });
   const { dir, quota, bounds, engine } = needs.place.volumes;
   bounds.delete(id);
-  await quota.remove(join(dir, id));
+  await quota.remove(join(dir, id)).catch((error) => {
+    const message = `the files of network volume ${id} could not all be removed; remove them by hand`;
+    needs.emit({ type: "server.warning", message, error });
+  });
   await engine?.remove(id).catch((error) => {
     const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
     needs.emit({ type: "server.warning", message, error });
@@ -70,14 +73,17 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
 /** How an endpoint uses a volume, in a sentence: as its settings are, in the version that serves, or by a worker that still runs. */
 async function useOf({ registry }: Saving, endpoint: Endpoint, id: string): Promise<string | undefined> {
   const { no, settings } = endpoint;
-  if (settings.networkVolumeIds.includes(id)) return `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
+  const isDeleted = endpoint.deletedAt !== undefined;
+  if (!isDeleted && settings.networkVolumeIds.includes(id))
+    return `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
   const has = async (version: number) =>
     (await registry.release(no, version))?.settings.networkVolumeIds.includes(id) ?? false;
   const serving = servingVersion(endpoint);
-  if (await has(serving)) return `Version ${serving} of the endpoint '${endpoint.id}', which serves, uses this volume.`;
+  if (!isDeleted && (await has(serving)))
+    return `Version ${serving} of the endpoint '${endpoint.id}', which serves, uses this volume.`;
   for (const { row } of registry.workersOf(no)) {
-    if (row.wanted === "stopped" || isThrottled(row) || !(await has(row.version))) continue;
-    return `The worker '${row.id}' of the endpoint '${endpoint.id}' still uses this volume, until its jobs are over.`;
+    if (isThrottled(row) || !(await has(row.version))) continue;
+    return `The worker '${row.id}' of the endpoint '${endpoint.id}' still uses this volume; try again when it has ended.`;
   }
   return undefined;
 }

@@ -185,7 +185,9 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   // those that were started side by side fail once: of one image that cannot be pulled, of one power cut
   const isSameStep = before > 0 && (worker.row.placedAt ?? worker.row.createdAt) <= (endpoint.failedAt ?? 0);
   const failedStarts = isSameStep ? before : before + 1;
-  const note = { failedStarts, at: needs.clock.now(), verdict: verdict.replaceAll("\0", "") };
+  // the one that counted is what the next is compared with, or those that fail in turn would all be of its step
+  const at = isSameStep ? (endpoint.failedAt ?? needs.clock.now()) : needs.clock.now();
+  const note = { failedStarts, at, verdict: verdict.replaceAll("\0", "") };
   await needs.registry.noteStart(endpoint, version, note);
   needs.emit({
     type: "worker.startFailed",

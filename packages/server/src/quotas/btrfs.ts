@@ -32,6 +32,6 @@ export const btrfsQuota: Quota = {
     );
     // its quota group goes with it
     if (isSubvolume) await run("btrfs", ["subvolume", "delete", basename(path)], dirname(path));
-    await rm(path, { recursive: true, force: true }); // a subvolume within it keeps btrfs from deleting it
+    await rm(path, { recursive: true, force: true, maxRetries: 5 }); // a subvolume within it keeps btrfs from deleting it
   },
 };

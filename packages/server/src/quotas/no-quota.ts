@@ -7,5 +7,5 @@ export const noQuota = (why: string): Quota => ({
   by: undefined,
   make: async (path) => void mkdirSync(path, { recursive: true, mode: 0o700 }),
   bound: async () => why,
-  remove: (path) => rm(path, { recursive: true, force: true }),
+  remove: (path) => rm(path, { recursive: true, force: true, maxRetries: 5 }),
 });

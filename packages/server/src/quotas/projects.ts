@@ -30,7 +30,7 @@ export function projectQuota({ point, type }: Mount): Quota {
     },
 
     async remove(path) {
-      await rm(path, { recursive: true, force: true });
+      await rm(path, { recursive: true, force: true, maxRetries: 5 });
       await tell(path, `limit -p bhard=0 ${projectOf(path)}`);
     },
   };

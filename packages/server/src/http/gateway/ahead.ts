@@ -2,21 +2,24 @@ import type { Duplex } from "node:stream";
 import { limits } from "../../limits.js";
 
 /**
- * What a client says before its WebSocket is agreed to. Somebody has to read it: on a connection that nobody reads it is not
- * noticed that its client has gone. One that says much has not waited for the answer (RFC 6455, 4.1), and goes.
+ * What a client says before its offer to upgrade is answered. Somebody has to read it: on a connection that nobody reads it is
+ * not noticed that its client has gone.
  */
 export class Ahead {
   readonly #socket: Duplex;
   readonly #parts: Buffer[];
+  readonly #onMuch: () => void;
   #bytes: number;
   readonly #hear = (part: Buffer) => {
     this.#parts.push(part);
     this.#bytes += part.length;
-    if (this.#bytes > limits.gateAheadBytesMax) this.#socket.destroy();
+    if (this.#bytes > limits.gateAheadBytesMax) this.#onMuch();
   };
   readonly #end = () => void this.#socket.destroy();
 
-  constructor(socket: Duplex, head: Buffer) {
+  /** `onMuch`: when it has said more than is kept. */
+  constructor(socket: Duplex, head: Buffer, onMuch: () => void) {
+    this.#onMuch = onMuch;
     this.#socket = socket;
     this.#parts = [head];
     this.#bytes = head.length;

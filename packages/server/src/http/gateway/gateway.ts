@@ -69,13 +69,14 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
         if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
         const target = webSocketTarget(request);
         if (target) {
-          const ahead = new Ahead(socket, head);
+          // one that says much has not waited for the answer (RFC 6455, 4.1)
+          const ahead = new Ahead(socket, head, () => socket.destroy());
           afterReplies(socket, () => upgrade(target, request, socket, ahead));
           return;
         }
         // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
-        socket.pause();
-        afterReplies(socket, () => plainAgain(server, request, socket, head));
+        const ahead = new Ahead(socket, head, () => socket.pause());
+        afterReplies(socket, () => plainAgain(server, request, socket, ahead.take()));
       });
     },
     forget: (workerNo) => dialler.forget(workerNo),

@@ -35,5 +35,11 @@ export function afterReplies(socket: Duplex & { _httpMessage?: ServerResponse },
     goOn();
     return;
   }
-  before.once("close", () => setImmediate(() => afterReplies(socket, goOn)));
+  // Node has left the connection: that there is room again nobody else would tell the one that writes
+  const hasRoom = () => void before.emit("drain");
+  socket.on("drain", hasRoom);
+  before.once("close", () => {
+    socket.off("drain", hasRoom);
+    setImmediate(() => afterReplies(socket, goOn));
+  });
 }
