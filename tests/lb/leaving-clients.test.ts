@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
-import { type Balanced, makeBalanced } from "./balanced.js";
+import { type Balanced, exchange, makeBalanced } from "./balanced.js";
 
 let server: TestServer;
 let endpoint: Balanced;
@@ -135,29 +135,23 @@ describe("an offer to upgrade behind a reply that is not written yet", () => {
 });
 
 describe("what is said before the reply", () => {
-  /** All that comes until the connection ends or is quiet. */
-  async function saidTo(bytes: string): Promise<string> {
-    const socket = await open(bytes);
-    let text = "";
-    socket.setEncoding("latin1").on("data", (part) => (text += part));
-    await Promise.race([once(socket, "close"), sleep(1_500)]);
-    socket.destroy();
-    return text;
-  }
+  const isRefused = (text: string) => text.includes("requestId");
 
   it("invites no body where no worker is there", async () => {
     for (const method of ["PUT", "POST"]) {
-      const text = await saidTo(head(`${method} /sink`, "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", closed));
+      const asked = head(`${method} /sink`, "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", closed);
+      const text = await exchange(server.port, asked, isRefused);
       expect(text).toMatch(/^HTTP\/1.1 503/);
     }
   });
 
   it("is nothing to clients of HTTP/1.0", async () => {
     const old = (text: string) => text.replace("HTTP/1.1", "HTTP/1.0");
-    expect(await saidTo(old(head("GET /hints", "\r\n")))).toMatch(/^HTTP\/1.1 200[\s\S]*hinted$/);
+    expect(await exchange(server.port, old(head("GET /hints", "\r\n")))).toMatch(/^HTTP\/1.1 200[\s\S]*hinted$/);
     const posted = old(head("POST /echo", "Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc"));
-    expect(await saidTo(posted)).toMatch(/^HTTP\/1.1 200/);
-    expect(await saidTo("POST /v2/none/run HTTP/1.0\r\nExpect: 100-continue\r\n\r\n")).toMatch(/^HTTP\/1.1 4/);
+    expect(await exchange(server.port, posted)).toMatch(/^HTTP\/1.1 200/);
+    const run = "POST /v2/none/run HTTP/1.0\r\nExpect: 100-continue\r\n\r\n";
+    expect(await exchange(server.port, run)).toMatch(/^HTTP\/1.1 4/);
   });
 
   it("by a worker that was asked for nothing is malformed, and nothing is sent twice", async () => {

@@ -6,8 +6,6 @@ import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-const never = Number.POSITIVE_INFINITY;
-
 /** What this host has: looked at once before anything is given out, and then again and again. */
 export class StockTaking {
   readonly #needs: Needs<"emit">;
@@ -39,7 +37,7 @@ export class StockTaking {
   /** To be told of every event. A start that failed may tell of what this host has lost since it was looked at. */
   readonly hear: Emit = (event) => {
     if (event.type !== "worker.startFailed") return;
-    this.#lookAt = 0;
+    this.#isAsked = true;
     this.#wake();
   };
 
@@ -56,19 +54,23 @@ export class StockTaking {
         };
       },
       tick: async (now) => {
-        const isNew = this.#known === undefined;
         // the first look was made at the start
-        if (!isNew && now < this.#lookAt && this.#lookAt !== never) return this.#lookAt;
-        const isDue = isNew || this.#lookAt !== never;
-        this.#lookAt = never; // a start that fails meanwhile asks for another look
+        const isDue = this.#known === undefined || this.#isAsked || now >= (this.#lookAt ?? now + 1);
+        this.#isAsked = false; // a start that fails during the look asks for another
         if (isDue && (await this.look())) await onChange(this.facts);
-        if (this.#lookAt === never) this.#lookAt = now + (this.#known?.hasGpus ? limits.stockMs : limits.stockRareMs);
+        if (isDue || this.#lookAt === undefined) this.#lookAt = now + this.#periodMs;
         return this.#lookAt;
       },
     };
   }
-  #lookAt = never;
+  /** When it is looked at next without being asked to; undefined before the loop has begun. */
+  #lookAt: number | undefined;
+  #isAsked = false;
   #wake = () => {};
+
+  get #periodMs(): number {
+    return this.#known?.hasGpus ? limits.stockMs : limits.stockRareMs;
+  }
 
   #tell(before: Known | undefined, { known, found, back, lost }: StockChange): void {
     const { emit } = this.#needs;

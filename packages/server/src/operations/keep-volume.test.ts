@@ -83,6 +83,14 @@ describe("A volume's size", () => {
     expect(told("volume.unbounded")).toMatchObject([{ why: expect.stringContaining("there is no") }]);
   });
 
+  it("is not said to be enforced where containers find the volume in the engine's own", async () => {
+    await scene.close();
+    const engine = { remove: async () => {}, measure: async () => new Map() };
+    scene = await Scene.open({ volumes: { quota, engine } });
+    const volume = await create();
+    expect([quota.bounds.get(pathOf(volume)), isEnforced(volume)]).toEqual([10 * gib, false]);
+  });
+
   it("of 0 bounds nothing", async () => {
     const volume = await create(0);
     expect(quota.bounds.get(pathOf(volume))).toBe(0);

@@ -2,7 +2,7 @@ import { Client } from "undici";
 
 /**
  * Connections to one worker, each with one request at a time. The one used last is used next: the others reach the end of
- * their idle time, and go. (Its own pool looks through all connections for every request: 0017.)
+ * their idle time, and go. (undici's own pool looks through all connections for every request: 0017.)
  */
 export class Connections {
   readonly #url: string;
