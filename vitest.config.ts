@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 /** What judges how soon a server answers, or how much it asks of its database: nothing else runs beside it. */
-const alone = ["tests/faults/hostile-load.test.ts", "tests/compat/js-client.test.ts", "tests/servers/answers.test.ts"];
+const alone = [
+  "tests/faults/hostile-load.test.ts",
+  "tests/faults/many-readers.test.ts",
+  "tests/compat/js-client.test.ts",
+  "tests/servers/answers.test.ts",
+];
 
 export default defineConfig({
   test: {

@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
-import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { type Bystander, expectUndisturbed, memoryMib, startBystander } from "./bystander.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
+import { crowdOf, expectMemory as expectMemoryOf, type Hostile } from "./crowd.js";
 
 const mib = 2 ** 20;
 const attackMs = 3_000;
@@ -28,57 +27,9 @@ afterAll(async () => {
   for (const undo of undos) await undo();
 });
 
-/** A connection that writes what it is told, and reads only when it likes. */
-class Hostile {
-  readonly socket: Socket;
-  text = "";
-  constructor() {
-    this.socket = connect(server.port, "127.0.0.1");
-    this.socket.on("error", () => {}); // a refusal may come with a reset
-    this.socket.on("data", (data) => {
-      if (this.text.length < 4_096) this.text += data.toString("latin1");
-    });
-  }
-  head(method: string, path: string, headers: Record<string, string | number> = {}): this {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const start = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${server.key}\r\n`;
-    this.socket.write(`${start}${lines.join("")}\r\n`);
-    return this;
-  }
-  get status(): number {
-    return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.text)?.[1] ?? 0);
-  }
-  end(): void {
-    this.socket.destroy();
-  }
-}
-
-/** So many connections, ended whatever happens. */
-async function crowd(count: number, act: (members: Hostile[]) => Promise<void>): Promise<void> {
-  const members = Array.from({ length: count }, () => new Hostile());
-  try {
-    await act(members);
-  } finally {
-    for (const member of members) member.end();
-  }
-}
-
-/** Watches the server's memory during an attack, and expects it to grow by no more than `mostMib`, at its highest. */
-async function expectMemory(name: string, mostMib: number, attack: () => Promise<void>): Promise<void> {
-  const before = memoryMib(server.pid);
-  let highest = before;
-  const watch = setInterval(() => {
-    highest = Math.max(highest, memoryMib(server.pid));
-  }, 25);
-  try {
-    await attack();
-  } finally {
-    clearInterval(watch);
-    const sizes = [before, highest, memoryMib(server.pid)].map((size) => size.toFixed(0));
-    console.log(`${name}: the server's memory was ${sizes[0]} MiB before, at most ${sizes[1]}, ${sizes[2]} at last`);
-  }
-  expect(highest - before).toBeLessThan(mostMib);
-}
+const crowd = (count: number, act: (members: Hostile[]) => Promise<void>) => crowdOf(server, count, act);
+const expectMemory = (name: string, mostMib: number, attack: () => Promise<void>) =>
+  expectMemoryOf(server, name, mostMib, attack);
 
 /** Writes zeros until the other side is done with us, or `bytes` are written. */
 async function pour({ socket }: Hostile, bytes: number, wrap: (part: Buffer) => Buffer = (part) => part) {
@@ -197,7 +148,7 @@ describe("beside hostile clients healthy ones are served as ever, nothing is los
     const job = await submit(server, id);
     expect((await worker.take()).body?.id).toBe(job);
     expect((await worker.done(job, `{"output":"${"x".repeat(20 * mib - 100)}"}`)).status).toBe(200);
-    await expectMemory("slow readers", 1_600, () =>
+    await expectMemory("slow readers", 200, () =>
       crowd(50, async (members) => {
         for (const { socket } of members) socket.removeAllListeners("data").pause();
         for (const member of members) member.head("GET", `/v2/${id}/status/${job}`);

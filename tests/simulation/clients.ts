@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Endpoint } from "../../packages/server/src/domain/endpoint.js";
-import { isFinal, type JobStatus } from "../../packages/server/src/domain/job.js";
+import { isFinal } from "../../packages/server/src/domain/job.js";
 import { Refusal } from "../../packages/server/src/errors.js";
 import { limits } from "../../packages/server/src/limits.js";
 import { cancelJob, cancelWaiting, setTtl } from "../../packages/server/src/operations/change-job.js";
@@ -128,7 +128,7 @@ export class Clients {
     const { now, broken, ledger } = this.#world;
     const waiting = { jobId, untilAt: 0 };
     const again = ledger.jobs.get(jobId)?.again;
-    const text = await this.#do(
+    const found = await this.#do(
       "wait",
       jobId,
       ({ parts }, endpoint) => {
@@ -139,8 +139,8 @@ export class Clients {
       endpointId,
     );
     this.waiting.delete(waiting);
-    if (text === undefined) return;
-    const status: JobStatus = JSON.parse(text).status;
+    if (found === undefined) return;
+    const { status } = found;
     const job = ledger.jobs.get(jobId);
     this.#world.note(`waited for ${jobId}: ${status}`);
     if (!isFinal(status) && now() < waiting.untilAt && !leave?.aborted && !this.#world.isDraining)

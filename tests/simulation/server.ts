@@ -7,6 +7,7 @@ import type { MillraceEvent } from "../../packages/server/src/events.js";
 import type { Ids } from "../../packages/server/src/ids.js";
 import { limits } from "../../packages/server/src/limits.js";
 import { Gate } from "../../packages/server/src/lines/gate.js";
+import { lending } from "../../packages/server/src/lines/lent-texts.js";
 import { TakeLine } from "../../packages/server/src/lines/take-line.js";
 import { deliverWebhooksLoop } from "../../packages/server/src/loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
@@ -130,7 +131,9 @@ export class Server {
     // no endpoint here is load-balancing
     const gate = new Gate({ clock, onDemand: () => {}, onSlots: () => {} });
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
-    return { ...stores, clock, ids, bell, registry, vault, emit, line, gate, draining: this.#draining.signal, place };
+    const draining = this.#draining.signal;
+    const lent = lending(clock, stores.reader);
+    return { ...stores, ...lent, clock, ids, bell, registry, vault, emit, line, gate, draining, place };
   }
 
   /** Reads what was, then lets everything run that happens by itself. */

@@ -212,7 +212,7 @@ export class WorkerDouble {
   }
 
   async #run(job: TakenJob): Promise<void> {
-    const recipe: Recipe = JSON.parse(job.input);
+    const recipe: Recipe = JSON.parse(job.input as string); // inputs here are small
     const name = `${this.id}/${++this.#runs}`;
     const run: Run = { isStopped: false };
     this.#held.set(job.id, run);

@@ -27,6 +27,7 @@ import { machineInventory } from "./inventories/machine.js";
 import type { Inventory } from "./inventory.js";
 import { limits } from "./limits.js";
 import { gateTallies } from "./lines/gate-tallies.js";
+import { lending } from "./lines/lent-texts.js";
 import type { TakeLine } from "./lines/take-line.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
@@ -134,6 +135,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     registry,
     vault,
     emit,
+    ...lending(clock, stores.reader),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     draining,
     place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts, quota: await quota }),

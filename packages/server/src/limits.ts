@@ -36,6 +36,7 @@ export const limits = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is one reply, made in memory
+  requestsShortBytesMax: 256 * kib, // a page up to this size is read at once; a larger one into lent memory
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
@@ -56,6 +57,7 @@ export const limits = {
   takeHoldMs: 20 * second,
   takeBatchMax: 1_000,
   turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
+  takeReadBytesMax: 256 * kib, // larger inputs are read apart from their job, in memory that is lent
   takeBytesMax: 16 * mib, // of inputs: with the job that reaches it a turn is over, and the next one goes on
   doneBatchMax: 1_000,
 
@@ -142,6 +144,7 @@ export const limits = {
   // PostgreSQL
   wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
   readersMax: 6,
+  textReadersMax: 2, // the same for large texts, each some tens of milliseconds of the database's time
   endedWorkersReadMs: 2 * minute, // of workers that ended, a server that looks again reads these
   allWorkersReadMs: 30 * second, // between two such looks only those that were written are read
   beatMs: second, // a server says that it lives
@@ -179,8 +182,17 @@ export const limits = {
   bodyTurnMs: 2, // large bodies must not keep the event loop from its work: they are read at
   bodyBytesPerTurn: mib, // this much in such a time, all together: 500 MB/s
   bodyBytesPerRead: 64 * kib, // a socket brings so much at a time
-  reportsBytesMax: 512 * mib, // of all large status bodies that are not yet read
-  readerStallMs: 30 * second, // a client that reads nothing of one for so long is gone
+  textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read apart from their job, in memory that is lent
+  textPieceBytes: 2 * mib, // read at a time from the database: a few milliseconds
+  lentBytesMax: 256 * mib, // of large results, lists and logs on their way out; who finds no room waits, then gets 503
+  lentBytesPerOwner: 160 * mib, // others always find room
+  lentWaitMs: 15 * second, // for room: longer than a stuck reader may keep its share
+  lentWriteBytes: 256 * kib, // handed to a socket at a time
+  lentBytesPerTurn: mib, // handed to all sockets in one turn of the event loop: well under a millisecond of copying
+  readerStallMs: 30 * second, // a client that reads nothing of a large reply for so long is gone
+  readerStallWantedMs: 3 * second, // the same while others wait for room
+  readerLookMs: second, // readers' progress is looked at so often
+  readerBytesPerSecondMin: 64 * kib, // a client that reads more slowly while others wait for room is hung up on
   headerBytesMax: 16 * kib,
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,
@@ -254,6 +266,9 @@ const relations: [boolean, string][] = [
   ],
   [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is read"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
+  [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
+  [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],
+  [limits.lentBytesPerOwner < limits.lentBytesMax, "one owner leaves room for others"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],

@@ -1,6 +1,6 @@
 import type { Endpoint, EndpointSettings } from "./domain/endpoint.js";
 import type { SaidFacts } from "./domain/host.js";
-import type { Change, Job, JobReport, JobStatus, JsonText, Verdict } from "./domain/job.js";
+import type { Change, Job, JobReport, JobStatus, JobTexts, JsonText, Verdict } from "./domain/job.js";
 import type { ApiKey, Scope } from "./domain/key.js";
 import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
@@ -54,7 +54,9 @@ export interface TakenJob {
   readonly takenAt: number;
   readonly queuedAt: number;
   readonly deadlineAt: number;
-  readonly input: string;
+  /** Its JSON; undefined where it is larger than `takeReadBytesMax`, and to be read apart. */
+  readonly input: string | undefined;
+  readonly inputBytes: number;
   readonly webhook: string | undefined;
   readonly s3Config: string | undefined;
   readonly policy: string | undefined;
@@ -125,12 +127,25 @@ export interface JobStore {
 
 /** What can be asked of the queue without changing it. Nothing that has expired is ever shown. */
 export interface JobReader {
+  /** The job; its texts only where they are at most `textReadBytesMax` together (see `unreadBytes`). */
   find(endpointNo: number, jobId: string, now: number): Promise<JobReport | undefined>;
-  /** The job's input and its companions, as stored. */
+  /** The job with its large texts, all as of one moment; without them where they are larger than `bytesMax` together. */
+  findTexts(
+    endpointNo: number,
+    jobId: string,
+    now: number,
+    bytesMax: number,
+  ): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
+  /** What came with the job's input, as stored, and the input's size. */
   submission(
     jobNo: number,
-  ): Promise<{ input: string; webhook: string | undefined; s3Config: string | undefined } | undefined>;
-  /** The newest first, up to `limit` and up to a number of bytes of what they put out (at least one); `more`: others follow. */
+  ): Promise<{ inputBytes: number; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  /** The job's input as UTF-8 JSON, in pieces; undefined where the job is gone. */
+  input(jobNo: number): Promise<readonly Uint8Array[] | undefined>;
+  /**
+   * The newest first, up to `limit` and up to a number of bytes of their texts; at least one, which comes without its texts
+   * where they alone are more. `more`: others follow.
+   */
   list(
     endpointNo: number,
     query: { status?: JobStatus; limit: number; bytesMax?: number; beforeNo?: number },

@@ -57,6 +57,15 @@ export interface JobReport extends Job {
   readonly output: string | undefined;
   readonly error: string | undefined;
   readonly progress: string | undefined;
+  /** Bytes of these three together where they are too large to be read with the job, and undefined here; else 0. */
+  readonly unreadBytes: number;
+}
+
+/** A job's large texts as UTF-8 JSON, each in pieces. */
+export interface JobTexts {
+  readonly output: readonly Uint8Array[] | undefined;
+  readonly error: readonly Uint8Array[] | undefined;
+  readonly progress: readonly Uint8Array[] | undefined;
 }
 
 /** One change of a job, decided; the store applies it only where the job is still in its `from` state. */

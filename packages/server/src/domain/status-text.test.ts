@@ -3,6 +3,7 @@ import type { JobReport } from "./job.js";
 import { statusText } from "./status-text.js";
 
 const job: JobReport = {
+  unreadBytes: 0,
   no: 1,
   endpointNo: 1,
   id: "job-1",

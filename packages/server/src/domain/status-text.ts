@@ -1,4 +1,4 @@
-import { isFinal, type JobReport, times } from "./job.js";
+import { isFinal, type JobReport, type JobTexts, times } from "./job.js";
 import type { WaitReason } from "./wait-reason.js";
 
 /** What is said of a waiting job beside its state. */
@@ -13,12 +13,33 @@ export interface Waiting {
  * parsed and written again. `extra` is more JSON text, of whole members.
  */
 export function statusText(job: JobReport, now: number, waiting?: Waiting, extra = ""): string {
-  const { delayTime, executionTime } = times(job, now);
-  let text = `{"id":${JSON.stringify(job.id)},"status":"${job.status}","delayTime":${delayTime},"executionTime":${executionTime}`;
   const output = isFinal(job.status) ? job.output : job.status === "IN_PROGRESS" ? job.progress : undefined;
+  const error = isFinal(job.status) ? job.error : undefined;
+  let text = head(job, now);
   if (output !== undefined) text += `,"output":${output}`;
-  if (job.error !== undefined && isFinal(job.status)) text += `,"error":${JSON.stringify(job.error)}`;
-  text += `,"workerId":${JSON.stringify(job.workerId)},"retries":${job.retries}`;
+  if (error !== undefined) text += `,"error":${JSON.stringify(error)}`;
+  return text + tail(job, waiting, extra);
+}
+
+/** The same body in pieces, of a job whose texts were read apart from it. */
+export function statusPieces(job: JobReport, texts: JobTexts, now: number, extra = ""): (string | Uint8Array)[] {
+  const output = isFinal(job.status) ? texts.output : job.status === "IN_PROGRESS" ? texts.progress : undefined;
+  const error = isFinal(job.status) ? texts.error : undefined;
+  return [
+    head(job, now),
+    ...(output ? [',"output":', ...output] : []),
+    ...(error ? [',"error":', ...error] : []),
+    tail(job, undefined, extra),
+  ];
+}
+
+function head(job: JobReport, now: number): string {
+  const { delayTime, executionTime } = times(job, now);
+  return `{"id":${JSON.stringify(job.id)},"status":"${job.status}","delayTime":${delayTime},"executionTime":${executionTime}`;
+}
+
+function tail(job: JobReport, waiting: Waiting | undefined, extra: string): string {
+  let text = `,"workerId":${JSON.stringify(job.workerId)},"retries":${job.retries}`;
   if (waiting) {
     text += `,"waitReason":"${waiting.waitReason}","waitDetail":${JSON.stringify(waiting.waitDetail)}`;
     if (waiting.queuePosition !== undefined) text += `,"queuePosition":${waiting.queuePosition}`;

@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
+import { wholeJob } from "../operations/lend-status.js";
 import type { LiveWorker } from "../registry.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene, secretOf } from "../testing/scene-fixture.js";
@@ -56,10 +57,13 @@ describe("A body", () => {
   it.each(ways)("is handed on as it came: $size bytes, chunked: $chunked", async ({ size, chunked }) => {
     const { id } = (await run(Buffer.from(`{"input":${json(size)}}`), chunked)).json;
     const [job] = await scene.take(worker);
-    expect([job?.id, job?.input === json(size)]).toEqual([id, true]);
+    const input = Buffer.concat((await scene.parts.reader.input(job!.no))!.map((piece) => Buffer.from(piece)));
+    expect([job?.id, input.toString() === json(size)]).toEqual([id, true]);
     expect((await done(id, Buffer.from(`{"output":${json(size)}}`), chunked)).status).toBe(200);
-    const { output } = (await scene.parts.reader.find(endpoint.no, id, scene.clock.now()))!;
-    expect(output === json(size)).toBe(true);
+    const found = (await scene.parts.reader.find(endpoint.no, id, scene.clock.now()))!;
+    const { job: whole, release } = await wholeJob(scene.parts, endpoint, found, scene.stays);
+    expect(whole.output === json(size)).toBe(true);
+    release();
   });
 
   it.each(ways)("that is no UTF-8 is refused of a client, and fails a job: $size, $chunked", async (way) => {

@@ -1,12 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Endpoint } from "../domain/endpoint.js";
+import type { JobReport } from "../domain/job.js";
 import { limits } from "../limits.js";
-import { readJob } from "../operations/read-job.js";
+import { lendStatus } from "../operations/lend-status.js";
+import { describeJob, findJob } from "../operations/read-job.js";
 import { submitJob } from "../operations/submit-job.js";
 import { admitAtOnce } from "./access.js";
 import type { JobParts } from "./jobs/routes.js";
 import { misframed } from "./misframed.js";
-import { asRefusal, boundedReport, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
+import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
+import { isNextUp, sendLent } from "./send-lent.js";
 
 const runUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/run$/;
 const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$/;
@@ -54,9 +57,18 @@ function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, s
   });
 }
 
-function status(parts: JobParts, jobId: string, reply: ServerResponse, { endpoint, send, fail }: Entered): void {
-  readJob(parts, endpoint, jobId)
-    .then((text) => send(200, boundedReport(reply, text)))
+function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: Entered): void {
+  const { endpoint, requestId, send, fail, served } = entered;
+  const sendLarge = async (job: JobReport) => {
+    const gone = goneSignal({ raw: reply });
+    if (!(await isNextUp(reply, gone))) return;
+    await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, endpoint, job, gone));
+    served(200);
+  };
+  findJob(parts, endpoint, jobId)
+    .then((job) =>
+      job.unreadBytes > 0 ? sendLarge(job) : describeJob(parts, endpoint, job).then((text) => send(200, text)),
+    )
     .catch(fail);
 }
 
@@ -64,8 +76,10 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, { endpoin
 interface Entered {
   readonly endpoint: Endpoint;
   readonly requestId: string;
-  readonly send: (status: number, body: string | Buffer) => void;
+  readonly send: (status: number, body: string) => void;
   readonly fail: (error: unknown) => void;
+  /** Tells that it was answered. */
+  readonly served: (status: number) => void;
 }
 
 interface Asked {
@@ -87,17 +101,22 @@ function enter(
   const beganAt = performance.now();
   const requestId = requestIdOf(request);
   if (admitted.release) reply.once("close", admitted.release);
-  const send = (status: number, body: string | Buffer, retryAfterSeconds?: number) => {
-    reply.writeHead(status, jsonHeaders(requestId, body, retryAfterSeconds));
-    reply.end(body);
+  const served = (status: number) => {
     const durationMs = performance.now() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
+  };
+  const send = (status: number, body: string, retryAfterSeconds?: number) => {
+    const headers = jsonHeaders(requestId, retryAfterSeconds);
+    headers.push("content-length", String(Buffer.byteLength(body)));
+    reply.writeHead(status, headers);
+    reply.end(body);
+    served(status);
   };
   const fail = (error: unknown) => {
     const refusal = asRefusal(error, { id: requestId, route }, parts.emit);
     send(refusal.status, refusalText(refusal, requestId), refusal.retryAfterSeconds);
   };
-  return { endpoint: admitted.endpoint, requestId, send, fail };
+  return { endpoint: admitted.endpoint, requestId, send, fail, served };
 }
 
 /** A body that mostly comes in one piece; of one whose client goes away nothing is heard. */

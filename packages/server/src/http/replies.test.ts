@@ -3,11 +3,9 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { limits } from "../limits.js";
-import { boundedReport, goneSignal, reportBytesHeld } from "./replies.js";
+import { goneSignal } from "./replies.js";
 
 const server = createServer((_, reply) => void replies.push(reply));
-const large = "x".repeat(limits.bodyBytesSmall + 1);
 let replies: ServerResponse[];
 let client: Socket;
 
@@ -35,32 +33,6 @@ async function leaves(): Promise<void> {
   await closed;
 }
 const asReply = (raw: ServerResponse) => ({ raw }) as FastifyReply;
-
-it("A large reply counts until it was read", async () => {
-  const [reply] = await asks(1);
-  const body = boundedReport(reply!, large);
-  expect(reportBytesHeld()).toBe(large.length);
-  client.resume();
-  const closed = once(reply!, "close");
-  reply!.end(body);
-  await closed;
-  expect(reportBytesHeld()).toBe(0);
-});
-
-it("A large reply for a client that has gone counts nothing", async () => {
-  const [reply] = await asks(1);
-  await leaves();
-  boundedReport(reply!, large);
-  expect(reportBytesHeld()).toBe(0);
-});
-
-it("A large reply behind another of its connection counts until the client goes", async () => {
-  const [, behind] = await asks(2);
-  boundedReport(behind!, large);
-  expect(reportBytesHeld()).toBe(large.length);
-  await leaves();
-  expect(reportBytesHeld()).toBe(0);
-});
 
 it("Who has gone before one listens is known to be gone", async () => {
   const [reply] = await asks(1);

@@ -5,24 +5,23 @@ import { PlainSignal, type Signal } from "../clock.js";
 import { errorText, openAiError } from "../domain/openai-error.js";
 import { Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
-import { limits } from "../limits.js";
 
 /** Sends JSON text as it is. */
 export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {
-  return reply.code(status).header("content-type", "application/json; charset=utf-8").send(text);
+  return reply.code(status).header("content-type", jsonType).send(text);
 }
 
-/** The headers of a JSON reply that goes past the router. */
-export const jsonHeaders = (requestId: string, body: string | Buffer, retryAfterSeconds?: number): string[] => [
+export const jsonType = "application/json; charset=utf-8";
+
+/** The headers of a JSON reply that goes past the router, without its length. */
+export const jsonHeaders = (requestId: string, retryAfterSeconds?: number): string[] => [
   "x-request-id",
   requestId,
   "x-content-type-options",
   "nosniff",
   ...(retryAfterSeconds === undefined ? [] : ["retry-after", String(retryAfterSeconds)]),
   "content-type",
-  "application/json; charset=utf-8",
-  "content-length",
-  String(Buffer.byteLength(body)),
+  jsonType,
 ];
 
 /** A caller's own name for a request, or a new one. */
@@ -46,39 +45,6 @@ function onceClosed(reply: ServerResponse, act: () => void): void {
   socket.setMaxListeners(0); // there may be many such
   reply.once("close", once);
   socket.once("close", once);
-}
-
-let reportBytes = 0;
-
-/** How much of the large replies that are not yet read is in memory. */
-export const reportBytesHeld = (): number => reportBytes;
-
-/**
- * A job's status body, to be sent. A large one stays in memory until its client has read it: all of them together are bounded,
- * and a client that reads nothing for a while is hung up on.
- */
-export function boundedReport(reply: ServerResponse, text: string): string | Buffer {
-  if (text.length <= limits.bodyBytesSmall) return text;
-  const bytes = Buffer.from(text); // once: a text would be turned into bytes for the socket, and stay beside them
-  if (reportBytes + bytes.length > limits.reportsBytesMax) {
-    throw new Refusal("UNAVAILABLE", "Too many large results are being read; ask for this one again in a second.", {
-      retryAfterSeconds: 1,
-    });
-  }
-  if (isOver(reply)) return bytes; // its end was told already: what is counted now would be counted for ever
-  reportBytes += bytes.length;
-  onceClosed(reply, () => {
-    reportBytes -= bytes.length;
-  });
-  reply.setTimeout(limits.readerStallMs, () => reply.destroy());
-  return bytes;
-}
-
-/** Sends a job's status body, within the bounds of all that are on their way; to nobody who has gone. */
-export function sendReport(reply: FastifyReply, text: string): FastifyReply {
-  if (isGone(reply)) return reply.hijack();
-  const body = boundedReport(reply.raw, text);
-  return reply.code(200).header("content-type", "application/json; charset=utf-8").send(body);
 }
 
 export const refusalText = (refusal: Refusal, requestId: string): string =>
@@ -131,19 +97,19 @@ function describe(error: NonNullable<FastifyError["validation"]>[number]): strin
 }
 
 /** Whether an answer went out: a response may call itself finished on a connection that was reset. */
-export const wasWritten = ({ raw }: FastifyReply): boolean =>
+export const wasWritten = ({ raw }: Pick<FastifyReply, "raw">): boolean =>
   raw.writableFinished && !raw.errored && !raw.req.socket.errored;
 
 /** Whether there is nobody to answer: the socket knows before the response does. */
 export const isGone = ({ raw }: FastifyReply): boolean => isOver(raw);
 
 /** Aborts when the client has gone before its answer was written: at once where it has already. */
-export function goneSignal(reply: FastifyReply): Signal {
+export function goneSignal({ raw }: Pick<FastifyReply, "raw">): Signal {
   const gone = new PlainSignal();
-  if (isGone(reply)) gone.abort();
+  if (isOver(raw)) gone.abort();
   else {
-    onceClosed(reply.raw, () => {
-      if (!wasWritten(reply)) gone.abort();
+    onceClosed(raw, () => {
+      if (!wasWritten({ raw })) gone.abort();
     });
   }
   return gone;

@@ -12,6 +12,7 @@ const jobOf = (id: string, workerNo: number): TakenJob => ({
   queuedAt: 1,
   deadlineAt: 2,
   input: "{}",
+  inputBytes: 2,
   webhook: undefined,
   s3Config: undefined,
   policy: undefined,

@@ -1,4 +1,4 @@
-import { statusText } from "../domain/status-text.js";
+import { statusPieces, statusText } from "../domain/status-text.js";
 import { limits } from "../limits.js";
 import type { Needs } from "../operations/needs.js";
 import type { Sender } from "../sender.js";
@@ -69,13 +69,15 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender): Loop {
 }
 
 async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal) {
-  const job = await needs.reader.find(delivery.endpointNo, delivery.jobId, 0);
-  const submission = job && (await needs.reader.submission(job.no));
+  const found = await needs.reader.findTexts(delivery.endpointNo, delivery.jobId, 0, limits.outputBytesHard);
+  const input = found && (await needs.reader.input(found.job.no));
   const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
   const owner = endpoint && needs.registry.user(endpoint.ownerNo);
-  if (!job || !submission || !owner) return { status: undefined, error: "the job or its endpoint is gone" };
-  const extra = `,"input":${submission.input},"webhook":${JSON.stringify(delivery.url)}`;
-  const body = statusText(job, needs.clock.now(), undefined, extra);
+  if (!found || !input || !owner) return { status: undefined, error: "the job or its endpoint is gone" };
+  const extra = `,"input":${Buffer.concat(input)},"webhook":${JSON.stringify(delivery.url)}`;
+  const { job, texts } = found;
+  const pieces = texts && statusPieces(job, texts, needs.clock.now(), extra).map((piece) => Buffer.from(piece));
+  const body = pieces ? Buffer.concat(pieces).toString() : statusText(job, needs.clock.now(), undefined, extra);
   // the only place of plain wall time: receivers compare it with their own clock
   const signed = needs.vault.sign(needs.vault.open(owner.webhookSecret), delivery.webhookId, Date.now(), body);
   return sender.post(

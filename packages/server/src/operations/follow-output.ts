@@ -5,10 +5,11 @@ import { isFinal, type JobReport } from "../domain/job.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
 import type { Chunk } from "../store.js";
+import { LentChunks } from "./lent-chunks.js";
 import type { Needs } from "./needs.js";
 import { findJob } from "./read-job.js";
 
-type Following = Needs<"reader" | "chunks" | "clock" | "bell" | "draining">;
+type Following = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "shares">;
 
 /** What a job puts out, as it comes. */
 export type OutputEvent =
@@ -31,23 +32,28 @@ export async function* followOutput(
 ): AsyncGenerator<OutputEvent> {
   const signals = [gone, needs.draining];
   const isOver = () => signals.some(({ aborted }) => aborted);
+  const lent = new LentChunks(needs, endpoint.ownerNo, gone);
   let job = await findJob(needs, endpoint, jobId);
   let next = 0;
-  while (!isOver()) {
-    const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signals };
-    const seen = await waitFor(needs, wait, async () => {
-      const value = await look(needs, endpoint, job, next);
-      const isNews = value.chunks.length > 0 || value.isAgain || isFinal(value.job.status);
-      job = value.job;
-      if (value.isAgain) next = 0;
-      return { value, done: isNews, lookAt: job.expiresAt };
-    });
-    if (isOver()) return;
-    if (seen.isAgain) yield { kind: "again" };
-    if (seen.chunks.length > 0) yield { kind: "chunks", chunks: seen.chunks };
-    else if (isFinal(job.status)) return yield { kind: "end", job };
-    else if (!seen.isAgain) yield { kind: "quiet" };
-    next += seen.chunks.length;
+  try {
+    while (!isOver()) {
+      const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signals };
+      const seen = await waitFor(needs, wait, async () => {
+        const value = await look(needs, lent, endpoint, job, next);
+        const isNews = value.chunks.length > 0 || value.isAgain || isFinal(value.job.status);
+        job = value.job;
+        if (value.isAgain) next = 0;
+        return { value, done: isNews, lookAt: job.expiresAt };
+      });
+      if (isOver()) return;
+      if (seen.isAgain) yield { kind: "again" };
+      if (seen.chunks.length > 0) yield { kind: "chunks", chunks: seen.chunks };
+      else if (isFinal(job.status)) return yield { kind: "end", job };
+      else if (!seen.isAgain) yield { kind: "quiet" };
+      next += seen.chunks.length;
+    }
+  } finally {
+    lent.release();
   }
 }
 
@@ -58,18 +64,24 @@ interface Seen {
 }
 
 /** What is there from `next` on. The job itself is read only where no chunk is: a token costs one read. */
-async function look(needs: Following, endpoint: Endpoint, known: JobReport, next: number): Promise<Seen> {
-  const chunks = await chunksOf(needs, known, next);
+async function look(
+  needs: Following,
+  lent: LentChunks,
+  endpoint: Endpoint,
+  known: JobReport,
+  next: number,
+): Promise<Seen> {
+  const chunks = await chunksOf(lent, known, next);
   if (chunks.length > 0) return { job: known, chunks, isAgain: false };
   const job = await findJob(needs, endpoint, known.id);
   const isAgain = next > 0 && (job.starts !== known.starts || job.status === "IN_QUEUE");
   const from = isAgain || job.starts !== known.starts ? 0 : next;
   // a job that has ended has put out all of it: what came between the two readings is there now
-  return { job, chunks: await chunksOf(needs, job, from), isAgain };
+  return { job, chunks: await chunksOf(lent, job, from), isAgain };
 }
 
 /** The chunks of this very start: a later one's are another answer. */
-async function chunksOf({ chunks }: Needs<"chunks">, { no, starts }: JobReport, next: number): Promise<Chunk[]> {
-  const found = await chunks.read(no, next, limits.openaiReadBytesMax);
+async function chunksOf(lent: LentChunks, { no, starts }: JobReport, next: number): Promise<Chunk[]> {
+  const found = await lent.read(no, next, limits.openaiReadBytesMax);
   return found.filter(({ start }) => start === starts);
 }

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
-import { limits } from "../limits.js";
 import { plainHost } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
 import { cancelJob, cancelWaiting, setTtl } from "./change-job.js";
 import { readHealth } from "./read-health.js";
-import { awaitJob, listJobs } from "./read-job.js";
+import { awaitJob, describeJob } from "./read-job.js";
 import { retryJob } from "./retry-job.js";
 import { deleteEndpoint } from "./save-endpoint.js";
 
@@ -21,8 +20,8 @@ afterEach(() => scene.close());
 function waiting(jobId: string, waitMs: number, gone = scene.stays) {
   const wait = { body: undefined as Record<string, unknown> | undefined, refusal: undefined as unknown };
   awaitJob(scene.parts, endpoint, jobId, waitMs, gone).then(
-    (text) => {
-      wait.body = JSON.parse(text);
+    async (job) => {
+      wait.body = JSON.parse(await describeJob(scene.parts, endpoint, job));
     },
     (refusal) => {
       wait.refusal = refusal;
@@ -138,50 +137,6 @@ describe("Waiting for a job", () => {
     scene.draining.abort();
     await scene.settle();
     expect(wait.body).toMatchObject({ status: "IN_QUEUE" });
-  });
-});
-
-describe("The list of jobs", () => {
-  const list = (query: Partial<Parameters<typeof listJobs>[2]> = {}) =>
-    listJobs(scene.parts, endpoint, { limit: 50, ...query });
-  const idsOf = ({ texts }: { texts: string[] }) => texts.map((text) => JSON.parse(text).id);
-
-  it("is the newest first, in pages, each once", async () => {
-    const ids: string[] = [];
-    for (let n = 0; n < 5; n++) ids.unshift(await scene.submit(endpoint));
-    const first = await list({ limit: 2 });
-    expect(idsOf(first)).toEqual(ids.slice(0, 2));
-    const second = await list({ limit: 2, beforeNo: Number.parseInt(first.nextCursor!, 36) });
-    expect(idsOf(second)).toEqual(ids.slice(2, 4));
-    const last = await list({ limit: 2, beforeNo: Number.parseInt(second.nextCursor!, 36) });
-    expect(idsOf(last)).toEqual(ids.slice(4));
-    expect(last.nextCursor).toBeUndefined();
-  });
-
-  it("ends a page where its outputs have become large, and goes on from there", async () => {
-    const worker = await scene.worker(endpoint);
-    const [large, ids] = ["x".repeat(limits.requestsPageBytesMax * 0.6), [] as string[]];
-    for (const output of [large, large, 1, 2]) {
-      const id = await scene.running(endpoint, worker);
-      await scene.done(worker, id, { output });
-      ids.unshift(id);
-    }
-    const first = await list();
-    expect(idsOf(first)).toEqual(ids.slice(0, 3));
-    const last = await list({ beforeNo: Number.parseInt(first.nextCursor!, 36) });
-    expect([idsOf(last), last.nextCursor]).toEqual([ids.slice(3), undefined]);
-  });
-
-  it("shows one status, one endpoint, and nothing that has expired", async () => {
-    const worker = await scene.worker(endpoint);
-    const done = await scene.running(endpoint, worker);
-    await scene.done(worker, done);
-    await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
-    const waits = await scene.submit(endpoint);
-    await scene.submit(await scene.endpoint());
-    await scene.advance(10_000);
-    expect(idsOf(await list())).toEqual([waits, done]);
-    expect(idsOf(await list({ status: "COMPLETED" }))).toEqual([done]);
   });
 });
 

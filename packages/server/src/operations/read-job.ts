@@ -24,47 +24,29 @@ export async function findJob(
   return job;
 }
 
-/** A job's status body as JSON text (contract: `/status`). */
-export async function readJob(needs: Reading, endpoint: Endpoint, jobId: string): Promise<string> {
-  return describeJob(needs, endpoint, await findJob(needs, endpoint, jobId));
-}
-
-/** The same of a job that was just read. */
+/** The status body of a job that was just read (contract: Job). */
 export async function describeJob(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> {
   const waiting = job.status === "IN_QUEUE" ? await whyWaiting(needs, endpoint, job) : undefined;
   return statusText(job, needs.clock.now(), waiting);
 }
 
-/** The status body once the job is final, or as it is when `waitMs` has passed (contract: `wait`). */
+/** The job once it is final, or as it is when `waitMs` has passed (contract: `wait`). */
 export async function awaitJob(
-  needs: Reading & Needs<"bell" | "draining">,
+  needs: Needs<"reader" | "clock" | "bell" | "draining">,
   endpoint: Endpoint,
   jobId: string,
   waitMs: number,
   gone: Signal,
-): Promise<string> {
+): Promise<JobReport> {
   const wait = {
     topic: topics.job(jobId),
     untilAt: needs.clock.now() + waitMs,
     signals: [gone, needs.draining],
   };
-  const job = await waitFor(needs, wait, async () => {
+  return waitFor(needs, wait, async () => {
     const value = await findJob(needs, endpoint, jobId);
     return { value, done: isFinal(value.status), lookAt: value.expiresAt };
   });
-  return describeJob(needs, endpoint, job);
-}
-
-/** Jobs newest first, as many as fit in a reply, and the cursor of the next page where there is one (`/requests`). */
-export async function listJobs(
-  needs: Reading,
-  endpoint: Endpoint,
-  query: { status?: JobReport["status"]; limit: number; beforeNo?: number },
-): Promise<{ texts: string[]; nextCursor: string | undefined }> {
-  const bounded = { ...query, bytesMax: limits.requestsPageBytesMax };
-  const { jobs, more } = await needs.reader.list(endpoint.no, bounded, needs.clock.now());
-  const texts = await Promise.all(jobs.map((job) => describeJob(needs, endpoint, job)));
-  return { texts, nextCursor: more ? jobs.at(-1)!.no.toString(36) : undefined };
 }
 
 async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<Waiting> {

@@ -5,19 +5,25 @@ import { isFinal, type JobReport, type JobStatus } from "../domain/job.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
 import type { Chunk } from "../store.js";
+import { LentChunks } from "./lent-chunks.js";
 import type { Needs } from "./needs.js";
 import { findJob } from "./read-job.js";
 
-type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining">;
+type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "shares">;
 
 export interface Handed {
   readonly job: JobReport;
   readonly chunks: readonly Chunk[];
   /** The job's status, but IN_PROGRESS while any chunk is left after this reply: clients stop at a final one. */
   readonly status: JobStatus;
+  /** Gives the chunks' memory back. */
+  readonly release: () => void;
 }
 
-/** The chunks not yet handed out, oldest first (contract: `/stream`). Held while there is none and the job goes on. */
+/**
+ * The chunks not yet handed out, oldest first (contract: `/stream`), in lent memory. Held while there is none and the job
+ * goes on.
+ */
 export async function readStream(
   needs: Streaming,
   endpoint: Endpoint,
@@ -27,13 +33,19 @@ export async function readStream(
 ): Promise<Handed> {
   const signals = [gone, needs.draining];
   const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + waitMs, signals };
-  const peeked = await waitFor(needs, wait, async () => {
-    const job = await findJob(needs, endpoint, jobId);
-    const { chunks, more } = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax);
-    return { value: { job, chunks, more }, done: chunks.length > 0 || isFinal(job.status) };
-  });
-  if (isFinal(peeked.job.status) || peeked.chunks.length === 0) return handed(peeked);
-  return handed(await gather(needs, endpoint, jobId, peeked, gone));
+  const lent = new LentChunks(needs, endpoint.ownerNo, gone);
+  try {
+    const peeked = await waitFor(needs, wait, async () => {
+      const job = await findJob(needs, endpoint, jobId);
+      const { chunks, more } = await lent.handOut(job.no, limits.streamReplyBytesMax);
+      return { value: { job, chunks, more }, done: chunks.length > 0 || isFinal(job.status) };
+    });
+    const isWhole = isFinal(peeked.job.status) || peeked.chunks.length === 0;
+    return handed(isWhole ? peeked : await gather(needs, endpoint, jobId, peeked, gone), () => lent.release());
+  } catch (error) {
+    lent.release();
+    throw error;
+  }
 }
 
 interface Peeked {
@@ -59,8 +71,8 @@ async function gather(
   return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
 }
 
-function handed({ job, chunks, more }: Peeked): Handed {
-  return { job, chunks, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
+function handed({ job, chunks, more }: Peeked, release: () => void): Handed {
+  return { job, chunks, release, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
 }
 
 /** What an event stream tells: nothing is consumed, so it can be read again. */
@@ -83,28 +95,33 @@ export async function* followStream(
   let start = from?.start ?? -1;
   let next = from ? from.index + 1 : 0;
   let told: string | undefined;
-  while (!isOver()) {
-    const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signals };
-    const seen = await waitFor(needs, wait, async () => {
-      const job = await findJob(needs, endpoint, jobId);
-      const chunks = await needs.chunks.read(job.no, job.starts === start ? next : 0, limits.streamReplyBytesMax);
-      return {
-        value: { job, chunks },
-        done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}`,
-      };
-    });
-    if (isOver()) return;
-    const { job, chunks } = seen;
-    if (job.starts !== start) {
-      start = job.starts;
-      next = 0;
+  const lent = new LentChunks(needs, endpoint.ownerNo, gone);
+  try {
+    while (!isOver()) {
+      const wait = { topic: topics.job(jobId), untilAt: needs.clock.now() + limits.sseKeepAliveMs, signals };
+      const seen = await waitFor(needs, wait, async () => {
+        const job = await findJob(needs, endpoint, jobId);
+        const chunks = await lent.read(job.no, job.starts === start ? next : 0, limits.chunkBytesMax);
+        return {
+          value: { job, chunks },
+          done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}`,
+        };
+      });
+      if (isOver()) return;
+      const { job, chunks } = seen;
+      if (job.starts !== start) {
+        start = job.starts;
+        next = 0;
+      }
+      const state = `${job.status}/${job.starts}`;
+      if (state !== told && !isFinal(job.status)) yield { kind: "status", status: job.status, start };
+      else if (chunks.length === 0 && !isFinal(job.status)) yield { kind: "pause" };
+      told = state;
+      for (const chunk of chunks) yield { kind: "chunk", chunk };
+      next += chunks.length;
+      if (chunks.length === 0 && isFinal(job.status)) return yield { kind: "done", job };
     }
-    const state = `${job.status}/${job.starts}`;
-    if (state !== told && !isFinal(job.status)) yield { kind: "status", status: job.status, start };
-    else if (chunks.length === 0 && !isFinal(job.status)) yield { kind: "pause" };
-    told = state;
-    for (const chunk of chunks) yield { kind: "chunk", chunk };
-    next += chunks.length;
-    if (chunks.length === 0 && isFinal(job.status)) return yield { kind: "done", job };
+  } finally {
+    lent.release();
   }
 }

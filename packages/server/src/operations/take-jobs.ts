@@ -5,6 +5,7 @@ import { either } from "../lines/either.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob, TakenJob } from "../store.js";
 import { loseJob } from "./change-job.js";
+import type { LentBody } from "./lend-status.js";
 import type { Needs } from "./needs.js";
 import { noteCall } from "./worker-life.js";
 
@@ -101,11 +102,41 @@ async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): 
   needs.bell.ring("expiries");
 }
 
+/** Jobs as a worker is handed them; the memory of large inputs is lent until `release`. */
+export async function lendJobs(
+  needs: Needs<"vault" | "reader" | "shares">,
+  ownerNo: number,
+  jobs: readonly TakenJob[],
+  gone: Signal,
+): Promise<LentBody | undefined> {
+  const bytes = jobs.reduce((sum, { inputBytes }) => sum + inputBytes, 0);
+  const share = bytes > limits.takeReadBytesMax ? await needs.shares.ask(ownerNo, bytes, gone) : undefined;
+  if (bytes > limits.takeReadBytesMax && !share) return undefined;
+  const release = () => share?.release();
+  try {
+    const pieces: (string | Uint8Array)[] = [];
+    for (const job of jobs) {
+      const input = job.input === undefined ? await needs.reader.input(job.no) : [job.input];
+      if (!input) throw new Error(`the input of the job ${job.id} is gone`);
+      if (pieces.length > 0) pieces.push(",");
+      pieces.push(...jobPieces(needs, job, input));
+    }
+    return { pieces, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
 /** The job object a worker is handed, as JSON text: exactly `id`, `input` and what was given beside it. */
-export function jobText({ vault }: Needs<"vault">, job: TakenJob): string {
-  let text = `{"id":${JSON.stringify(job.id)},"input":${job.input}`;
-  if (job.webhook !== undefined) text += `,"webhook":${JSON.stringify(job.webhook)}`;
-  if (job.s3Config !== undefined) text += `,"s3Config":${vault.open(job.s3Config)}`;
-  if (job.policy !== undefined) text += `,"policy":${job.policy}`;
-  return `${text}}`;
+function jobPieces(
+  { vault }: Needs<"vault">,
+  job: TakenJob,
+  input: readonly (string | Uint8Array)[],
+): (string | Uint8Array)[] {
+  let rest = "";
+  if (job.webhook !== undefined) rest += `,"webhook":${JSON.stringify(job.webhook)}`;
+  if (job.s3Config !== undefined) rest += `,"s3Config":${vault.open(job.s3Config)}`;
+  if (job.policy !== undefined) rest += `,"policy":${job.policy}`;
+  return [`{"id":${JSON.stringify(job.id)},"input":`, ...input, `${rest}}`];
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { localBell } from "../bells/local.js";
+import { PlainSignal } from "../clock.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { ApiKey, Scope } from "../domain/key.js";
 import type { RefusalCode } from "../domain/refusals.js";
@@ -13,6 +14,7 @@ import type { Ids } from "../ids.js";
 import { limits } from "../limits.js";
 import { Gate } from "../lines/gate.js";
 import { gateTallies } from "../lines/gate-tallies.js";
+import { lending } from "../lines/lent-texts.js";
 import { TakeLine } from "../lines/take-line.js";
 import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
@@ -22,8 +24,9 @@ import { tendWorkersLoop } from "../loops/tend-workers.js";
 import { watchWorkersLoop } from "../loops/watch-workers.js";
 import { appendChunk, finishJob } from "../operations/finish-job.js";
 import { awaitStops, hearPing } from "../operations/hear-ping.js";
+import { lendStatus } from "../operations/lend-status.js";
 import type { Parts, PlaceFacts } from "../operations/needs.js";
-import { readJob } from "../operations/read-job.js";
+import { describeJob, findJob } from "../operations/read-job.js";
 import { createEndpoint } from "../operations/save-endpoint.js";
 import { createTemplate } from "../operations/save-template.js";
 import { type Submit, submitJob } from "../operations/submit-job.js";
@@ -130,6 +133,7 @@ export class Scene {
       registry,
       vault: localVault(Buffer.alloc(32, 7)),
       emit: (event) => void this.events.push(event),
+      ...lending(world.clock, this.stores.reader),
       line,
       draining: this.draining.signal,
       place: {
@@ -416,7 +420,11 @@ export class Scene {
 
   /** The job's status body, parsed. */
   async status(endpoint: Endpoint, jobId: string): Promise<Record<string, unknown>> {
-    return JSON.parse(await readJob(this.parts, this.now(endpoint), jobId));
+    const job = await findJob(this.parts, this.now(endpoint), jobId);
+    if (job.unreadBytes === 0) return JSON.parse(await describeJob(this.parts, endpoint, job));
+    const { pieces, release } = await lendStatus(this.parts, endpoint, job, new PlainSignal());
+    release();
+    return JSON.parse(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString());
   }
 
   /** The job's state, or `gone`. */

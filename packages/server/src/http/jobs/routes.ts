@@ -16,15 +16,17 @@ import { invalid, Refusal } from "../../errors.js";
 import type { Sent } from "../../json.js";
 import { limits } from "../../limits.js";
 import { cancelJob, cancelWaiting, setTtl } from "../../operations/change-job.js";
+import { listJobs } from "../../operations/list-jobs.js";
 import type { IdempotencyRecord, Parts } from "../../operations/needs.js";
 import { readHealth } from "../../operations/read-health.js";
-import { awaitJob, listJobs, readJob } from "../../operations/read-job.js";
+import { awaitJob, findJob } from "../../operations/read-job.js";
 import { retryJob } from "../../operations/retry-job.js";
 import { submitJob } from "../../operations/submit-job.js";
 import { admitToJobs, type JobAccess } from "../access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../bodies.js";
 import { otherMethods } from "../methods.js";
-import { goneSignal, sendJson, sendReport } from "../replies.js";
+import { goneSignal, sendJson } from "../replies.js";
+import { isNextUp, sendLentReply, sendStatus } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 import { streamRoute } from "./stream.js";
 
@@ -119,10 +121,8 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
       const { jobId, known } = await submit(parts, request, "runsync", waitMs);
       try {
         const signal = goneSignal(reply);
-        return sendReport(
-          reply,
-          await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal),
-        );
+        const job = await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal);
+        return await sendStatus(parts, reply, job, signal);
       } catch (error) {
         if (known && error instanceof Refusal && error.code === "JOB_NOT_FOUND")
           return sendJson(reply, goneText(known));
@@ -186,7 +186,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     handler: async (request, reply) => {
       const { ttl } = request.query as Query;
       if (ttl !== undefined) await setTtl(parts, request.endpoint, jobIdOf(request), Number(ttl));
-      return sendReport(reply, await readJob(parts, request.endpoint, jobIdOf(request)));
+      return sendStatus(parts, reply, await findJob(parts, request.endpoint, jobIdOf(request)));
     },
   });
   app.route({
@@ -202,7 +202,8 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     handler: async (request, reply) => {
       const asked = (request.query as Query).wait;
       const waitMs = readClamped(asked, limits.waitMsDefault, limits.waitMsMin, limits.waitMsMax);
-      return sendReport(reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, goneSignal(reply)));
+      const gone = goneSignal(reply);
+      return sendStatus(parts, reply, await awaitJob(parts, request.endpoint, jobIdOf(request), waitMs, gone), gone);
     },
   });
   app.route({
@@ -241,9 +242,12 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       },
     },
     async (request, reply) => {
-      const { texts, nextCursor } = await listJobs(parts, request.endpoint, readPage(request.query as Query));
+      const gone = goneSignal(reply);
+      const query = readPage(request.query as Query);
+      if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
+      const { pieces, nextCursor, release } = await listJobs(parts, request.endpoint, query, gone);
       const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${nextCursor}"`;
-      return sendJson(reply, `{"requests":[${texts.join(",")}]${cursor}}`);
+      return sendLentReply(parts, reply, { pieces: ['{"requests":[', ...pieces, `]${cursor}}`], release });
     },
   );
 }

@@ -1,11 +1,14 @@
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Endpoint } from "../../domain/endpoint.js";
 import { statusText } from "../../domain/status-text.js";
 import { limits } from "../../limits.js";
+import { lendStatus } from "../../operations/lend-status.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
-import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
+import { goneSignal, isGone, wasWritten } from "../replies.js";
+import { isNextUp, sendLentReply } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
@@ -22,8 +25,10 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const asked = (request.query as { wait?: string }).wait;
     const waitMs = readClamped(asked, limits.streamHoldMs, 0, limits.streamHoldMsMax);
     const gone = goneSignal(reply);
-    const { job, chunks, status } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
+    if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
+    const { job, chunks, status, release } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
     if (gone.aborted || isGone(reply)) {
+      release();
       await parts.chunks.handBack(job.no, chunks);
       return reply.hijack();
     }
@@ -31,8 +36,9 @@ export function streamRoute(parts: Parts, envelope: boolean) {
       // a reply that could not be written gives its chunks back
       if (!wasWritten(reply)) void parts.chunks.handBack(job.no, chunks);
     });
-    const array = `[${chunks.map(chunkText).join(",")}]`;
-    return sendJson(reply, envelope ? `{"status":"${status}","stream":${array}}` : array);
+    const texts = chunks.flatMap((chunk, n) => (n === 0 ? [chunkText(chunk)] : [",", chunkText(chunk)]));
+    const [before, behind] = envelope ? [`{"status":"${status}","stream":[`, "]}"] : ["[", "]"];
+    return sendLentReply(parts, reply, { pieces: [before, ...texts, behind], release });
   };
 }
 
@@ -57,12 +63,34 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
   try {
     const from = lastSeen(request.headers["last-event-id"]);
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
-      if (!reply.raw.write(eventText(parts, event))) await once(reply.raw, "drain", { signal: over.signal });
+      await writeEvent(parts, request.endpoint, reply, event, over.signal);
     }
   } catch {
     // the job vanished, or the reader did: the end of the stream says so
+    if (reply.raw.writableNeedDrain) reply.raw.destroy();
   }
   return reply.raw.end();
+}
+
+/** Writes an event, and waits until its reader can take more; a reader that takes nothing for long is gone. */
+async function writeEvent(
+  parts: Parts,
+  endpoint: Endpoint,
+  { raw }: FastifyReply,
+  event: StreamEvent,
+  over: AbortSignal,
+): Promise<void> {
+  const large = event.kind === "done" && event.job.unreadBytes > 0;
+  const body = large ? await lendStatus(parts, endpoint, event.job, over) : undefined;
+  const pieces = body ? ["event: done\ndata: ", ...body.pieces.map(oneLineOf), "\n\n"] : [eventText(parts, event)];
+  try {
+    for (const piece of pieces) {
+      if (raw.write(piece)) continue;
+      await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
+    }
+  } finally {
+    body?.release();
+  }
 }
 
 function eventText(parts: Parts, event: StreamEvent): string {
@@ -80,3 +108,11 @@ function eventText(parts: Parts, event: StreamEvent): string {
 
 /** JSON text may hold line ends between its tokens (never inside a string): an event's data may not. */
 export const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text);
+
+const isLineEnd = (byte: number) => byte === 0x0a || byte === 0x0d;
+
+/** The same of a piece that others may be reading. */
+function oneLineOf(piece: string | Uint8Array): string | Uint8Array {
+  if (typeof piece === "string") return oneLine(piece);
+  return piece.includes(0x0a) || piece.includes(0x0d) ? piece.map((byte) => (isLineEnd(byte) ? 0x20 : byte)) : piece;
+}

@@ -6,9 +6,11 @@ import { Refusal } from "../../errors.js";
 import { elementsOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import { awaitEnd } from "../../operations/await-end.js";
+import { wholeJob } from "../../operations/lend-status.js";
 import type { Parts } from "../../operations/needs.js";
 import { readChunks } from "../../operations/read-chunks.js";
-import { sendReport } from "../replies.js";
+import { sendJson } from "../replies.js";
+import { lendText, sendLentReply } from "../send-lent.js";
 import { sendError } from "./event-reply.js";
 
 /** How much of a job its client was told: all of it, a part, or an error in its output, behind which nothing is heard. */
@@ -26,7 +28,7 @@ export async function sendResult(
     const job = await awaitEnd(parts, request.endpoint, jobId, gone);
     if (gone.aborted) reply.hijack();
     else if (!isFinal(job.status)) sendError(reply, serviceStopping);
-    else await send(parts, reply, job);
+    else await send(parts, request, reply, job, gone);
     return isFinal(job.status) ? "all" : "part";
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") throw error;
@@ -35,13 +37,25 @@ export async function sendResult(
   }
 }
 
-async function send(parts: Parts, reply: FastifyReply, job: JobReport): Promise<void> {
-  const failed = errorOfEnd(job);
-  if (failed) return void sendError(reply, failed);
-  const text = await resultOf(parts, job);
-  const error = isShort(text) ? errorIn(JSON.parse(text)) : undefined;
-  if (error) sendError(reply, error);
-  else sendReport(reply, text);
+async function send(
+  parts: Parts,
+  { endpoint }: FastifyRequest,
+  reply: FastifyReply,
+  found: JobReport,
+  gone: Signal,
+): Promise<void> {
+  const { job, release } = await wholeJob(parts, endpoint, found, gone);
+  try {
+    const failed = errorOfEnd(job);
+    if (failed) return void sendError(reply, failed);
+    const text = await resultOf(parts, job);
+    const error = isShort(text) ? errorIn(JSON.parse(text)) : undefined;
+    if (error) return void sendError(reply, error);
+    if (isShort(text)) return void sendJson(reply, text);
+    await sendLentReply(parts, reply, await lendText(parts, endpoint.ownerNo, text, gone));
+  } finally {
+    release();
+  }
 }
 
 const isShort = (text: string) => text.length <= limits.errorCharsMax;

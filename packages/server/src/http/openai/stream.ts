@@ -13,6 +13,7 @@ import {
 import type { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { followOutput } from "../../operations/follow-output.js";
+import { wholeJob } from "../../operations/lend-status.js";
 import type { Parts } from "../../operations/needs.js";
 import { asRefusal } from "../replies.js";
 import type { Heard } from "./answer.js";
@@ -32,7 +33,12 @@ export async function sendStream(
   try {
     for await (const event of followOutput(parts, request.endpoint, jobId, gone)) {
       if (event.kind === "end") {
-        await answer.end(event.job);
+        const { job, release } = await wholeJob(parts, request.endpoint, event.job, gone);
+        try {
+          await answer.end(job);
+        } finally {
+          release();
+        }
         return "all";
       }
       if (event.kind === "quiet") await answer.keepAlive();

@@ -20,7 +20,8 @@ import {
 } from "../../operations/read-logs.js";
 import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { ownWorker } from "../../operations/show-workers.js";
-import { boundedReport, goneSignal } from "../replies.js";
+import { goneSignal } from "../replies.js";
+import { lendText, sendLentReply } from "../send-lent.js";
 import { errors, idOf, params } from "./route-schema.js";
 import { inTurn } from "./turns.js";
 
@@ -108,9 +109,12 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const gone = goneOf(reply);
   if (isFollowed)
     return follow(parts, request, reply, log, { ...ask, after: placeOf(request.headers["last-event-id"]) }, gone);
-  const text = await inTurn(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
+  const page = await inTurn(async () => {
+    const text = gone.aborted ? "" : format.page(await log.read(ask, gone));
+    return lendText(parts, request.caller.ownerNo, text, gone);
+  });
   if (gone.aborted) return reply.hijack();
-  return reply.header("content-type", format.type).send(boundedReport(reply.raw, text));
+  return sendLentReply(parts, reply, page, format.type);
 }
 
 function askOf({ tail, since, jobId }: Query, now: number): LogAsk {

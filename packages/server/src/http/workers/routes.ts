@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Signal } from "../../clock.js";
 import { Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { appendChunk, finishJob, finishJobs, type Word } from "../../operations/finish-job.js";
 import { awaitStops, hearPing, hearUnhealthy } from "../../operations/hear-ping.js";
 import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
-import { jobText, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
+import { lendJobs, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
+import { sendLentReply } from "../send-lent.js";
 import { onceHeard } from "./repeats.js";
 
 type Query = Record<string, string | undefined>;
@@ -76,16 +78,32 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
   const gone = goneSignal(reply);
   const jobs = await takeJobs(parts, { worker, count, holdsNothing, gone });
   if (jobs.length === 0) return nothing(reply);
+  const body = await lendTaken(parts, worker, jobs, gone);
   if (gone.aborted || isGone(reply)) {
+    body?.release();
     await returnJobs(parts, worker, jobs);
     return reply.hijack();
+  }
+  if (!body) {
+    await returnJobs(parts, worker, jobs);
+    return nothing(reply); // no room for inputs so large just now: the worker asks again
   }
   reply.raw.once("close", () => {
     if (wasWritten(reply)) tookOver(worker, jobs);
     else void returnJobs(parts, worker, jobs);
   });
-  const texts = jobs.map((job) => jobText(parts, job));
-  return sendJson(reply, batch ? `[${texts.join(",")}]` : texts[0]!);
+  return sendLentReply(parts, reply, batch ? { ...body, pieces: ["[", ...body.pieces, "]"] } : body);
+}
+
+/** The jobs as they are sent. Where they cannot be read just now they go back, as if the poll had not come. */
+async function lendTaken(parts: Parts, worker: LiveWorker, jobs: Parameters<typeof lendJobs>[2], gone: Signal) {
+  const owner = parts.registry.endpointByNo(worker.row.endpointNo)?.ownerNo ?? 0;
+  try {
+    return await lendJobs(parts, owner, jobs, gone);
+  } catch (error) {
+    await returnJobs(parts, worker, jobs);
+    throw error;
+  }
 }
 
 /** Takes a worker's word: whatever it is, the answer is 200; only a store that cannot take it is 503. */

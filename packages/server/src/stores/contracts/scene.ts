@@ -108,7 +108,14 @@ export class Scene {
   async job(jobId: string) {
     const job = await this.find(jobId);
     if (!job) throw new Error(`${jobId} is not there`);
-    return job;
+    if (job.unreadBytes === 0) return job;
+    const { output, error, progress } = (await this.findTexts(jobId))?.texts ?? {};
+    const whole = (pieces: readonly Uint8Array[] | undefined) => pieces && Buffer.concat(pieces).toString();
+    return { ...job, output: whole(output), error: whole(error), progress: whole(progress) };
+  }
+
+  findTexts(jobId: string, bytesMax = limits.outputBytesHard) {
+    return this.stores.reader.findTexts(this.endpointNo, jobId, this.now, bytesMax);
   }
 
   /** Reads a job, and changes it as it was read. */

@@ -28,21 +28,58 @@ export function texts(setting: () => Setting): void {
     const cases = ways.flatMap((way) => Object.entries(traps).map(([it, text]) => ({ ...way, it, text })));
     it.each(cases)("pass unchanged as $as: $it", async ({ text, json }) => {
       const id = await scene.submit({ body: json(text) });
-      expect((await scene.takeOne(first)).input === text).toBe(true);
+      const taken = await scene.takeOne(first);
+      const isLarge = Buffer.byteLength(text) > limits.takeReadBytesMax;
+      expect(taken.input === (isLarge ? undefined : text)).toBe(true);
+      expect(taken.inputBytes).toBe(Buffer.byteLength(text));
       await scene.append(id, first, text);
       await scene.stores.jobs.progress(scene.endpointNo, id, first, json(text));
       const running = await scene.job(id);
       expect(running.progress === text).toBe(true);
       await scene.settle(id, first, completed(json(text)));
       expect((await scene.job(id)).output === text).toBe(true);
-      expect((await scene.stores.reader.submission(running.no))?.input === text).toBe(true);
+      expect(Buffer.concat((await scene.stores.reader.input(running.no))!).toString() === text).toBe(true);
       expect((await scene.stores.chunks.handOut(running.no, 1)).chunks[0]?.output === text).toBe(true);
+    });
+
+    it("are read apart from their job where they are large, as of one moment", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const short = `"${"x".repeat(limits.textReadBytesMax - 2)}"`;
+      const { jobs } = scene.stores;
+      await jobs.progress(scene.endpointNo, id, first, short);
+      expect(await scene.find(id)).toMatchObject({ progress: short, unreadBytes: 0 });
+      expect((await scene.findTexts(id))?.texts).toBeUndefined();
+      // letters of three bytes, so that no piece ends where a letter does
+      const large = `"${"漢".repeat(limits.textPieceBytes)}"`;
+      const bytes = Buffer.byteLength(large);
+      await jobs.progress(scene.endpointNo, id, first, large);
+      expect(await scene.find(id)).toMatchObject({ progress: undefined, unreadBytes: bytes });
+      expect(await scene.findTexts(id, bytes - 1)).toMatchObject({ job: { unreadBytes: bytes }, texts: undefined });
+      const reading = scene.findTexts(id, bytes);
+      await scene.settle(id, first, failed("no"));
+      const { job, texts: read } = (await reading)!;
+      if (job.status === "IN_PROGRESS") expect(Buffer.concat(read!.progress!).toString() === large).toBe(true);
+      else expect(job).toMatchObject({ status: "FAILED", error: "no" });
+      expect(await scene.find(id)).toMatchObject({ error: "no", progress: undefined, unreadBytes: 0 });
+    });
+
+    it("are read with their errors, and of no job that has expired", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const error = "\u0000é".repeat(limits.textReadBytesMax);
+      await scene.settle(id, first, failed(error));
+      const { texts: read } = (await scene.findTexts(id))!;
+      expect(read).toMatchObject({ output: undefined, progress: undefined });
+      expect(JSON.parse(Buffer.concat(read!.error!).toString())).toBe(error);
+      scene.now += limits.runRetentionMs;
+      expect(await scene.findTexts(id)).toBeUndefined();
     });
 
     it("stay the call's own where they are bytes that came with others", async () => {
       const bodies = Array.from({ length: 8 }, (_, n) => `{"n":"${`${n}`.repeat(limits.jsonThreadBytes)}"}`);
       await Promise.all(bodies.map((body, n) => scene.submit({ body: n % 2 === 0 ? Buffer.from(body) : body })));
-      const inputs = (await scene.take(first, bodies.length)).map(({ input }) => bodies.indexOf(input));
+      const taken = await scene.take(first, bodies.length);
+      const pieces = await Promise.all(taken.map(({ no }) => scene.stores.reader.input(no)));
+      const inputs = pieces.map((input) => bodies.indexOf(Buffer.concat(input!).toString()));
       expect(inputs.sort()).toEqual(bodies.map((_, n) => n));
     });
 

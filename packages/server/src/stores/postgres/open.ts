@@ -71,6 +71,7 @@ export interface PostgresOptions {
 /** Opens (and migrates) the PostgreSQL stores. Throws with one sentence where the database is of a newer version. */
 export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
+  const textReads = new Connections(url, limits.textReadersMax);
   const writes = new Connections(url, 2 * limits.wordLanes + 1);
   try {
     const hostNo = await writes.lend(async (connection) => {
@@ -92,18 +93,18 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       ...tables,
       workers: { ...tables.workers, create: createWorker(words, hostNo), place: placeWorker(words, hostNo) },
       jobs: postgresJobStore(calls, words),
-      reader: postgresJobReader(reads),
+      reader: postgresJobReader(reads, textReads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, words),
       shared: postgresSharedStore(reads, words, hostId),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {
         await Promise.all([words.close(), calls.close()]);
-        await Promise.all([reads.close(), writes.close()]);
+        await Promise.all([reads.close(), textReads.close(), writes.close()]);
       },
     };
   } catch (error) {
-    await Promise.all([reads.close(), writes.close()]);
+    await Promise.all([reads.close(), textReads.close(), writes.close()]);
     throw error;
   }
 }

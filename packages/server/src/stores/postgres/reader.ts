@@ -6,7 +6,7 @@ import {
   type HeldRow,
   heldColumns,
   type JobRow,
-  jobColumns,
+  jobColumnsBounded,
   joined,
   type PageRow,
   pageOf,
@@ -16,14 +16,15 @@ import {
 } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
+import { postgresTextReader } from "./texts.js";
 
 const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";
 const page = (where = "") => pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");
 
 export const readerSql = {
-  find: `SELECT a.n, ${jobColumns} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
+  find: `SELECT a.n, ${jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
-  submission: "SELECT body, webhook, s3_config FROM job_input WHERE job_no = $1",
+  submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
   list: page(),
   listStatus: page(" AND j.status = $6"),
   // an index of those that ended badly: past a million that went well
@@ -41,8 +42,8 @@ export const readerSql = {
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
 
-/** Reads of the queue: what is asked for in one turn of the event loop is one query. */
-export function postgresJobReader(reads: Connections): JobReader {
+/** Reads of the queue: what is asked for in one turn of the event loop is one query. Large texts have connections of their own. */
+export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
   const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
     const rows = await reads.read<JobRow & { n: number }>(readerSql.find, [
       numbers(asked.map(([endpointNo]) => endpointNo)),
@@ -62,12 +63,13 @@ export function postgresJobReader(reads: Connections): JobReader {
       const row = await find([endpointNo, jobId, now]);
       return row && toJob(row);
     },
+    ...postgresTextReader(textReads),
     submission: async (jobNo) => {
-      const [row] = await reads.read<{ body: string; webhook: string | null; s3_config: string | null }>(
+      const [row] = await reads.read<{ bytes: number; webhook: string | null; s3_config: string | null }>(
         readerSql.submission,
         [jobNo],
       );
-      return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+      return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax];

@@ -1,6 +1,6 @@
 import { limits } from "../../limits.js";
 import type { Ask, Taken, TakenJob } from "../../store.js";
-import { type TakenRow, toTakenJob } from "../tables/job-row.js";
+import { boundedBody, type TakenRow, toTakenJob } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
 import { isLost } from "./failures.js";
@@ -8,7 +8,7 @@ import { isHeld, tallied } from "./tallies.js";
 import type { Group, Verb } from "./writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
-  i.body, i.webhook, i.s3_config, i.policy`;
+  ${boundedBody}, i.webhook, i.s3_config, i.policy`;
 const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
 
 export const takeSql = {
@@ -49,7 +49,7 @@ export const takeSql = {
   SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS found, NULL::bigint AS there, NULL::bigint AS first
   FROM taken t JOIN job_input i ON i.job_no = t.no
   UNION ALL
-  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
     (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT place FROM job WHERE ${waiting} AND place >= $4::bigint ORDER BY place LIMIT 1)`,
 
@@ -150,7 +150,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
   };
 }
 
-const bytesOf = (jobs: readonly TakenJob[]) => jobs.reduce((sum, { input }) => sum + Buffer.byteLength(input), 0);
+const bytesOf = (jobs: readonly TakenJob[]) => jobs.reduce((sum, { inputBytes }) => sum + inputBytes, 0);
 
 /** What is still asked for once these jobs were given. */
 function left(asks: readonly Ask[], given: readonly TakenJob[]): Ask[] {

@@ -1,7 +1,16 @@
 import { type Change, type Job, type JobStatus, type JsonText, mayHappen, type Verdict } from "../../domain/job.js";
 import { limits } from "../../limits.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
-import { code, type HeldRow, heldColumns, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../tables/job-row.js";
+import {
+  boundedBody,
+  code,
+  type HeldRow,
+  heldColumns,
+  statusOf,
+  type TakenRow,
+  toHeldJob,
+  toTakenJob,
+} from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import type { Tallies } from "./tallies.js";
 import type { Verbs } from "./transactions.js";
@@ -44,9 +53,7 @@ const statements = (db: Database) => ({
   insertInput: db.prepare(
     "INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, CAST(? AS TEXT), ?, ?, ?)",
   ),
-  input: db.prepare(
-    "SELECT body, octet_length(body) AS bytes, webhook, s3_config, policy FROM job_input WHERE job_no = ?",
-  ),
+  input: db.prepare(`SELECT ${boundedBody}, i.webhook, i.s3_config, i.policy FROM job_input i WHERE i.job_no = ?`),
   takeOne: db.prepare(taking(`${waiting} LIMIT 1`)),
   // up to the job that fills the room: sizes are read without the inputs, and only where several jobs are asked for
   take: db.prepare(
@@ -163,7 +170,7 @@ export class SqliteJobs {
       for (const row of rows) {
         const input = this.#sql.input.get(row.no);
         jobs.push(toTakenJob({ ...row, ...input }));
-        room -= input.bytes;
+        room -= input.body_bytes;
       }
       const normal = rows.filter((row) => row.low_priority === 0).length;
       this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal, running: rows.length });

@@ -40,7 +40,12 @@ export interface SqliteOptions {
 }
 
 /** Where a database is written: in memory on this thread, which alone can reach it; a file by a thread of its own. */
-function openWriter(path: string): { readDb: Database; send: GroupWriterParts["send"]; close: () => Promise<void> } {
+function openWriter(path: string): {
+  readDb: Database;
+  textDb?: Database;
+  send: GroupWriterParts["send"];
+  close: () => Promise<void>;
+} {
   rewriteWal(path);
   const db = openForWriting(path);
   try {
@@ -56,26 +61,28 @@ function openWriter(path: string): { readDb: Database; send: GroupWriterParts["s
   const readDb = openDatabase(path, { readOnly: true });
   readDb.exec("PRAGMA cache_size = -65536");
   readDb.prepare("SELECT 1 FROM counter").get(); // it holds the log's index from now on
+  const textDb = openDatabase(path, { readOnly: true });
   db.close();
-  return { readDb, ...threaded(path) };
+  return { readDb, textDb, ...threaded(path) };
 }
 
 /** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
 export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
-  const { readDb, send, close } = openWriter(path);
+  const { readDb, textDb, send, close } = openWriter(path);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);
   const writer = new GroupWriter({ send, onFatal, reserve });
   const alive = readDb.prepare("SELECT 1");
   return {
     ...tableStores(sqliteRunner(readDb, writer)),
     jobs: sqliteJobStore(writer),
-    reader: sqliteJobReader(readDb),
+    reader: sqliteJobReader(readDb, textDb),
     tallies: sqliteTallyReader(readDb),
     chunks: sqliteChunkStore(readDb, writer),
     ping: async () => void alive.get(),
     close: async () => {
       await writer.close();
       readDb.close();
+      textDb?.close();
       await close();
     },
   };

@@ -1,17 +1,17 @@
 import type { JobReader } from "../../store.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, code, heldColumns, jobColumns, joined, pageOf, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { anySize, code, heldColumns, joined, pageOf, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
+import { findSql, sqliteTextReader } from "./texts.js";
 
-const from = `FROM job j ${joined}`;
 const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
 const page = (index: string, where = "") => pageOf(`job j ${index} ${joined} WHERE ${listed}${where}`, "?4", "?5");
 
-/** Reads of the queue, on the connection that only reads. */
-export function sqliteJobReader(db: Database): JobReader {
+/** Reads of the queue, on the connection that only reads; large texts on one of their own where there is one. */
+export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   const sql = {
-    find: db.prepare(`SELECT ${jobColumns} ${from} WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`),
-    submission: db.prepare("SELECT body, webhook, s3_config FROM job_input WHERE job_no = ?"),
+    find: db.prepare(findSql),
+    submission: db.prepare("SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = ?"),
     list: db.prepare(page("")),
     listStatus: db.prepare(page("", " AND j.status = ?6")),
     listTroubled: db.prepare(page("INDEXED BY job_troubled", " AND j.status >= 3 AND j.status = ?6")),
@@ -38,9 +38,10 @@ export function sqliteJobReader(db: Database): JobReader {
   );
   return {
     find: (...key) => find(key),
+    ...sqliteTextReader(textDb ?? db, { hasOwnSnapshot: textDb !== undefined }),
     submission: async (jobNo) => {
       const row = sql.submission.get(jobNo);
-      return row && { input: row.body, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+      return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax] as const;

@@ -1,4 +1,5 @@
 import type { JobReport, JobStatus } from "../../domain/job.js";
+import { limits } from "../../limits.js";
 import type { HeldJob, TakenJob } from "../../store.js";
 
 /** How a status is stored. */
@@ -41,27 +42,37 @@ export interface JobRow {
   output: string | null;
   error: string | null;
   progress: string | null;
+  unread_bytes: number;
 }
 
 /** A job's worker and what it has put out so far, beside the job as `j`. */
 export const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 
-/** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`. */
-export const jobColumns = `j.no, j.endpoint_no, j.id, j.place, j.status, j.low_priority, j.starts, j.excused, j.retries, j.worker_no,
-  w.id AS worker_id, j.created_at, j.queued_at, j.taken_at, j.finished_at, j.deadline_at, j.ttl_end_at, j.expires_at,
-  j.execution_timeout_ms, j.retention_ms, j.has_webhook, j.stop_wanted, o.output, o.error, o.progress`;
+const texts = ["output", "error", "progress"] as const;
 
-/** How much of a job's row a page of the list carries, with the output as `o`: read without reading the texts. */
-const outputBytes = ["output", "error", "progress"].map((text) => `coalesce(octet_length(o.${text}), 0)`).join(" + ");
+/** The bytes of a job's texts, with the output as `o`: read without reading the texts. */
+export const textBytes = `(${texts.map((text) => `coalesce(octet_length(o.${text}), 0)`).join(" + ")})`;
+
+const plainColumns = `j.no, j.endpoint_no, j.id, j.place, j.status, j.low_priority, j.starts, j.excused, j.retries, j.worker_no,
+  w.id AS worker_id, j.created_at, j.queued_at, j.taken_at, j.finished_at, j.deadline_at, j.ttl_end_at, j.expires_at,
+  j.execution_timeout_ms, j.retention_ms, j.has_webhook, j.stop_wanted`;
+
+/** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`: texts where `fits` holds. */
+const columnsWhere = (fits: string): string => `${plainColumns},
+  ${texts.map((text) => `CASE WHEN ${fits} THEN o.${text} END AS ${text}`).join(", ")},
+  CASE WHEN ${fits} THEN 0 ELSE ${textBytes} END AS unread_bytes`;
+
+/** The columns of a {@link JobRow}, its texts where they are small. */
+export const jobColumnsBounded = columnsWhere(`${textBytes} <= ${limits.textReadBytesMax}`);
 
 /**
- * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least. `found` is how
- * many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
+ * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least: without its
+ * texts where they alone do not fit. `found` is how many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
  */
 export const pageOf = (where: string, limit: string, bytesMax: string): string => `
-  SELECT ${jobColumns}, page.found FROM (
+  SELECT ${columnsWhere(`page.bytes <= ${bytesMax}`)}, page.found FROM (
     SELECT no, endpoint_no, row_number() OVER newest AS n, sum(bytes) OVER newest AS bytes, count(*) OVER () AS found FROM (
-      SELECT j.no, j.endpoint_no, ${outputBytes} AS bytes FROM ${where} ORDER BY j.no DESC LIMIT ${limit} + 1) sized
+      SELECT j.no, j.endpoint_no, ${textBytes} AS bytes FROM ${where} ORDER BY j.no DESC LIMIT ${limit} + 1) sized
     WINDOW newest AS (ORDER BY no DESC)) page
   JOIN job j ON j.endpoint_no = page.endpoint_no AND j.no = page.no ${joined}
   WHERE page.n = 1 OR (page.bytes <= ${bytesMax} AND page.n <= ${limit}) ORDER BY page.no DESC`;
@@ -105,6 +116,7 @@ export function toJob(row: JobRow): JobReport {
     // stored as JSON text: SQLite would end a plain one at NUL
     error: row.error === null ? undefined : JSON.parse(row.error),
     progress: optional(row.progress),
+    unreadBytes: row.unread_bytes,
   };
 }
 
@@ -135,6 +147,10 @@ export const toHeldJob = (row: HeldRow): HeldJob => ({
   stopWanted: row.stop_wanted === 1,
 });
 
+/** A job's input where it is small, and its size, with the input as `i`. */
+export const boundedBody = `CASE WHEN octet_length(i.body) <= ${limits.takeReadBytesMax} THEN i.body END AS body,
+  octet_length(i.body) AS body_bytes`;
+
 /** A taken job beside its input. */
 export interface TakenRow {
   no: number;
@@ -145,7 +161,8 @@ export interface TakenRow {
   queued_at: number;
   taken_at: number;
   deadline_at: number;
-  body: string;
+  body: string | null;
+  body_bytes: number;
   webhook: string | null;
   s3_config: string | null;
   policy: string | null;
@@ -159,7 +176,8 @@ export const toTakenJob = (row: TakenRow): TakenJob => ({
   takenAt: row.taken_at,
   queuedAt: row.queued_at,
   deadlineAt: row.deadline_at,
-  input: row.body,
+  input: optional(row.body),
+  inputBytes: row.body_bytes,
   webhook: row.webhook ?? undefined,
   s3Config: row.s3_config ?? undefined,
   policy: row.policy ?? undefined,

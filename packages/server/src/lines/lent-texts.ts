@@ -1,0 +1,104 @@
+import { type Clock, PlainSignal, type Signal } from "../clock.js";
+import { isFinal, type JobReport, type JobTexts } from "../domain/job.js";
+import { limits } from "../limits.js";
+import type { JobReader } from "../store.js";
+import { type Share, Shares } from "./shares.js";
+
+/** A job as of the moment its texts were read; `texts` is undefined where they are small by now, and in the job. */
+interface Read {
+  readonly job: JobReport;
+  readonly texts: JobTexts | undefined;
+}
+
+/** A job's large texts in memory, until `release`. */
+export interface LentTexts extends Read {
+  release(): void;
+}
+
+/** `full`: no room came in time. `vanished`: the job has expired. */
+export type Unlent = "full" | "vanished";
+
+interface Copy {
+  readers: number;
+  readonly read: Promise<Read | Unlent>;
+  readonly abandon: () => void;
+}
+
+/** Reads jobs' large texts into lent memory. All readers of one final result share one copy. */
+export class TextLender {
+  readonly #reader: Pick<JobReader, "findTexts">;
+  readonly #shares: Shares;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #copies = new Map<string, Copy>();
+
+  constructor(reader: Pick<JobReader, "findTexts">, shares: Shares, clock: Pick<Clock, "now">) {
+    this.#reader = reader;
+    this.#shares = shares;
+    this.#clock = clock;
+  }
+
+  /** Lends the texts of a job that was just found without them. Resolves to `full` also where the caller goes away. */
+  async lend(ownerNo: number, job: JobReport, gone: Signal): Promise<LentTexts | Unlent> {
+    if (gone.aborted) return "full";
+    const key = copyKey(job);
+    const known = key === undefined ? undefined : this.#copies.get(key);
+    const copy = known ?? this.#copyOf(ownerNo, job);
+    if (key !== undefined) this.#copies.set(key, copy);
+    copy.readers++;
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      gone.removeEventListener("abort", release);
+      if (--copy.readers > 0) return;
+      if (key !== undefined && this.#copies.get(key) === copy) this.#copies.delete(key);
+      copy.abandon();
+    };
+    gone.addEventListener("abort", release);
+    try {
+      const read = await copy.read;
+      if (typeof read !== "string") return { ...read, release };
+      release();
+      return read;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  #copyOf(ownerNo: number, job: JobReport): Copy {
+    const gone = new PlainSignal();
+    let share: Share | undefined;
+    const hold = (lent: Share | undefined) => {
+      share = lent;
+      if (gone.aborted) share?.release();
+      return lent;
+    };
+    const read = async (): Promise<Read | Unlent> => {
+      for (let bytes = job.unreadBytes; ; ) {
+        if (!hold(await this.#shares.ask(ownerNo, bytes, gone))) return "full";
+        const found = await this.#reader.findTexts(job.endpointNo, job.id, this.#clock.now(), bytes);
+        if (!found) return "vanished";
+        if (found.texts || found.job.unreadBytes === 0) return found;
+        share?.release(); // it has grown since: that takes another share
+        bytes = found.job.unreadBytes;
+      }
+    };
+    const abandon = () => {
+      gone.abort();
+      share?.release();
+    };
+    return { readers: 0, read: read(), abandon };
+  }
+}
+
+/** What never changes under this key; undefined for a job that still runs. */
+const copyKey = ({ endpointNo, id, starts, finishedAt, status }: JobReport): string | undefined =>
+  isFinal(status) ? `${endpointNo}/${id}/${starts}/${finishedAt}` : undefined;
+
+/** The one account of lent memory, and the lender of large texts on it. */
+export function lending(clock: Clock, reader: Pick<JobReader, "findTexts">): { shares: Shares; texts: TextLender } {
+  const { lentBytesMax: bytesMax, lentBytesPerOwner: ownerBytesMax, lentWaitMs: waitMs } = limits;
+  const shares = new Shares({ clock, bytesMax, ownerBytesMax, waitMs });
+  return { shares, texts: new TextLender(reader, shares, clock) };
+}

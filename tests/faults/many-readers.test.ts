@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres } from "../../scripts/postgres.mjs";
+import { makeHandler } from "../e2e/handlers.js";
+import { makePuppets } from "../e2e/puppet.js";
+import { submit } from "../e2e/wire.js";
+import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
+import { makeDatabase } from "../servers/cluster.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
+import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
+
+const mib = 2 ** 20;
+/** Bytes of the output: with the rest of the body its reply is a little larger. */
+const outputBytes = 20 * mib - 100;
+/** What the account of lent memory and the sockets' buffers may take together. */
+const mostMib = 500;
+/** No request of others may take longer because of large readers. */
+const usualMostMs = 100;
+
+describe.each(["SQLite", "PostgreSQL"])(
+  "beside readers of a result of 20 MB others are served as ever: %s",
+  (database) => {
+    let server: TestServer;
+    let bystander: Bystander;
+    let path: string;
+    const undos: (() => Promise<unknown> | unknown)[] = [];
+    const ending = { onTestFinished: (undo: () => Promise<unknown> | unknown) => void undos.unshift(undo) };
+
+    async function emptyDatabase(): Promise<string> {
+      const postgres = await startPostgres();
+      ending.onTestFinished(() => postgres.end());
+      return makeDatabase(postgres, "readers");
+    }
+
+    beforeAll(async () => {
+      const more = database === "SQLite" ? {} : { MILLRACE_DATABASE_URL: await emptyDatabase() };
+      server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error", ...more });
+      ending.onTestFinished(() => server.end());
+      const { id, puppet } = await makePuppets(ending, server);
+      const worker = await puppet();
+      const job = await submit(server, id);
+      expect((await worker.take()).body?.id).toBe(job);
+      expect((await worker.done(job, `{"output":"${"x".repeat(outputBytes)}"}`)).status).toBe(200);
+      path = `/v2/${id}/status/${job}`;
+      bystander = await startBystander(server, await makeEndpoint(server, makeHandler(ending), { workersMax: 0 }));
+      ending.onTestFinished(() => bystander.end());
+    });
+    afterAll(async () => {
+      for (const undo of undos) await undo();
+    });
+
+    const attack = (name: string, count: number, act: (members: Hostile[]) => Promise<void>) =>
+      expectMemory(server, name, mostMib, () =>
+        expectUndisturbed(bystander, name, () => crowdOf(server, count, act), usualMostMs),
+      );
+
+    /** Bytes that came on each connection so far. */
+    const counted = (members: readonly Hostile[]): number[] => {
+      const bytes = members.map(() => 0);
+      members.forEach(({ socket }, at) => {
+        socket.on("data", (data) => {
+          bytes[at] = (bytes[at] as number) + data.length;
+        });
+      });
+      return bytes;
+    };
+
+    it("250 that read all of it", async () => {
+      await attack("250 readers", 250, async (members) => {
+        const bytes = counted(members);
+        for (const member of members) member.head("GET", path);
+        await until(() => bytes.every((count) => count > outputBytes), 120_000);
+        expect(members.filter(({ status }) => status !== 200)).toEqual([]);
+      });
+      await bystander.expectNothingLost();
+    });
+
+    it("250 requests on one connection", async () => {
+      await attack("250 pipelined requests", 1, async (members) => {
+        const [bytes, member] = [counted(members), members[0] as Hostile];
+        for (let n = 0; n < 250; n++) member.head("GET", path);
+        await until(() => (bytes[0] as number) > 250 * outputBytes, 120_000);
+      });
+      await bystander.expectNothingLost();
+    });
+
+    it("1,000 that never read", async () => {
+      await attack("1,000 deaf readers", 1_000, async (members) => {
+        for (const { socket } of members) socket.removeAllListeners("data").pause();
+        for (const member of members) member.head("GET", path);
+        await until(() => members.every(({ socket }) => socket.readableLength > 0), 60_000);
+      });
+      await bystander.expectNothingLost();
+    });
+  },
+);
