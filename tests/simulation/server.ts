@@ -17,6 +17,7 @@ import { tendWorkersLoop } from "../../packages/server/src/loops/tend-workers.js
 import { watchWorkersLoop } from "../../packages/server/src/loops/watch-workers.js";
 import type { Parts } from "../../packages/server/src/operations/needs.js";
 import { clearEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { precedenceOf } from "../../packages/server/src/operations/take-jobs.js";
 import { settleOrphans, stopWorker } from "../../packages/server/src/operations/worker-life.js";
 import type { Provider } from "../../packages/server/src/provider.js";
 import { noQuota } from "../../packages/server/src/quotas/no-quota.js";
@@ -102,7 +103,7 @@ export class Server {
       if (found) return found;
       const made = new TakeLine({
         take: (asks) => stores.jobs.take(endpointNo, asks, clock.now()),
-        busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+        busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
         onError: (error) => onEvent({ type: "server.warning", message: "jobs could not be taken just now", error }),
       });
       lines.set(endpointNo, made);

@@ -55,6 +55,7 @@ export const limits = {
   outputBytesMax: 20 * mib,
   outputBytesHard: 100 * mib,
   takeHoldMs: 20 * second,
+  busyTakeHoldMs: second, // some workers post a result only once the take beside it is answered
   takeBatchMax: 1_000,
   turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
   takeReadBytesMax: 256 * kib, // larger inputs are read apart from their job, in memory that is lent
@@ -264,6 +265,8 @@ const relations: [boolean, string][] = [
     limits.takeHoldMs + limits.workerSilenceMs < limits.idlePingsMs,
     "a parked poll need not be told of while it is held",
   ],
+  [limits.busyTakeHoldMs * 5 <= limits.executionTimeoutMsMin, "a result that waits for a take's answer is in time"],
+  [limits.pingMs < limits.executionTimeoutMsMin, "a ping tells of a job that has not begun before its time is over"],
   [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is read"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],

@@ -2,6 +2,7 @@ import { PlainSignal } from "./clock.js";
 import { type Heard, nothingHeard } from "./domain/absence.js";
 import { type Endpoint, type EndpointSettings, servingVersion } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
+import { type Habits, noHabits } from "./domain/prefetch.js";
 import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
 import type { Template } from "./domain/template.js";
@@ -20,6 +21,8 @@ export interface LiveWorker {
   /** When it last asked for jobs, or such a poll ended. */
   polledAt: number;
   heard: Heard;
+  /** How it takes its jobs. */
+  habits: Habits;
   /** Jobs it was already told to stop. */
   readonly told: Set<string>;
   /** How many of its polls are held now. */
@@ -455,6 +458,7 @@ export class Registry {
       busyAt: now, // a whole idle time after a restart, too
       polledAt: now,
       heard: nothingHeard,
+      habits: noHabits,
       told: new Set(),
       polls: new Set(),
       unwritten: new Set(),

@@ -115,6 +115,12 @@ export interface JobStore {
     change: Change,
     now: number,
   ): Promise<Settled | undefined>;
+  /** Says when a running job began, for its times; its `executionTimeout` counts from `beginsBy` on. */
+  begin(
+    job: Pick<HeldJob, "endpointNo" | "no" | "starts" | "workerNo">,
+    beganAt: number,
+    beginsBy: number,
+  ): Promise<void>;
   /** Sets the ttl; the job may be gone at once. */
   setTtl(job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number): Promise<boolean>;
   /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */

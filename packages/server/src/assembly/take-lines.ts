@@ -1,6 +1,7 @@
 import { topics } from "../bell.js";
 import { TakeLine } from "../lines/take-line.js";
 import type { Needs, Parts } from "../operations/needs.js";
+import { precedenceOf } from "../operations/take-jobs.js";
 
 /** A line of takers for each endpoint, rung by its queue. */
 export function takeLines(
@@ -13,7 +14,7 @@ export function takeLines(
     const topic = topics.queue(endpointNo);
     line = new TakeLine({
       take: (asks) => jobs.take(endpointNo, asks, clock.now()),
-      busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+      busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
       onError: (error) => emit({ type: "server.warning", message: "jobs could not be taken just now", error }),
       onLeft: () => bell.ringElsewhere(topic),
     });

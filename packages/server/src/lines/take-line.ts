@@ -15,7 +15,7 @@ interface Poll {
 export interface TakeLineParts {
   /** One store call for all who stand in the line. */
   readonly take: (asks: readonly Ask[]) => Promise<Taken>;
-  /** When a worker last held a job: the most recently busy one is served first, so that the others may go. */
+  /** When a worker last held a job: the most recently busy one is served first, so that the others may go. 0: the last of all. */
   readonly busyAt: (workerNo: number) => number;
   readonly onError: (error: unknown) => void;
   /** Jobs may wait, and nobody stands here. */

@@ -14,6 +14,7 @@ import {
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import type { WorkerPatch } from "../store.js";
+import { beginNext } from "./begin-job.js";
 import { announceEnd } from "./change-job.js";
 import type { Needs } from "./needs.js";
 import { closeWorker, noteCall } from "./worker-life.js";
@@ -82,6 +83,7 @@ async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last:
   const settled = await needs.jobs.settle(worker.row.endpointNo, jobId, worker.row.no, last, now);
   worker.busyAt = now;
   noteDone(needs, worker, now);
+  await beginNext(needs, worker, now);
   if (settled) announceEnd(needs, worker.row.endpointNo, settled);
   else needs.bell.ring("workers"); // perhaps it has stopped what it was to stop
 }

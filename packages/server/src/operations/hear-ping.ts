@@ -5,6 +5,7 @@ import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob } from "../store.js";
+import { hearBegun } from "./begin-job.js";
 import { loseJob } from "./change-job.js";
 import type { Needs } from "./needs.js";
 import { finishedSilently } from "./take-jobs.js";
@@ -12,7 +13,10 @@ import { noteCall } from "./worker-life.js";
 
 type Hearing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
-/** A heartbeat with the ids in progress: what two of them leave out is lost; what one leaves out has stopped. */
+/**
+ * A heartbeat with the ids in progress: what two of them leave out is lost, but for what a worker has prefetched; what one
+ * leaves out has stopped.
+ */
 export async function hearPing(needs: Hearing, worker: LiveWorker, listed: ReadonlySet<string>): Promise<void> {
   await noteCall(needs, worker, { isPing: true });
   const held = await needs.reader.heldBy(worker.row.no);
@@ -22,7 +26,8 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
     needs.bell.ring("workers");
     needs.bell.ring("expiries");
   }
-  const running = held.filter((job) => !job.stopWanted);
+  const ahead = await hearBegun(needs, worker, held, listed);
+  const running = held.filter((job) => !job.stopWanted && job !== ahead);
   const { heard, lost } = judge(worker.heard, running, listed, needs.clock.now());
   worker.heard = heard;
   // a job that it was taken to have stopped, or that is another's by now, does not make it busy for ever

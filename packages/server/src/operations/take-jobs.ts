@@ -1,5 +1,6 @@
 import { topics } from "../bell.js";
 import type { Signal } from "../clock.js";
+import { hearTake, isPrefetching } from "../domain/prefetch.js";
 import { limits } from "../limits.js";
 import { either } from "../lines/either.js";
 import type { LiveWorker } from "../registry.js";
@@ -16,16 +17,22 @@ export interface Take {
   readonly count: number;
   /** The worker says that it holds nothing (`job_in_progress=0`). */
   readonly holdsNothing: boolean;
+  /** It asks for a single job, and says that another is in progress (`job_in_progress=1`). */
+  readonly isBusy?: boolean;
   /** Aborted when the poll's client is gone. */
   readonly gone: Signal;
 }
 
 export const finishedSilently = "The worker finished without reporting a result";
 
-/** A worker asks for jobs: held until some come or 20 s have passed (worker protocol: `job-take`). */
+/**
+ * A worker asks for jobs: held until some come or 20 s have passed (worker protocol: `job-take`). One that says that a job is in
+ * progress may post its result only after the answer: it is held for a second.
+ */
 export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   const { worker } = take;
   const arrivedAt = needs.clock.now();
+  worker.habits = hearTake(worker.habits, arrivedAt, { count: take.count, isBusy: take.isBusy === true });
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, { isTake: true });
   if (take.holdsNothing) await judgeIdle(needs, worker, arrivedAt);
   const poll = { arrivedAt };
@@ -42,17 +49,18 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   }
 }
 
-async function stand(needs: Taking, { worker, count, gone }: Take): Promise<TakenJob[]> {
+async function stand(needs: Taking, { worker, count, isBusy, gone }: Take): Promise<TakenJob[]> {
   // an ended worker whose processes live on would spin: it is held, too
   const { signal: over, release } = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed] : []));
+  const holdMs = isBusy ? limits.busyTakeHoldMs : limits.takeHoldMs;
   try {
     // nothing is handed to a worker that is closed or ended: its polls are held all the same
     if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
-      await needs.clock.sleep(limits.takeHoldMs, over);
+      await needs.clock.sleep(holdMs, over);
       return [];
     }
     const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
-    void needs.clock.sleep(limits.takeHoldMs, over).then(leave);
+    void needs.clock.sleep(holdMs, over).then(leave);
     return await jobs;
   } finally {
     over.abort();
@@ -72,6 +80,13 @@ function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): 
   }
   needs.bell.ring(topics.demand(row.endpointNo));
 }
+
+/**
+ * Which of the workers that ask is served first, the highest: the one that was busy last, so that the others may go. A worker
+ * that runs a job and begins the next one only after it comes last.
+ */
+export const precedenceOf = (worker: LiveWorker | undefined): number =>
+  worker === undefined || (isPrefetching(worker.habits) && worker.habits.lastTake?.isBusy) ? 0 : worker.busyAt;
 
 /** The answer to a take was written: from now on its jobs are the worker's. */
 export function tookOver(worker: LiveWorker, jobs: readonly TakenJob[]): void {

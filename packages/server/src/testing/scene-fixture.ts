@@ -30,7 +30,7 @@ import { describeJob, findJob } from "../operations/read-job.js";
 import { createEndpoint } from "../operations/save-endpoint.js";
 import { createTemplate } from "../operations/save-template.js";
 import { type Submit, submitJob } from "../operations/submit-job.js";
-import { takeJobs, tookOver } from "../operations/take-jobs.js";
+import { precedenceOf, takeJobs, tookOver } from "../operations/take-jobs.js";
 import { noQuota } from "../quotas/no-quota.js";
 import { type LiveWorker, Registry } from "../registry.js";
 import type { Stores, TakenJob } from "../store.js";
@@ -110,7 +110,7 @@ export class Scene {
       if (found) return found;
       const made = new TakeLine({
         take: (asks) => this.stores.jobs.take(endpointNo, asks, world.clock.now()),
-        busyAt: (workerNo) => registry.workerByNo(workerNo)?.busyAt ?? 0,
+        busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
         onError: (error) => this.events.push({ type: "server.warning", message: "take", error }),
       });
       lines.set(endpointNo, made);
@@ -373,12 +373,12 @@ export class Scene {
   }
 
   /** A worker's poll: what it is answered, and how it goes away. */
-  poll(worker: LiveWorker, { count = 1, holdsNothing = false } = {}) {
+  poll(worker: LiveWorker, { count = 1, holdsNothing = false, isBusy = false } = {}) {
     const client = new AbortController();
     const leave = () => client.abort();
     this.#gone.signal.addEventListener("abort", leave, { once: true });
     const poll = { jobs: undefined as TakenJob[] | undefined, leave, answer: Promise.resolve() };
-    poll.answer = takeJobs(this.parts, { worker, count, holdsNothing, gone: client.signal }).then((jobs) => {
+    poll.answer = takeJobs(this.parts, { worker, count, holdsNothing, isBusy, gone: client.signal }).then((jobs) => {
       poll.jobs = jobs;
       tookOver(worker, jobs);
     });
@@ -386,7 +386,7 @@ export class Scene {
   }
 
   /** A poll that finds jobs at once, or none: then it leaves. */
-  async take(worker: LiveWorker, options: { count?: number; holdsNothing?: boolean } = {}): Promise<TakenJob[]> {
+  async take(worker: LiveWorker, options: Parameters<Scene["poll"]>[1] = {}): Promise<TakenJob[]> {
     const poll = this.poll(worker, options);
     await this.settle();
     poll.leave();

@@ -74,9 +74,15 @@ const nothing = (reply: FastifyReply) => reply.code(204).send();
 
 async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, count: number, batch: boolean) {
   const worker = await workerOf(parts, request);
-  const holdsNothing = (request.query as Query).job_in_progress === "0";
+  const inProgress = (request.query as Query).job_in_progress;
   const gone = goneSignal(reply);
-  const jobs = await takeJobs(parts, { worker, count, holdsNothing, gone });
+  const jobs = await takeJobs(parts, {
+    worker,
+    count,
+    holdsNothing: inProgress === "0",
+    isBusy: !batch && inProgress === "1",
+    gone,
+  });
   if (jobs.length === 0) return nothing(reply);
   const body = await lendTaken(parts, worker, jobs, gone);
   if (gone.aborted || isGone(reply)) {

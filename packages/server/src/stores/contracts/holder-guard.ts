@@ -58,6 +58,20 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second });
     });
 
+    it("says when a job began only of the start that was read, while it runs", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first, { executionTimeoutMs: 9_000 });
+      const read = { ...(await scene.job(id)), workerNo: first };
+      await scene.stores.jobs.begin(read, scene.now + 10, scene.now + 20);
+      expect(await scene.job(id)).toMatchObject({ takenAt: scene.now + 10, deadlineAt: scene.now + 9_020 });
+      await scene.stores.jobs.begin({ ...read, workerNo: second }, scene.now, scene.now);
+      await scene.stores.jobs.begin({ ...read, starts: 2 }, scene.now, scene.now);
+      expect(await scene.job(id)).toMatchObject({ takenAt: scene.now + 10, deadlineAt: scene.now + 9_020 });
+      scene.now += 1_010;
+      expect(await scene.settle(id, first)).toMatchObject({ delayMs: 10, executionMs: 1_000 });
+      await scene.stores.jobs.begin(read, scene.now, scene.now);
+      expect(await scene.job(id)).toMatchObject({ deadlineAt: undefined, takenAt: scene.now - 1_000 });
+    });
+
     it("takes a worker's last word on a stopped job as its being stopped, and nothing more", async () => {
       const id = await scene.jobIn("CANCELLED", first);
       expect(await scene.settle(id, second, completed("1"))).toBeUndefined();

@@ -1,5 +1,5 @@
 import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../domain/job.js";
-import type { Settled } from "../../store.js";
+import type { JobStore, Settled } from "../../store.js";
 import { code } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
@@ -75,6 +75,9 @@ export const changeSql = {
     failed: "count(*) FILTER (WHERE status <> 4)",
   })}
   SELECT * FROM ended`,
+
+  begin: `UPDATE job SET taken_at = $1::bigint, deadline_at = $2::bigint + execution_timeout_ms
+    WHERE endpoint_no = $3 AND no = $4 AND status = 1 AND starts = $5 AND worker_no = $6`,
 
   setTtl: `UPDATE job SET ttl_end_at = $1::bigint,
     expires_at = CASE WHEN finished_at IS NULL THEN $1 ELSE least($1, finished_at + retention_ms) END
@@ -165,6 +168,18 @@ export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled
       return apply({ connection, lane, job, now }, change);
     });
     return [changed];
+  },
+};
+
+type Begin = Parameters<JobStore["begin"]>;
+
+/** Says when a running job began. */
+export const beginVerb: Verb<Begin, void> = {
+  callsMax: 1,
+  async run({ connection }, [args]) {
+    const [{ endpointNo, no, starts, workerNo }, beganAt, beginsBy] = args as Begin;
+    await connection.query(changeSql.begin, [beganAt, beginsBy, endpointNo, no, starts, workerNo]);
+    return [undefined];
   },
 };
 

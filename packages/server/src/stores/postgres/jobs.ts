@@ -1,5 +1,5 @@
 import type { JobStore } from "../../store.js";
-import { cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
+import { beginVerb, cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
 import { progressVerb, settleVerb } from "./settle.js";
 import { submitVerb } from "./submit.js";
 import { sweepVerb } from "./sweep.js";
@@ -16,6 +16,7 @@ export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
     settle: (...args) => words.call(settleVerb, args, args[3].output?.length ?? 0),
     progress: (...args) => words.call(progressVerb, args, args[3].length),
     change: (...args) => words.call(changeVerb, args),
+    begin: (...args) => words.call(beginVerb, args),
     setTtl: (...args) => calls.call(setTtlVerb, args),
     confirmStopped: (...args) => words.call(confirmStoppedVerb, args),
     cancelWaiting: (...args) => words.call(cancelWaitingVerb, args),

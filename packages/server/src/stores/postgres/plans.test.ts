@@ -201,6 +201,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["changeSql.giveBack", ["job_pkey", "job_output_pkey", "stream_pkey", "chunk_pkey", "job_event_pkey"]],
     ["changeSql.retry", ["job_pkey", "delivery_job"]],
     ["changeSql.end", ["job_pkey"]],
+    ["changeSql.begin", ["job_pkey"]],
     ["changeSql.setTtl", ["job_pkey"]],
     ["changeSql.confirmStopped", ["job_held"]],
     ["changeSql.cancelWaiting", ["job_waiting", "job_pkey"]],

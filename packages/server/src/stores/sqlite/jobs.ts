@@ -81,6 +81,8 @@ const statements = (db: Database) => ({
   retry: db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0,
     queued_at = ?2, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND expires_at > ?2 RETURNING ${settledColumns}`),
+  begin: db.prepare(`UPDATE job SET taken_at = ?1, deadline_at = ?2 + execution_timeout_ms
+    WHERE no = ?3 AND status = 1 AND starts = ?4 AND worker_no = ?5`),
   supersede: db.prepare(
     "UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'",
   ),
@@ -268,6 +270,10 @@ export class SqliteJobs {
     return this.#ended(row, to, now);
   }
 
+  begin({ no, starts, workerNo }: HeldJob, beganAt: number, beginsBy: number): void {
+    this.#sql.begin.run(beganAt, beginsBy, no, starts, workerNo);
+  }
+
   setTtl({ no }: Pick<Job, "no">, ttlEndAt: number, now: number): boolean {
     return Number(this.#sql.setTtl.run(ttlEndAt, no, now).changes) > 0;
   }
@@ -331,6 +337,7 @@ const verbs = [
   "settle",
   "progress",
   "change",
+  "begin",
   "setTtl",
   "confirmStopped",
   "cancelWaiting",
@@ -357,6 +364,7 @@ export function sqliteJobStore(writer: GroupWriter): JobStore {
     settle: (...args) => writer.word("settle", args, sizeOf(args[3].output)),
     progress: (...args) => writer.word("progress", args, sizeOf(args[3])),
     change: (...args) => writer.word("change", args),
+    begin: (...args) => writer.word("begin", args),
     setTtl: (...args) => writer.call("setTtl", args),
     confirmStopped: (...args) => writer.word("confirmStopped", args),
     cancelWaiting: (...args) => writer.word("cancelWaiting", args),

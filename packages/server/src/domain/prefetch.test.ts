@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { type Habits, hearList, hearTake, isPrefetching, nextOf, noHabits } from "./prefetch.js";
+
+const first = { id: "first", starts: 1, takenAt: 100 };
+const second = { id: "second", starts: 1, takenAt: 105 };
+const both = [first, second];
+const of = (...ids: string[]): ReadonlySet<string> => new Set(ids);
+const busy = (at: number, before: Habits = noHabits) => hearTake(before, at, { count: 1, isBusy: true });
+const idle = (at: number) => hearTake(noHabits, at, { count: 1, isBusy: false });
+
+describe("A worker prefetches", () => {
+  it.each([
+    { it: "where a ping names an earlier job alone", habits: busy(104), listed: of("first"), shown: true },
+    { it: "where its take was heard by nobody here", habits: noHabits, listed: of("first"), shown: true },
+    { it: "not where the ping names both", habits: busy(104), listed: of("first", "second"), shown: false },
+    { it: "not where it names none", habits: busy(104), listed: of(), shown: false },
+    { it: "not where it names a job of others", habits: busy(104), listed: of("another"), shown: false },
+    { it: "not where it names the later job", habits: busy(104), listed: of("second"), shown: false },
+    { it: "not where it has asked again", habits: busy(106), listed: of("first"), shown: false },
+    { it: "not where it did not say that it was busy", habits: idle(104), listed: of("first"), shown: false },
+    {
+      it: "not where it has asked for several, ever",
+      habits: busy(104, hearTake(noHabits, 1, { count: 2, isBusy: true })),
+      listed: of("first"),
+      shown: false,
+    },
+    {
+      it: "not where a ping has named several, ever",
+      habits: hearList(busy(104), both, of("first", "second")).habits,
+      listed: of("first"),
+      shown: false,
+    },
+  ])("$it", ({ habits, listed, shown }) => {
+    const heard = hearList(habits, both, listed);
+    expect([isPrefetching(heard.habits), heard.ahead]).toEqual([shown, shown ? second : undefined]);
+  });
+
+  it("and no longer, once a ping has named several", () => {
+    const { habits } = hearList(busy(104), both, of("first"));
+    expect(isPrefetching(hearList(habits, both, of("first", "second")).habits)).toBe(false);
+  });
+});
+
+describe("The job that a worker may not have begun", () => {
+  it("is the last it was handed, in its present start, until a ping names it", () => {
+    expect(nextOf(busy(104), both)).toBe(second);
+    const { habits, begun } = hearList(busy(104), [second], of("second"));
+    expect([begun, nextOf(habits, [second])]).toEqual([[second], undefined]);
+    expect(nextOf(habits, [{ ...second, starts: 2 }])).toMatchObject({ starts: 2 });
+  });
+
+  it("is named for the first time once", () => {
+    const { habits } = hearList(busy(104), [second], of("second"));
+    expect(hearList(habits, [second], of("second")).begun).toEqual([]);
+  });
+
+  it("is one that was taken in the same millisecond, where a ping names the other", () => {
+    const same = { ...second, takenAt: first.takenAt };
+    expect(hearList(busy(100), [same, first], of("first")).ahead).toBe(same);
+    expect(hearList(busy(100), [first, same], of("first")).ahead).toBe(same);
+  });
+});
