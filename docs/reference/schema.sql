@@ -75,7 +75,7 @@ CREATE TABLE job_event (
   PRIMARY KEY (job_no, n)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE stream (job_no INTEGER PRIMARY KEY, next_index INTEGER NOT NULL, handed_index INTEGER NOT NULL) STRICT;
+CREATE TABLE stream (job_no INTEGER PRIMARY KEY, next_index INTEGER NOT NULL, handed_index INTEGER NOT NULL, name TEXT) STRICT;
 
 CREATE TABLE chunk (
   job_no INTEGER NOT NULL, "index" INTEGER NOT NULL, start INTEGER NOT NULL, output TEXT NOT NULL, metrics TEXT,

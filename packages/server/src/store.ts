@@ -201,12 +201,16 @@ export interface Chunk {
 }
 
 export interface ChunkStore {
-  /** Appends a worker's chunks; false where it no longer holds the job. */
+  /**
+   * Appends a worker's chunks; false where it no longer holds the job. `name` is the worker's own for this call: one of the same
+   * name as the call before it, in the same start, is a repeat and changes nothing.
+   */
   append(
     endpointNo: number,
     jobId: string,
     workerNo: number,
     pieces: readonly { output: string; metrics?: string }[],
+    name?: string,
   ): Promise<boolean>;
   /** Takes the chunks not yet handed out, up to a number of bytes (at least one); `more` says whether any is left. */
   handOut(jobNo: number, bytesMax: number): Promise<{ chunks: Chunk[]; more: boolean }>;

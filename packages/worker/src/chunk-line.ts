@@ -2,10 +2,12 @@ import { type Connection, isPassing } from "./connection.js";
 import { limits } from "./limits.js";
 import type { Log } from "./log.js";
 import { Backoff, Bell, pause } from "./pause.js";
+import { withParameters } from "./settings.js";
 
 /**
  * The chunks of one job on their way to the server, in order, one call at a time. The generator may run a little
- * ahead. A call that failed is made again with the very same bytes: by them the server knows it for a repeat.
+ * ahead. A call that failed is made again with the very same bytes and the same name: by that the server knows it for a
+ * repeat, also after a restart of its own. No other run has a name like it.
  */
 export class ChunkLine {
   readonly #connection: Connection;
@@ -13,6 +15,8 @@ export class ChunkLine {
   readonly #log: Log;
   readonly #signal: AbortSignal;
   readonly #moved = new Bell();
+  readonly #run = crypto.randomUUID();
+  #sent = 0;
   #waiting: string[] = [];
   #waitingBytes = 0;
   #isSending = false;
@@ -46,7 +50,9 @@ export class ChunkLine {
     this.#isSending = true;
     while (this.#waiting.length > 0 && !this.#signal.aborted) {
       const chunk = this.#waiting[0] as string;
-      await this.#send(`{"output":${chunk}}`);
+      this.#sent += 1;
+      const url = withParameters(this.#url, { chunk: `${this.#run}-${this.#sent}` });
+      await this.#send(url, `{"output":${chunk}}`);
       this.#waiting.shift();
       this.#waitingBytes -= chunk.length;
       this.#moved.ring();
@@ -55,10 +61,10 @@ export class ChunkLine {
     this.#moved.ring();
   }
 
-  async #send(body: string): Promise<void> {
+  async #send(url: string, body: string): Promise<void> {
     const backoff = new Backoff();
     while (!this.#signal.aborted) {
-      const reply = await this.#connection.call("POST", this.#url, { body });
+      const reply = await this.#connection.call("POST", url, { body });
       if (isPassing(reply)) await pause(backoff.nextMs(reply.retryAfterMs), this.#signal);
       else {
         if (reply.status >= 300) this.#log.warn(`The server refused a chunk (${reply.status}): it is skipped.`);

@@ -54,14 +54,31 @@ describe("a worker streams", () => {
     expect(await server.result("a")).toEqual({ output: ["a", "b"] });
   });
 
-  it("a failed chunk again with the very same bytes, before the next", async () => {
+  it("a failed chunk again with the very same bytes and the same name, before the next", async () => {
     server.answer("job-stream", { status: 200 }, { status: 503 }, "hang up");
     begin(function* () {
       yield* [1, 2, 3];
     });
     server.give({ id: "a", input: {} });
     await server.result("a");
-    expect(server.named("job-stream").map((call) => call.text)).toEqual([1, 2, 2, 2, 3].map((n) => `{"output":${n}}`));
+    const calls = server.named("job-stream");
+    expect(calls.map((call) => call.text)).toEqual([1, 2, 2, 2, 3].map((n) => `{"output":${n}}`));
+    const names = calls.map((call) => call.query.get("chunk"));
+    expect(names.map((name) => names.indexOf(name))).toEqual([0, 1, 1, 1, 4]);
+  });
+
+  it("under names that no other run of the job has", async () => {
+    begin(function* () {
+      yield* ["a", "a"];
+    });
+    const names = async () => {
+      server.give({ id: "a", input: {} });
+      const before = server.named("job-done").length;
+      await server.seen(() => server.named("job-done").length > before);
+      return server.named("job-stream").map((call) => call.query.get("chunk"));
+    };
+    await names();
+    expect(new Set(await names()).size).toBe(4);
   });
 
   it("until the generator throws: the error follows the chunks", async () => {

@@ -54,8 +54,14 @@ function idOf(checked: Checked): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** A piece of a job's output (worker protocol: `job-stream`). Over 1 MB it is cut. */
-export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
+/** A piece of a job's output (worker protocol: `job-stream`). Over 1 MB it is cut. By its name a repeat of the last is known. */
+export async function appendChunk(
+  needs: Finishing,
+  worker: LiveWorker,
+  jobId: string,
+  word: Word,
+  name?: string,
+): Promise<void> {
   await noteCall(needs, worker, {});
   const checked = word && (await checkWord(word));
   if (!checked || !isObject(checked) || !checked.scan.ok) return;
@@ -69,7 +75,7 @@ export async function appendChunk(needs: Finishing, worker: LiveWorker, jobId: s
     const parts = pieces.length > 1 ? withParts(metrics, at, pieces.length) : metrics;
     return parts === undefined ? { output } : { output, metrics: parts };
   });
-  const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows);
+  const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);
   if (!held) return;
   needs.bell.ring(topics.job(jobId));
   if (worker.row.outputAt === undefined) noteFirst(needs, worker, { outputAt: needs.clock.now() });

@@ -81,6 +81,19 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
           expect(await scene.settle(waiting[0]!, first)).toMatchObject({ status: "COMPLETED" });
           expect((await scene.stores.chunks.handOut(before[0]!.no, 10)).chunks).toHaveLength(1);
         });
+
+        it("knows the chunk that it stored last, when that comes again", async () => {
+          const id = await scene.jobIn("IN_PROGRESS", first);
+          const { no } = await scene.job(id);
+          const post = (n: number) => {
+            const pieces = [{ output: `${n}` }];
+            return scene.stores.chunks.append(scene.endpointNo, id, first, pieces, `run-${n}`);
+          };
+          for (const n of [1, 2]) await post(n);
+          await scene.reopen();
+          for (const n of [2, 3]) expect(await post(n)).toBe(true);
+          expect((await scene.stores.chunks.read(no, 0, 100)).map(({ output }) => output)).toEqual(["1", "2", "3"]);
+        });
       });
 
     it("answers a ping", async () => {

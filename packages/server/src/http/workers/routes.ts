@@ -125,6 +125,10 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
   }
 }
 
+/** A chunk's name, where its worker gives it one. A chunk is never refused: a name that cannot be one is none. */
+const nameOf = (given: unknown): string | undefined =>
+  typeof given === "string" && /^[\w-]+$/.test(given) && given.length <= limits.chunkNameCharsMax ? given : undefined;
+
 function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
   app.addHook("onRequest", async (request) => void (await workerOf(parts, request)));
@@ -152,8 +156,11 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
         reply,
         whenLive(request, (worker) => {
           const chunk = bytes(request);
-          const append = () => appendChunk(parts, worker, jobId(request), chunk);
-          return chunk ? onceHeard(reply, worker, jobId(request), parts.vault.hash(chunk), append) : append();
+          const name = nameOf((request.query as Query).chunk);
+          const append = () => appendChunk(parts, worker, jobId(request), chunk, name);
+          return chunk && name === undefined
+            ? onceHeard(reply, worker, jobId(request), parts.vault.hash(chunk), append)
+            : append();
         }),
       ),
     );

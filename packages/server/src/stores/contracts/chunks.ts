@@ -89,6 +89,36 @@ export function chunks(setting: () => Setting): void {
       });
     });
 
+    it("are stored once where the same call comes again, by the name that their worker gave it", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const post = (name: string | undefined, ...outputs: string[]) => {
+        const pieces = outputs.map((output) => ({ output }));
+        return scene.stores.chunks.append(scene.endpointNo, id, first, pieces, name);
+      };
+      const stored = async () => (await scene.stores.chunks.read(no, 0, 1_000)).map(({ output }) => output);
+      expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
+      expect(await Promise.all([post("run-2", "2", "3"), post("run-2", "2", "3")])).toEqual([true, true]);
+      expect(await stored()).toEqual(["1", "2", "3"]);
+      // another name is another chunk, and so is each that has none
+      for (const name of ["other-2", undefined, undefined]) await post(name, "4");
+      expect(await stored()).toEqual(["1", "2", "3", "4", "4", "4"]);
+      expect((await scene.stores.chunks.handOut(no, 1_000)).chunks.map(({ index }) => index)).toEqual([
+        0, 1, 2, 3, 4, 5,
+      ]);
+    });
+
+    it("are stored in a later start, whatever the name in the one before", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const post = () => scene.stores.chunks.append(scene.endpointNo, id, first, [{ output: "1" }], "run-1");
+      await post();
+      await scene.change(id, { by: "giveBack", excused: false });
+      await scene.takeOne(first);
+      expect(await post()).toBe(true);
+      expect(await scene.stores.chunks.read(no, 0, 1_000)).toMatchObject([{ index: 0, start: 2 }]);
+    });
+
     it("can be read again and again, from any of them on", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);

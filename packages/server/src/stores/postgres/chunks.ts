@@ -19,15 +19,16 @@ const fittingFrom = (from: string) => `
 export const chunkSql = {
   append: `
   WITH call AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) WITH ORDINALITY
-      AS c (endpoint_no, id, worker_no, pieces, token, n)),
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $10::text[]) WITH ORDINALITY
+      AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
   held AS MATERIALIZED (
-    SELECT c.n, c.pieces, c.token, j.no, j.starts FROM call c
+    SELECT c.n, c.pieces, c.token, c.name, j.no, j.starts FROM call c
     JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
     ORDER BY c.n FOR SHARE OF j),
   grown AS (
-    INSERT INTO stream AS s (job_no, next_index, handed_index, token) SELECT no, pieces, 0, token FROM held
-    ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token
+    INSERT INTO stream AS s (job_no, next_index, handed_index, token, name) SELECT no, pieces, 0, token, name FROM held
+    ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token, name = excluded.name
+    WHERE excluded.name IS NULL OR s.name IS DISTINCT FROM excluded.name
     RETURNING job_no, next_index),
   put AS (
     INSERT INTO chunk (job_no, ${columns})
@@ -54,7 +55,14 @@ interface Piece {
   readonly output: string;
   readonly metrics?: string;
 }
-type Append = [endpointNo: number, jobId: string, workerNo: number, pieces: readonly Piece[], token: number];
+type Append = [
+  endpointNo: number,
+  jobId: string,
+  workerNo: number,
+  pieces: readonly Piece[],
+  token: number,
+  name: string | undefined,
+];
 
 const appendVerb: Verb<Append, boolean> = {
   key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
@@ -75,6 +83,7 @@ const appendVerb: Verb<Append, boolean> = {
       numbers(pieces.map(({ k }) => k)),
       texts(pieces.map(({ output }) => output)),
       texts(pieces.map(({ metrics }) => metrics)),
+      texts(calls.map(([, , , , , name]) => name)),
     ]);
     const held = new Set(rows.map(({ n }) => n - 1));
     return calls.map((_, n) => held.has(n));
@@ -108,10 +117,10 @@ const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
 /** Chunks: appended by their holder, each handed to one reader, in order, over several servers too. */
 export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore {
   return {
-    append: (endpointNo, jobId, workerNo, pieces) =>
+    append: (endpointNo, jobId, workerNo, pieces, name) =>
       words.call(
         appendVerb,
-        [endpointNo, jobId, workerNo, pieces, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)],
+        [endpointNo, jobId, workerNo, pieces, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), name],
         pieces.reduce((sum, piece) => sum + piece.output.length, 0),
       ),
     handOut: (...args) => words.call(handOutVerb, args),

@@ -150,6 +150,8 @@ CREATE TABLE registry_auth (
   username text NOT NULL, password text NOT NULL
 );
 `,
+  // the worker's own name of the last append, so that one which was stored and not acknowledged is not stored twice
+  "ALTER TABLE stream ADD COLUMN name text;",
 ];
 
 /** The version that this code writes. */

@@ -16,7 +16,8 @@ class SqliteChunks {
         "SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1",
       ),
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
-      grow: db.prepare("UPDATE stream SET next_index = next_index + ? WHERE job_no = ? RETURNING next_index"),
+      grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
+        WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
       insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, ?, ?)`),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
       from: db.prepare(`SELECT ${columns} FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
@@ -31,11 +32,14 @@ class SqliteChunks {
     jobId: string,
     workerNo: number,
     pieces: readonly { output: string; metrics?: string }[],
+    name?: string,
   ): boolean {
     const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
     if (!job) return false;
     this.#sql.open.run(job.no);
-    const { next_index: next } = this.#sql.grow.get(pieces.length, job.no);
+    const grown = this.#sql.grow.get(pieces.length, name ?? null, job.no);
+    if (!grown) return true; // it is stored already
+    const { next_index: next } = grown;
     pieces.forEach((piece, at) => {
       this.#sql.insert.run(job.no, next - pieces.length + at, job.starts, piece.output, piece.metrics ?? null);
     });

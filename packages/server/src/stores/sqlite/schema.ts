@@ -139,6 +139,8 @@ CREATE TABLE registry_auth (
   username TEXT NOT NULL, password TEXT NOT NULL
 ) STRICT;
 `,
+  // the worker's own name of the last append, so that one which was stored and not acknowledged is not stored twice
+  "ALTER TABLE stream ADD COLUMN name TEXT;",
 ];
 
 /** The version that this code writes. */
