@@ -175,6 +175,10 @@ export const limits = {
   webhookConcurrency: 128,
   webhookPage: 500,
   webhookConcurrencyPerHost: 4,
+  webhookPauseMsMin: second, // what the database could not read or write for a webhook is tried again after this,
+  webhookPauseMsMax: minute, // and after twice as long each time, up to this
+  webhookPausesMax: 1_000, // deliveries whose pauses are remembered; a forgotten one is tried again at once
+  webhookUnrecordedMax: 512, // attempts whose record could not be written; beyond it none is made
 
   // HTTP
   bodiesBytesMax: 192 * mib, // of all bodies that are being received or stored; beyond it 503

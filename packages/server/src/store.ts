@@ -242,6 +242,7 @@ export interface DeliveryStore {
   /** Pending deliveries whose time has come, in order, those after `after` only. */
   due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<Delivery[]>;
   nextDue(): Promise<number | undefined>;
+  /** Adds an attempt to a delivery, and says what becomes of it. The same attempt may be recorded again: it counts once. */
   record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
   list(
     endpointNos: readonly number[],

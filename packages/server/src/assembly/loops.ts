@@ -12,6 +12,7 @@ import { shareStateLoop } from "../loops/share-state.js";
 import type { StockTaking } from "../loops/take-stock.js";
 import { type TendOptions, tendWorkersLoop } from "../loops/tend-workers.js";
 import { watchWorkersLoop } from "../loops/watch-workers.js";
+import { WebhookMemory } from "../loops/webhook-memory.js";
 import type { Parts } from "../operations/needs.js";
 import { pruneLogs } from "../providers/log-files/pruning.js";
 import type { Sender } from "../sender.js";
@@ -43,10 +44,11 @@ export function runLoops(parts: Parts, given: LoopParts) {
   /** One that a single server runs, of those there are. */
   const own = (make: () => Loop, { signal } = serving) => runOwned(make, leases, parts, signal);
 
+  const attempted = new WebhookMemory();
   const sharing = shared && leases && serve(shareStateLoop(parts, shared, leases, given.follow));
   const deciders = [
     own(() => scaleLoop(parts), deciding),
-    own(() => deliverWebhooksLoop(parts, given.sender), deciding),
+    own(() => deliverWebhooksLoop(parts, given.sender, attempted), deciding),
   ];
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),

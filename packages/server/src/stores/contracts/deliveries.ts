@@ -54,6 +54,17 @@ export function deliveries(setting: () => Setting): void {
       ]);
     });
 
+    it("keep an attempt once, though its record is written twice because the first answer was lost", async () => {
+      await scene.jobIn("COMPLETED", first, { webhook });
+      const no = (await scene.deliveries())[0]!.no;
+      const again = { state: "pending", nextAt: scene.now + 10_000 } as const;
+      await scene.stores.deliveries.record(no, attempt(scene.now), again);
+      await scene.stores.deliveries.record(no, attempt(scene.now), again);
+      expect(await scene.deliveries()).toMatchObject([
+        { tries: 1, nextAt: again.nextAt, attempts: [attempt(scene.now)] },
+      ]);
+    });
+
     it("are superseded by a retry, whose end makes a new one with another id", async () => {
       const id = await scene.jobIn("FAILED", first, { webhook });
       const [old] = await scene.deliveries();

@@ -41,6 +41,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
     },
     record: async (deliveryNo, attempt, { state, nextAt }) => {
       const ended = state === "pending" ? null : attempt.at + attempt.durationMs;
+      const recorded = sql.selectFrom("attempt").where("delivery_no", "=", deliveryNo);
       await runner.write([
         sql
           .insertInto("attempt")
@@ -56,12 +57,14 @@ export function deliveryStore(runner: Runner): DeliveryStore {
                 s.val(attempt.error ?? null).as("error"),
                 s.val(attempt.durationMs).as("duration_ms"),
               ])
-              .where("no", "=", deliveryNo),
+              .where("no", "=", deliveryNo)
+              // a write whose answer was lost comes again
+              .where((s) => s.not(s.exists(recorded.select("n").where("at", "=", attempt.at)))),
           )
           .compile(),
         sql
           .updateTable("delivery")
-          .set((eb) => ({ tries: eb("tries", "+", 1) }))
+          .set({ tries: recorded.select((eb) => eb.fn.countAll<number>().as("tries")) })
           .where("no", "=", deliveryNo)
           .compile(),
         // a retry of the job may have superseded the delivery meanwhile
