@@ -172,9 +172,13 @@ export const limits = {
   // outgoing
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
-  webhookConcurrency: 128,
+  webhookConcurrency: 512, // an owner has at most as many as are free
   webhookPage: 500,
   webhookConcurrencyPerHost: 4,
+  webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses beside one that hangs
+  webhookSilentMs: 5 * second, // a host that has not answered after this is silent,
+  webhookSilenceKeptMs: 5 * minute, // and has fewer places for so long, or until it answers
+  webhookSilentHostsMax: 10_000, // the one that was called longest ago is forgotten
   webhookPauseMsMin: second, // what the database could not read or write for a webhook is tried again after this,
   webhookPauseMsMax: minute, // and after twice as long each time, up to this
   webhookPausesMax: 1_000, // deliveries whose pauses are remembered; a forgotten one is tried again at once
@@ -280,6 +284,8 @@ const relations: [boolean, string][] = [
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
+  [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],
+  [limits.webhookRetryMs < limits.webhookSilenceKeptMs, "a silent host is still known when it is called again"],
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);

@@ -1,12 +1,15 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import type { ApiKey } from "../domain/key.js";
 import { limits } from "../limits.js";
+import { WebhookPlaces } from "../lines/webhook-places.js";
 import { cancelJob } from "../operations/change-job.js";
 import { showDeliveries } from "../operations/show-resources.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { deliverWebhooksLoop } from "./deliver-webhooks.js";
+import { WebhookMemory } from "./webhook-memory.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -30,6 +33,12 @@ async function completed(webhook = hook): Promise<string> {
   });
   await scene.done(worker, id, { output: { b: 2 } });
   return id;
+}
+/** Another owner's job with a webhook that is over. */
+async function hookedJob(caller: ApiKey, webhook: string): Promise<void> {
+  const { id: templateId } = await scene.template({ imageName: "handler:1" }, caller);
+  const of = await scene.endpoint({ templateId }, caller);
+  await cancelJob(scene.parts, of, await scene.submit(of, { input: {}, webhook }));
 }
 async function delivering(): Promise<void> {
   scene.run(scene.loops.deliver());
@@ -175,14 +184,54 @@ describe("Receivers", () => {
     expect(at("slow")).toHaveLength(limits.webhookConcurrencyPerHost + 1);
   });
 
-  it("are never called more than 128 at a time in all", async () => {
-    await delivering();
-    for (let n = 0; n < limits.webhookConcurrency + 4; n++) await completed(`https://host-${n}.example.com/`);
+  it("are never called more often at a time than there are places in all", async () => {
+    const [callsMax, owners] = [16, 20];
+    const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax }) });
+    for (let n = 0; n < owners; n++) {
+      const { caller } = await scene.stranger();
+      await hookedJob(caller, `https://host-${n}.example.com/`);
+    }
+    scene.run(deliverWebhooksLoop(scene.parts, scene.sender, memory));
     await scene.advance(2_000);
-    expect(posts()).toHaveLength(limits.webhookConcurrency);
+    expect(posts()).toHaveLength(callsMax);
     for (const post of posts().slice()) post.answer({ status: 200 });
     await scene.advance(2_000);
-    expect(posts()).toHaveLength(limits.webhookConcurrency + 4);
+    expect(posts()).toHaveLength(owners);
+  });
+
+  it("that hang, 60 of one owner, delay neither a healthy one of theirs nor another owner's", async () => {
+    await delivering();
+    for (let n = 0; n < 180; n++) await completed(`https://hanging-${n % 60}.example.com/`);
+    await scene.advance(50);
+    await completed("https://healthy.example.com/");
+    await hookedJob((await scene.stranger()).caller, "https://other.example.com/");
+    await scene.advance(50);
+    const at = (host: string) => posts().filter(({ url }) => url.includes(host));
+    expect([at("healthy").length, at("other").length]).toEqual([1, 1]);
+  });
+
+  it("that hang share the places with those of other owners, however many they are", async () => {
+    const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax: 16 }) });
+    scene.run(deliverWebhooksLoop(scene.parts, scene.sender, memory));
+    for (let n = 0; n < 30; n++) await completed(`https://hanging-${n}.example.com/`);
+    await scene.advance(50);
+    expect(posts()).toHaveLength(8);
+    await hookedJob((await scene.stranger()).caller, "https://other.example.com/");
+    await scene.advance(50);
+    expect(posts().map(({ url }) => url)).toContain("https://other.example.com/");
+  });
+
+  it("that did not answer have fewer calls at a time, until they answer", async () => {
+    await delivering();
+    for (let n = 0; n < 4; n++) await completed("https://silent.example.com/");
+    await scene.advance(limits.webhookTimeoutMs);
+    expect(posts()).toHaveLength(4);
+    for (const post of posts().slice()) post.answer({ error: "no whole answer within 10 s" });
+    await scene.advance(limits.webhookRetryMs + 1_000);
+    expect(posts()).toHaveLength(4 + limits.webhookConcurrencyPerSilentHost);
+    posts()[4]?.answer({ status: 200 });
+    await scene.advance(1_000);
+    expect(posts()).toHaveLength(8);
   });
 });
 

@@ -1,5 +1,6 @@
 import { statusText } from "../domain/status-text.js";
 import { limits } from "../limits.js";
+import type { Call } from "../lines/webhook-places.js";
 import type { Needs } from "../operations/needs.js";
 import type { Sender } from "../sender.js";
 import type { Attempt, Delivery } from "../store.js";
@@ -8,24 +9,29 @@ import { type Made, WebhookMemory } from "./webhook-memory.js";
 
 type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" | "vault" | "emit">;
 
+/** A delivery that may be attempted. */
+interface Due extends Call {
+  readonly delivery: Delivery;
+}
+
 /**
- * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. A slow receiver delays its own only. Reads and
- * writes that fail are tried again with growing pauses; an attempt that was made and could not be recorded is not made again.
+ * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. Silent receivers leave places for others.
+ * Reads and writes that fail are tried again with growing pauses; an attempt that was made and could not be recorded is not made again.
  */
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = new WebhookMemory()): Loop {
-  const perHost = new Map<string, number>();
+  const { places } = memory;
   /** Where the next page begins; undefined: at the oldest. */
   let after: Delivery | undefined;
 
-  async function deliver(delivery: Delivery, host: string, signal: AbortSignal): Promise<void> {
+  async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
     const startedAt = needs.clock.now();
     const sent = await send(needs, sender, delivery, signal);
-    if (signal.aborted) return; // we stop: the attempt does not count, and comes again after the restart
+    if (signal.aborted) return undefined; // we stop: the attempt does not count, and comes again after the restart
     const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
     memory.note(made);
     const final = made.outcome.state !== "pending";
     needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, ...sent, final });
-    await record(made);
+    return made;
   }
 
   async function record({ delivery, attempt, outcome }: Made): Promise<void> {
@@ -35,7 +41,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   }
 
   /** Does a delivery's next step. Where the database fails at it, the delivery rests before it is tried again. */
-  function start({ no, jobId }: Delivery, step: () => Promise<void>, signal: AbortSignal, onEnd?: () => void): void {
+  function start({ no, jobId }: Delivery, step: () => Promise<void>, signal: AbortSignal): void {
     memory.begin(no);
     void step()
       .catch((error) => {
@@ -45,22 +51,30 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       })
       .finally(() => {
         memory.end(no);
-        onEnd?.();
         needs.bell.ring("deliveries");
       });
   }
 
-  function launch(delivery: Delivery, now: number, signal: AbortSignal): void {
-    const host = URL.canParse(delivery.url) ? new URL(delivery.url).host : "";
-    if (!memory.mayBegin(delivery.no, now) || memory.inFlight >= limits.webhookConcurrency) return;
-    if ((perHost.get(host) ?? 0) >= limits.webhookConcurrencyPerHost) return;
-    perHost.set(host, (perHost.get(host) ?? 0) + 1);
-    const leave = () => {
-      perHost.set(host, perHost.get(host)! - 1);
-      if (perHost.get(host) === 0) perHost.delete(host);
+  function launch(due: Due, now: number, signal: AbortSignal): void {
+    if (!places.mayCall(due, now)) return;
+    const leave = places.enter(due, now);
+    const step = async () => {
+      let made: Made | undefined;
+      try {
+        made = await deliver(due, signal);
+      } finally {
+        leave({ isSilent: made !== undefined && isSilent(made.attempt), now: needs.clock.now() });
+      }
+      if (made) await record(made);
     };
-    start(delivery, () => deliver(delivery, host, signal), signal, leave);
+    start(due.delivery, step, signal);
   }
+
+  const toDue = (delivery: Delivery): Due => ({
+    delivery,
+    ownerNo: needs.registry.endpointByNo(delivery.endpointNo)?.ownerNo ?? 0,
+    host: URL.canParse(delivery.url) ? new URL(delivery.url).host : "",
+  });
 
   return {
     name: "deliver-webhooks",
@@ -71,7 +85,8 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       // a page a tick, round and round: those in flight are due still, and some wait for their host
       memory.beginPage();
       const due = await needs.deliveries.due(now, limits.webhookPage, after);
-      for (const delivery of due) launch(delivery, now, signal);
+      const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
+      for (const each of places.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;
       after = due.length < limits.webhookPage ? undefined : due.at(-1);
       if (after !== undefined) return now;
@@ -81,6 +96,10 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     },
   };
 }
+
+/** Whether a receiver kept an attempt waiting for an answer that never came. */
+const isSilent = ({ status, durationMs }: Attempt): boolean =>
+  status === undefined && durationMs >= limits.webhookSilentMs;
 
 /** What becomes of a delivery after an attempt. */
 function judge(delivery: Delivery, attempt: Attempt): Made {

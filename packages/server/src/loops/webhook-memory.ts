@@ -1,4 +1,5 @@
 import { limits } from "../limits.js";
+import { WebhookPlaces } from "../lines/webhook-places.js";
 import type { Attempt, Delivery } from "../store.js";
 
 /** An attempt that was made, and what becomes of its delivery. */
@@ -19,18 +20,19 @@ export class WebhookMemory {
   readonly #unrecorded = new Map<number, Made>();
   readonly #pauses = new Map<number, { readonly untilAt: number; readonly ms: number }>();
   readonly #unrecordedMax: number;
+  readonly places: WebhookPlaces;
 
-  constructor({ unrecordedMax = limits.webhookUnrecordedMax }: { unrecordedMax?: number } = {}) {
+  constructor({
+    unrecordedMax = limits.webhookUnrecordedMax,
+    places = new WebhookPlaces(),
+  }: { unrecordedMax?: number; places?: WebhookPlaces } = {}) {
     this.#unrecordedMax = unrecordedMax;
+    this.places = places;
   }
 
   /** Whether there is something to look after, though nothing may be due. */
   get isBusy(): boolean {
     return this.#inFlight.size + this.#unrecorded.size > 0;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight.size;
   }
 
   /** A page is read from now on. */
