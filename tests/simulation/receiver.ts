@@ -37,8 +37,13 @@ export class Receiver implements Sender {
     this.#note = parts.note;
   }
 
-  async post(url: string, text: string, headers: Record<string, string>, signal: AbortSignal): Promise<Sent> {
-    const { id, status: jobStatus } = JSON.parse(text);
+  async post(
+    url: string,
+    pieces: readonly Uint8Array[],
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    const { id, status: jobStatus } = JSON.parse(Buffer.concat(pieces).toString());
     const name = headers["webhook-id"] ?? "";
     const { status, ms } = this.#answer(new URL(url).pathname.slice(1));
     this.#judge(name, { jobId: id, at: this.#timeline.now(), status }, jobStatus);

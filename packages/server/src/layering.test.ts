@@ -58,7 +58,7 @@ const serverRules: readonly Rule[] = [
   { who: /^inventories\//, own: [...driver, "inventory"], npm: [] },
   { who: /^quotas\//, own: [...driver, "quota"], npm: [] },
   { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },
-  { who: /^vaults\//, own: [...driver, "vault"], npm: ["standardwebhooks"] },
+  { who: /^vaults\//, own: [...driver, "vault"], npm: [] },
   { who: /^http\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^http\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   {

@@ -6,6 +6,7 @@ export interface Sent {
 
 /** Outgoing HTTP. Targets are checked at the address actually dialled; redirects are not followed. */
 export interface Sender {
-  post(url: string, body: string, headers: Record<string, string>, signal: AbortSignal): Promise<Sent>;
+  /** Sends the pieces of a body one after the other, as fast as they are taken. */
+  post(url: string, body: readonly Uint8Array[], headers: Record<string, string>, signal: AbortSignal): Promise<Sent>;
   close(): Promise<void>;
 }

@@ -9,6 +9,14 @@ export interface Vault {
   /** Encrypts a text with the server's seal key. */
   seal(text: string): string;
   open(sealed: string): string;
-  /** The Standard Webhooks signature headers of a payload, signed with a `whsec_…` secret. */
-  sign(secret: string, webhookId: string, wallMs: number, payload: string): Record<string, string>;
+  /**
+   * The Standard Webhooks signature headers of a payload, which comes in pieces, signed with a `whsec_…` secret. While a large one
+   * is signed, others have their turn.
+   */
+  sign(
+    secret: string,
+    webhookId: string,
+    wallMs: number,
+    payload: readonly Uint8Array[],
+  ): Promise<Record<string, string>>;
 }

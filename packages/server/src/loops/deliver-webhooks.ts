@@ -1,7 +1,7 @@
-import { statusText } from "../domain/status-text.js";
 import { limits } from "../limits.js";
 import type { Call } from "../lines/webhook-places.js";
 import type { Needs } from "../operations/needs.js";
+import { webhookBody } from "../operations/webhook-body.js";
 import type { Sender } from "../sender.js";
 import type { Attempt, Delivery } from "../store.js";
 import type { Loop } from "./loop.js";
@@ -110,23 +110,16 @@ function judge(delivery: Delivery, attempt: Attempt): Made {
 }
 
 async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal) {
-  const job = await needs.reader.find(delivery.endpointNo, delivery.jobId, 0);
-  const submission = job && (await needs.reader.submission(job.no));
   const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
   const owner = endpoint && needs.registry.user(endpoint.ownerNo);
-  if (!job || !submission || !owner) return { status: undefined, error: "the job or its endpoint is gone" };
-  const extra = `,"input":${submission.input},"webhook":${JSON.stringify(delivery.url)}`;
-  const body = statusText(job, needs.clock.now(), undefined, extra);
+  const body = owner && (await webhookBody(needs, delivery));
+  if (!body) return { status: undefined, error: "the job or its endpoint is gone" };
   const secret = opened(needs, owner.webhookSecret);
   if (secret === undefined) return { status: undefined, error: "the signing secret could not be opened" };
   // the only place of plain wall time: receivers compare it with their own clock
-  const signed = needs.vault.sign(secret, delivery.webhookId, Date.now(), body);
-  return sender.post(
-    delivery.url,
-    body,
-    { ...signed, "content-type": "application/json", "user-agent": "millrace" },
-    signal,
-  );
+  const signed = await needs.vault.sign(secret, delivery.webhookId, Date.now(), body);
+  const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
+  return sender.post(delivery.url, body, headers, signal);
 }
 
 function opened({ vault, emit }: Needs<"vault" | "emit">, sealed: string): string | undefined {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../limits.js";
 import type { Sender } from "../sender.js";
@@ -88,7 +88,7 @@ describe("A guarded sender", () => {
     sender = guardedSender({ allowPrivate });
   };
   const post = (path = "/", signal = never) =>
-    sender.post(`http://127.0.0.1:${port}${path}`, '{"a":"é"}', headers, signal);
+    sender.post(`http://127.0.0.1:${port}${path}`, [Buffer.from('{"a":"é"}')], headers, signal);
   beforeEach(() => open((_, response) => response.end("ok"), false));
   afterEach(async () => {
     await sender.close();
@@ -113,7 +113,7 @@ describe("A guarded sender", () => {
     "[::]",
     "[::1]",
   ])("dials no address of ours, however it is written: %s", async (host) => {
-    const sent = await sender.post(`http://${host}:${port}/`, "{}", headers, never);
+    const sent = await sender.post(`http://${host}:${port}/`, [Buffer.from("{}")], headers, never);
     expect(sent.status).toBeUndefined();
     expect(sent.error).toMatch(/^the target was refused: .* is not a public/);
     expect(receiver.connections).toBe(0);
@@ -122,7 +122,7 @@ describe("A guarded sender", () => {
   it.each(["169.254.169.254", "10.0.0.1", "192.168.0.1", "[fe80::1]", "[fd00:ec2::254]", "[64:ff9b::a00:1]"])(
     "refuses %s without a call",
     async (host) => {
-      const sent = await sender.post(`http://${host}/latest/meta-data`, "{}", headers, never);
+      const sent = await sender.post(`http://${host}/latest/meta-data`, [Buffer.from("{}")], headers, never);
       expect(sent.error).toMatch(/^the target was refused/);
     },
   );
@@ -139,9 +139,45 @@ describe("A guarded sender", () => {
     ]);
   });
 
+  it("sends the pieces of a large body one after the other, and tells its length", async () => {
+    await reopen((_, response) => response.end("ok"));
+    const pieces = ["a", "é", "漢"].map((text) => Buffer.from(text.repeat(500_000)));
+    const sent = await sender.post(`http://127.0.0.1:${port}/`, pieces, headers, never);
+    expect(sent).toEqual({ status: 200, error: undefined });
+    const [{ request, body }] = receiver.requests as [{ request: IncomingMessage; body: string }];
+    expect(request.headers["content-length"]).toBe(String(3_000_000));
+    expect(request.headers).not.toHaveProperty("transfer-encoding");
+    expect(body === Buffer.concat(pieces).toString()).toBe(true);
+  });
+
+  it("sends no more of a large body than its receiver takes", async () => {
+    const refusing = createSocketServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => {
+        socket.pause();
+        socket.end("HTTP/1.1 413 Payload Too Large\r\ncontent-length: 0\r\n\r\n");
+      });
+    });
+    await once(refusing.listen(0, "127.0.0.1"), "listening");
+    sender = guardedSender({ allowPrivate: true });
+    let pulled = 0;
+    const piece = Buffer.alloc(limits.webhookPieceBytes);
+    const pieces = Array.from({ length: 100 }, () => piece);
+    pieces[Symbol.iterator] = function* () {
+      for (; pulled < 100; pulled++) yield piece;
+      return undefined;
+    };
+    const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`;
+    expect(await sender.post(url, pieces, headers, never)).toEqual({ status: 413, error: undefined });
+    expect(pulled).toBeLessThan(50); // what the sockets' buffers took is counted, too
+    refusing.close();
+  });
+
   it("checks names only when they have been resolved, and sends to those that are allowed", async () => {
     await reopen((_, response) => response.end("ok"));
-    expect(await sender.post(`http://localhost:${port}/`, "{}", headers, never)).toMatchObject({ status: 200 });
+    expect(await sender.post(`http://localhost:${port}/`, [Buffer.from("{}")], headers, never)).toMatchObject({
+      status: 200,
+    });
   });
 
   it.each([301, 302, 307, 308])("follows no redirect: %i", async (status) => {
@@ -214,10 +250,14 @@ describe("A guarded sender", () => {
     const closed = new Receiver((_, response) => response.end());
     const free = await closed.listen();
     await closed.close();
-    expect((await sender.post(`http://127.0.0.1:${free}/`, "{}", headers, never)).error).toBe(
+    expect((await sender.post(`http://127.0.0.1:${free}/`, [Buffer.from("{}")], headers, never)).error).toBe(
       "the call failed: ECONNREFUSED",
     );
-    expect((await sender.post("http://no-such-name.invalid/", "{}", headers, never)).error).toMatch(/^the call failed/);
-    expect((await sender.post("not an address", "{}", headers, never)).error).toMatch(/^the call failed/);
+    expect((await sender.post("http://no-such-name.invalid/", [Buffer.from("{}")], headers, never)).error).toMatch(
+      /^the call failed/,
+    );
+    expect((await sender.post("not an address", [Buffer.from("{}")], headers, never)).error).toMatch(
+      /^the call failed/,
+    );
   });
 });

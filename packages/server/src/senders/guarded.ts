@@ -1,4 +1,5 @@
 import { lookup as resolve } from "node:dns";
+import { Readable } from "node:stream";
 import ipaddr from "ipaddr.js";
 import { Agent, request } from "undici";
 import { limits } from "../limits.js";
@@ -49,7 +50,13 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
           return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
         }
-        const reply = await request(url, { method: "POST", body, headers, dispatcher: agent, signal: over.signal });
+        const reply = await request(url, {
+          method: "POST",
+          body: body.length === 1 ? body[0]! : Readable.from(body),
+          headers: { ...headers, "content-length": String(body.reduce((bytes, { length }) => bytes + length, 0)) },
+          dispatcher: agent,
+          signal: over.signal,
+        });
         await drop(reply.body);
         return { status: reply.statusCode, error: undefined };
       } catch (error) {

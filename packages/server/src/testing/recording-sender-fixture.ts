@@ -5,6 +5,7 @@ export interface Post {
   readonly url: string;
   readonly body: Record<string, unknown>;
   readonly text: string;
+  readonly pieces: number;
   readonly headers: Record<string, string>;
   readonly answer: (sent: Partial<Sent>) => void;
 }
@@ -15,10 +16,16 @@ export class RecordingSender implements Sender {
   /** Answers every call with this status at once, where set. */
   status: number | undefined;
 
-  post(url: string, text: string, headers: Record<string, string>, signal: AbortSignal): Promise<Sent> {
+  post(
+    url: string,
+    pieces: readonly Uint8Array[],
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    const text = Buffer.concat(pieces).toString();
     return new Promise((resolve) => {
       const answer = (sent: Partial<Sent>) => resolve({ status: undefined, error: undefined, ...sent });
-      this.posts.push({ url, text, body: JSON.parse(text), headers, answer });
+      this.posts.push({ url, text, pieces: pieces.length, body: JSON.parse(text), headers, answer });
       if (this.status !== undefined) answer({ status: this.status });
       signal.addEventListener("abort", () => answer({ error: "cut off" }), { once: true });
     });

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
+import { limits } from "../limits.js";
 import { localVault } from "./local.js";
 
 const vault = localVault(randomBytes(32));
@@ -46,13 +47,31 @@ describe("The vault", () => {
     ]);
   });
 
-  it("signs as the Standard Webhooks library checks", () => {
+  it("signs as the Standard Webhooks library checks", async () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const now = Date.now();
     const payload = '{"id":"job-1","output":"é"}';
-    const headers = vault.sign(secret, "msg_1", now, payload);
+    const headers = await vault.sign(secret, "msg_1", now, [Buffer.from(payload)]);
     expect(headers).toMatchObject({ "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(now / 1_000)}` });
     expect(new Webhook(secret).verify(payload, headers)).toEqual({ id: "job-1", output: "é" });
     expect(() => new Webhook(secret).verify(`${payload} `, headers)).toThrow();
+  });
+
+  it("signs pieces as if they were one, and lets others have their turn between slices", async () => {
+    const secret = `whsec_${randomBytes(24).toString("base64")}`;
+    const text = `"${"é".repeat(limits.webhookPieceBytes)}"`;
+    const bytes = Buffer.from(text);
+    const now = Date.now();
+    let turns = 0;
+    let next = setImmediate(function count() {
+      turns++;
+      next = setImmediate(count);
+    });
+    const headers = await vault.sign(secret, "msg_1", now, [bytes]);
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(2);
+    const pieces = [bytes.subarray(0, 7), bytes.subarray(7, 2_000_000), bytes.subarray(2_000_000)];
+    expect(await vault.sign(secret, "msg_1", now, pieces)).toEqual(headers);
+    expect(() => new Webhook(secret).verify(text, headers)).not.toThrow();
   });
 });
