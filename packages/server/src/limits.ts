@@ -172,6 +172,7 @@ export const limits = {
   // outgoing
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
+  webhookBytesMax: 64 * mib, // of all large bodies that are being delivered; a larger one is alone
   webhookPieceBytes: mib, // of a body: between two pieces that are encoded or signed, others have their turn
   webhookConcurrency: 512, // an owner has at most as many as are free
   webhookPage: 500,

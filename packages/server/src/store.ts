@@ -238,9 +238,14 @@ export interface Attempt {
   readonly durationMs: number;
 }
 
+/** A delivery whose time has come, and about how many bytes its body has. */
+export interface DueDelivery extends Delivery {
+  readonly bytes: number;
+}
+
 export interface DeliveryStore {
   /** Pending deliveries whose time has come, in order, those after `after` only. */
-  due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<Delivery[]>;
+  due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<DueDelivery[]>;
   nextDue(): Promise<number | undefined>;
   /** Adds an attempt to a delivery, and says what becomes of it. The same attempt may be recorded again: it counts once. */
   record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
 import { limits } from "../limits.js";
+import { WebhookBytes } from "../lines/webhook-bytes.js";
 import { WebhookPlaces } from "../lines/webhook-places.js";
 import { cancelJob } from "../operations/change-job.js";
 import { showDeliveries } from "../operations/show-resources.js";
@@ -25,20 +26,20 @@ const hook = "https://hooks.example.com/done?x=1";
 const posts = () => scene.sender.posts;
 const shown = (jobId?: string) => showDeliveries(scene.parts, scene.admin, jobId);
 
-async function completed(webhook = hook): Promise<string> {
+async function completed(webhook = hook, output = '{"b":2}'): Promise<string> {
   const id = await scene.running(endpoint, worker, {
     input: { a: 1.5 },
     webhook,
     s3Config: { accessSecret: "hidden" },
   });
-  await scene.done(worker, id, { output: { b: 2 } });
+  await scene.done(worker, id, Buffer.from(`{"output":${output}}`));
   return id;
 }
 /** Another owner's job with a webhook that is over. */
-async function hookedJob(caller: ApiKey, webhook: string): Promise<void> {
+async function hookedJob(caller: ApiKey, webhook: string, input = "{}"): Promise<void> {
   const { id: templateId } = await scene.template({ imageName: "handler:1" }, caller);
   const of = await scene.endpoint({ templateId }, caller);
-  await cancelJob(scene.parts, of, await scene.submit(of, { input: {}, webhook }));
+  await cancelJob(scene.parts, of, await scene.submit(of, `{"input":${input},"webhook":"${webhook}"}`));
 }
 async function delivering(): Promise<void> {
   scene.run(scene.loops.deliver());
@@ -232,6 +233,42 @@ describe("Receivers", () => {
     posts()[4]?.answer({ status: 200 });
     await scene.advance(1_000);
     expect(posts()).toHaveLength(8);
+  });
+});
+
+describe("Large webhooks", () => {
+  const large = JSON.stringify({ text: "x".repeat(30_000) });
+  const memory = () => new WebhookMemory({ bodies: new WebhookBytes({ bytesMax: 100_000, smallBytesMax: 10_000 }) });
+
+  it("that are due at once are read a few at a time, and all are delivered", async () => {
+    for (let n = 0; n < 12; n++) await completed(`https://host-${n}.example.com/`, large);
+    const { reader } = scene.parts;
+    let reads = 0;
+    const find: typeof reader.find = (...args) => {
+      reads++;
+      return reader.find(...args);
+    };
+    scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, find } }, scene.sender, memory()));
+    for (let ended = 0; ended < 12; ended++) {
+      await scene.advance(50);
+      expect(reads).toBe(Math.min(ended + 2, 12)); // 60 KB of 100: the rest is for other owners
+      posts()[ended]?.answer({ status: 200 });
+    }
+    await scene.advance(50);
+    expect((await shown()).map(({ state }) => state)).toEqual(Array(12).fill("delivered"));
+  });
+
+  it("do not delay small ones, nor another owner's", async () => {
+    for (let n = 0; n < 12; n++) await completed(`https://large-${n}.example.com/`, large);
+    await completed("https://small.example.com/");
+    const { caller } = await scene.stranger();
+    await hookedJob(caller, "https://theirs.example.com/");
+    await hookedJob(caller, "https://theirs-large.example.com/", large);
+    scene.run(deliverWebhooksLoop(scene.parts, scene.sender, memory()));
+    await scene.advance(50);
+    const hosts = posts().map(({ url }) => new URL(url).host.split(".")[0]);
+    expect(hosts.filter((host) => host?.startsWith("large-"))).toHaveLength(2);
+    expect(hosts).toEqual(expect.arrayContaining(["small", "theirs", "theirs-large"]));
   });
 });
 

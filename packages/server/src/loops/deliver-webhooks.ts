@@ -1,25 +1,27 @@
 import { limits } from "../limits.js";
+import type { Body } from "../lines/webhook-bytes.js";
 import type { Call } from "../lines/webhook-places.js";
 import type { Needs } from "../operations/needs.js";
 import { webhookBody } from "../operations/webhook-body.js";
 import type { Sender } from "../sender.js";
-import type { Attempt, Delivery } from "../store.js";
+import type { Attempt, Delivery, DueDelivery } from "../store.js";
 import type { Loop } from "./loop.js";
 import { type Made, WebhookMemory } from "./webhook-memory.js";
 
 type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" | "vault" | "emit">;
 
 /** A delivery that may be attempted. */
-interface Due extends Call {
+interface Due extends Call, Body {
   readonly delivery: Delivery;
 }
 
 /**
- * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. Silent receivers leave places for others.
+ * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. Silent receivers leave places for others,
+ * and large bodies wait their turn before they are read.
  * Reads and writes that fail are tried again with growing pauses; an attempt that was made and could not be recorded is not made again.
  */
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = new WebhookMemory()): Loop {
-  const { places } = memory;
+  const { places, bodies } = memory;
   /** Where the next page begins; undefined: at the oldest. */
   let after: Delivery | undefined;
 
@@ -56,13 +58,16 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   }
 
   function launch(due: Due, now: number, signal: AbortSignal): void {
-    if (!places.mayCall(due, now)) return;
+    if (!places.mayCall(due, now)) return void bodies.pass(due);
+    const giveBack = bodies.lend(due);
+    if (!giveBack) return;
     const leave = places.enter(due, now);
     const step = async () => {
       let made: Made | undefined;
       try {
         made = await deliver(due, signal);
       } finally {
+        giveBack();
         leave({ isSilent: made !== undefined && isSilent(made.attempt), now: needs.clock.now() });
       }
       if (made) await record(made);
@@ -70,8 +75,10 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     start(due.delivery, step, signal);
   }
 
-  const toDue = (delivery: Delivery): Due => ({
+  const toDue = (delivery: DueDelivery): Due => ({
     delivery,
+    no: delivery.no,
+    bytes: delivery.bytes,
     ownerNo: needs.registry.endpointByNo(delivery.endpointNo)?.ownerNo ?? 0,
     host: URL.canParse(delivery.url) ? new URL(delivery.url).host : "",
   });
@@ -90,6 +97,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       const wasFirst = after === undefined;
       after = due.length < limits.webhookPage ? undefined : due.at(-1);
       if (after !== undefined) return now;
+      bodies.endRound();
       // the end of one of those in flight rings, too
       if (memory.isBusy || due.length > 0 || !wasFirst) return now + 1_000;
       return needs.deliveries.nextDue();

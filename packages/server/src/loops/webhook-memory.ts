@@ -1,4 +1,5 @@
 import { limits } from "../limits.js";
+import { WebhookBytes } from "../lines/webhook-bytes.js";
 import { WebhookPlaces } from "../lines/webhook-places.js";
 import type { Attempt, Delivery } from "../store.js";
 
@@ -21,13 +22,16 @@ export class WebhookMemory {
   readonly #pauses = new Map<number, { readonly untilAt: number; readonly ms: number }>();
   readonly #unrecordedMax: number;
   readonly places: WebhookPlaces;
+  readonly bodies: WebhookBytes;
 
   constructor({
     unrecordedMax = limits.webhookUnrecordedMax,
     places = new WebhookPlaces(),
-  }: { unrecordedMax?: number; places?: WebhookPlaces } = {}) {
+    bodies = new WebhookBytes(),
+  }: { unrecordedMax?: number; places?: WebhookPlaces; bodies?: WebhookBytes } = {}) {
     this.#unrecordedMax = unrecordedMax;
     this.places = places;
+    this.bodies = bodies;
   }
 
   /** Whether there is something to look after, though nothing may be due. */

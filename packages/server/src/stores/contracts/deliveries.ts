@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { isFinal } from "../../domain/job.js";
-import { day, type Scene, type Setting, statuses } from "./scene.js";
+import { completed, day, failed, type Scene, type Setting, statuses } from "./scene.js";
 
 /** Webhooks are made with the end of their job, and tried until they are settled. */
 export function deliveries(setting: () => Setting): void {
@@ -63,6 +63,16 @@ export function deliveries(setting: () => Setting): void {
       expect(await scene.deliveries()).toMatchObject([
         { tries: 1, nextAt: again.nextAt, attempts: [attempt(scene.now)] },
       ]);
+    });
+
+    it("tell how large their bodies will be, by the bytes of the input and of what the worker said", async () => {
+      for (const verdict of [failed("é"), completed('"漢漢"')]) {
+        const id = await scene.submit({ webhook, body: '"é"' });
+        await scene.takeOne(first);
+        await scene.settle(id, first, verdict);
+      }
+      const due = await scene.stores.deliveries.due(scene.now, 10);
+      expect(due.map(({ bytes }) => bytes)).toEqual([8, 12]);
     });
 
     it("are superseded by a retry, whose end makes a new one with another id", async () => {

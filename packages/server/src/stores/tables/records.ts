@@ -22,18 +22,25 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
   durationMs: row.duration_ms,
 });
 
+/** How large a delivery's body will be, but for some names: the texts themselves are not read for it. */
+const bodyBytes = raw<number>`
+  coalesce((SELECT coalesce(octet_length(output), 0) + coalesce(octet_length(error), 0) FROM job_output
+    WHERE job_output.job_no = delivery.job_no), 0)
+  + coalesce((SELECT octet_length(body) FROM job_input WHERE job_input.job_no = delivery.job_no), 0)`;
+
 export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
   // as a parameter it would be any state to the plan, and the index of the pending ones of no use
   const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
   return {
     due: async (now, limit, after) => {
-      let query = pending.selectAll().where("next_at", "<=", now).orderBy("next_at").orderBy("no").limit(limit);
+      let query = pending.selectAll().select(bodyBytes.as("bytes")).where("next_at", "<=", now);
+      query = query.orderBy("next_at").orderBy("no").limit(limit);
       if (after) {
         const { no, nextAt = 0 } = after;
         query = query.where((eb) => eb.or([eb("next_at", ">", nextAt), eb("next_at", "=", nextAt).and("no", ">", no)]));
       }
-      return (await runner.read(query.compile())).map(toDelivery);
+      return (await runner.read(query.compile())).map((row) => ({ ...toDelivery(row), bytes: row.bytes }));
     },
     nextDue: async () => {
       const [row] = await runner.read(pending.select((eb) => eb.fn.min("next_at").as("at")).compile());
