@@ -173,7 +173,7 @@ export const limits = {
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
   webhookBytesMax: 64 * mib, // of all large bodies that are being delivered; a larger one is alone
-  webhookPieceBytes: mib, // of a body: between two pieces that are encoded or signed, others have their turn
+  webhookPieceBytes: mib, // of a body: between two pieces that are signed, others have their turn
   webhookConcurrency: 512, // an owner has at most as many as are free
   webhookPage: 500,
   webhookConcurrencyPerHost: 4,

@@ -244,11 +244,11 @@ describe("Large webhooks", () => {
     for (let n = 0; n < 12; n++) await completed(`https://host-${n}.example.com/`, large);
     const { reader } = scene.parts;
     let reads = 0;
-    const find: typeof reader.find = (...args) => {
+    const findTexts: typeof reader.findTexts = (...args) => {
       reads++;
-      return reader.find(...args);
+      return reader.findTexts(...args);
     };
-    scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, find } }, scene.sender, memory()));
+    scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, findTexts } }, scene.sender, memory()));
     for (let ended = 0; ended < 12; ended++) {
       await scene.advance(50);
       expect(reads).toBe(Math.min(ended + 2, 12)); // 60 KB of 100: the rest is for other owners

@@ -127,12 +127,12 @@ describe("A webhook", () => {
     const { reader } = scene.parts;
     const reads: number[] = [];
     let isBroken = true;
-    const find: typeof reader.find = async (...args) => {
+    const findTexts: typeof reader.findTexts = async (...args) => {
       reads.push(scene.clock.now());
       if (isBroken) throw new Error("the disk does not answer");
-      return reader.find(...args);
+      return reader.findTexts(...args);
     };
-    scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, find } }, scene.sender));
+    scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, findTexts } }, scene.sender));
     await completed();
     await scene.advance(40_000);
     expect(reads.length).toBeLessThanOrEqual(8);
