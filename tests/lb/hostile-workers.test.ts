@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const raw = (bytes: string) => `/raw?bytes=${Buffer.from(bytes, "latin1").toString("base64url")}`;
 const asking = (path: string, { key = server.key, version = "1.1", method = "GET", more = "" } = {}) =>
-  `${method} /lb/${endpoint.id}${path} HTTP/${version}\r\nHost: a\r\nAuthorization: ${key}\r\n${more}\r\n`;
+  `${method} /lb/${endpoint.id}${path} HTTP/${version}\r\nHost: localhost\r\nAuthorization: ${key}\r\n${more}\r\n`;
 const upgrade =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const closing = { more: "Connection: close\r\n" };

@@ -17,8 +17,8 @@ afterAll(async () => {
 });
 
 const top = (line = "POST", more = "", version = "1.1") =>
-  `${line} /lb/${endpoint.id}/front HTTP/${version}\r\nHost: a\r\nAuthorization: ${server.key}\r\n${more}`;
-const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+  `${line} /lb/${endpoint.id}/front HTTP/${version}\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n${more}`;
+const smuggled = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const seen = () => endpoint.notes().filter((note) => note.path === "/smuggled");
 
 describe("a request of which two readers would see two things", () => {
@@ -51,9 +51,9 @@ describe("a request of which two readers would see two things", () => {
   it.each([
     [
       "an absolute target",
-      () => `GET http://a/lb/${endpoint.id}/ HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n\r\n`,
+      () => `GET http://a/lb/${endpoint.id}/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`,
     ],
-    ["CONNECT", () => "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["CONNECT", () => "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     ["no host", () => `GET /lb/${endpoint.id}/ HTTP/1.1\r\nAuthorization: ${server.key}\r\nConnection: close\r\n\r\n`],
   ])("is refused: %s", async (_name, bytes) => {
     expect(await exchange(server.port, bytes(), (got) => got.includes("\r\n\r\n"))).not.toMatch(/HTTP\/1.1 2/);
@@ -124,7 +124,7 @@ describe("a request that", () => {
     const { body, rawHeaders } = JSON.parse(text.slice(text.indexOf("{")));
     expect(body).toBe("hello");
     expect(JSON.stringify(rawHeaders)).not.toMatch(/h2c|HTTP2-Settings/i);
-    const health = `GET /v2/${endpoint.id}/health HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n${offer}\r\n`;
+    const health = `GET /v2/${endpoint.id}/health HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n${offer}\r\n`;
     expect(await exchange(server.port, health + health, (got) => got.match(/"jobs"/g)?.length === 2)).toMatch(
       /^HTTP\/1.1 200/,
     );
@@ -133,7 +133,7 @@ describe("a request that", () => {
     expect(many.match(/HTTP\/1.1 200/g)).toHaveLength(30);
     expect(server.log()).not.toContain("MaxListenersExceededWarning");
     // a body that comes later, in chunks
-    const run = `POST /v2/${endpoint.id}/run HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n${offer}Transfer-Encoding: chunked\r\n\r\n`;
+    const run = `POST /v2/${endpoint.id}/run HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n${offer}Transfer-Encoding: chunked\r\n\r\n`;
     expect(await exchange(server.port, `${run}c\r\n{"input":{}}\r\n0\r\n\r\n`, isWhole)).toMatch(/load-balancing/);
   });
 });

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const head = (line: string, more = "", { id } = endpoint) =>
-  `${line.replace(" ", ` /lb/${id}`)} HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n${more}`;
+  `${line.replace(" ", ` /lb/${id}`)} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n${more}`;
 const asksForSocket =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n";
 async function open(bytes: string): Promise<Socket> {
@@ -40,7 +40,11 @@ const ways = ["end", "destroy", "resetAndDestroy"] as const;
 
 describe("a client that goes", () => {
   it.each([
-    ["/healthz", () => "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", () => "GET /nowhere HTTP/1.1\r\nHost: a\r\n"],
+    [
+      "/healthz",
+      () => "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      () => "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n",
+    ],
     ["a worker's reply", () => head("GET /events?gate=/nowhere", "\r\n"), () => head("GET /mute-socket")],
   ])("with a WebSocket asked for behind %s takes nobody with it", async (_name, first, second) => {
     for (const way of ways) {
@@ -112,7 +116,7 @@ describe("a client that goes", () => {
 
 describe("an offer to upgrade behind a reply that is not written yet", () => {
   const h2c =
-    "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n";
+    "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n";
 
   it.each([
     ["a WebSocket", () => head("GET /socket", asksForSocket), "101 Switching Protocols"],

@@ -114,7 +114,7 @@ describe("a worker that dies", () => {
     expect(reply.status).toBe(200);
     await expect(reply.text()).rejects.toThrow();
     // a reply that ends with its connection is reset
-    const top = `GET /lb/${endpoint.id}/die-in-body HTTP/1.0\r\nHost: a\r\nAuthorization: ${server.key}\r\n\r\n`;
+    const top = `GET /lb/${endpoint.id}/die-in-body HTTP/1.0\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`;
     await ready(endpoint);
     await expect(exchange(server.port, top)).rejects.toThrow(/ECONNRESET/);
   });

@@ -28,7 +28,7 @@ async function echoed(path: string, init?: RequestInit): Promise<any> {
 const header = (raw: string[], name: string): string[] =>
   raw.flatMap((each, at) => (at % 2 === 0 && each.toLowerCase() === name ? [raw[at + 1] as string] : []));
 const head = (path: string, more = "") =>
-  `GET /lb/${endpoint.id}${path} HTTP/1.1\r\nHost: somewhere\r\nAuthorization: Bearer ${server.key}\r\n${more}Connection: close\r\n\r\n`;
+  `GET /lb/${endpoint.id}${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\n${more}Connection: close\r\n\r\n`;
 const bodyOf = (text: string) => JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
 
 describe("a load-balanced request", () => {
@@ -83,10 +83,10 @@ describe("a load-balanced request", () => {
     ])
       expect([name, header(rawHeaders, name)]).toEqual([name, []]);
     expect(header(rawHeaders, "x-own")).toEqual(["kept", "twice"]);
-    expect(header(rawHeaders, "host")).toEqual(["somewhere"]);
+    expect(header(rawHeaders, "host")).toEqual(["localhost"]);
     expect(header(rawHeaders, "x-forwarded-for")).toEqual(["127.0.0.1"]);
     expect(header(rawHeaders, "x-forwarded-proto")).toEqual(["http"]);
-    expect(header(rawHeaders, "x-forwarded-host")).toEqual(["somewhere"]);
+    expect(header(rawHeaders, "x-forwarded-host")).toEqual(["localhost"]);
     expect(header(rawHeaders, "x-forwarded-prefix")).toEqual([`/lb/${endpoint.id}`]);
     expect(header(rawHeaders, "via")).toEqual(["1.1 millrace"]);
     expect(header(rawHeaders, "x-request-id")).toEqual([expect.stringMatching(/\S/)]);
@@ -165,7 +165,7 @@ describe("a load-balanced request", () => {
 
   it("asks whether to send its body only where a worker is there", async () => {
     const post = (key: string) =>
-      `POST /lb/${endpoint.id}/ HTTP/1.1\r\nHost: a\r\nAuthorization: ${key}\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
+      `POST /lb/${endpoint.id}/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${key}\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
     let sent = "";
     sent = await exchange(server.port, post(server.key), (text) => text.includes("100 Continue"));
     expect(sent).toBe("HTTP/1.1 100 Continue\r\n\r\n");
@@ -215,7 +215,7 @@ describe("a load-balanced request", () => {
   });
 
   it("refused by the worker before it is read is answered all the same, and the connection ends", async () => {
-    const top = `POST /lb/${endpoint.id}/refuse-body HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\nContent-Length: 200000000\r\n\r\n`;
+    const top = `POST /lb/${endpoint.id}/refuse-body HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\nContent-Length: 200000000\r\n\r\n`;
     expect(await exchange(server.port, top + "x".repeat(100_000), (text) => text.includes("too large"))).toMatch(
       /^HTTP\/1.1 413 /,
     );

@@ -25,7 +25,7 @@ const once = (socket: WebSocket, event: "open" | "message" | "close" | "error") 
   // biome-ignore lint/suspicious/noExplicitAny: the event's kind is the caller's affair
   new Promise<any>((resolve) => socket.addEventListener(event, resolve, { once: true }));
 const handshake = (path: string, more = "") =>
-  `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
   `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`;
 
 describe("a WebSocket", () => {
@@ -75,7 +75,7 @@ describe("a WebSocket", () => {
 
   it("asked for behind a request that is not answered yet comes after its answer", async () => {
     const gate = join(endpoint.folder, "behind");
-    const slow = `GET /lb/${endpoint.id}/slow?gate=${gate} HTTP/1.1\r\nHost: a\r\nAuthorization: ${server.key}\r\n\r\n`;
+    const slow = `GET /lb/${endpoint.id}/slow?gate=${gate} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`;
     const text = exchange(server.port, slow + handshake(`/lb/${endpoint.id}/socket`), (got) =>
       got.includes("101 Switching"),
     );

@@ -20,6 +20,7 @@ import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
 import { ping } from "./http/gateway/dialler.js";
 import { openGateway } from "./http/gateway/gateway.js";
+import { hostJudge } from "./http/host-names.js";
 import { buildHttp } from "./http/server.js";
 import { workersDoor } from "./http/workers/door.js";
 import { type Ids, systemIds } from "./ids.js";
@@ -144,7 +145,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
   const provider = given.provider ?? byImage(processes(), containers);
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
-  const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy });
+  const isOurHost = hostJudge(config.hostNames, config.lbDomain);
+  const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy, isOurHost });
   const meter = metrics({
     endpoints: () => registry.endpoints(),
     tally: parts.tallies.tally,
@@ -156,6 +158,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     {
       ...parts,
       gateway,
+      isOurHost,
       rates: config.rateLimits ? new Rates() : undefined,
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, hostNo, clock.now())),
       requestsPerWorker: config.requestsPerWorker,

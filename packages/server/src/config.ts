@@ -6,6 +6,8 @@ import { countries, dataCenters, limits } from "./limits.js";
 
 const onOff = (description: string, fallback?: "on" | "off") =>
   Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });
+const domainName = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*";
+const hostNamesPattern = `^${domainName}( *, *${domainName})*$`;
 const whole = (description: string, fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ description, default: fallback, minimum, maximum });
 
@@ -120,7 +122,14 @@ export const settings = Type.Object({
     Type.String({
       description:
         "The domain under which each load-balancing endpoint has a host name of its own, {endpoint_id}.{domain}.",
-      pattern: "^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$",
+      pattern: `^${domainName}$`,
+    }),
+  ),
+  MILLRACE_HOST_NAMES: Type.Optional(
+    Type.String({
+      description:
+        "The names under which clients reach this server, comma-separated. Requests to others are refused; loopback's names, addresses and MILLRACE_LB_DOMAIN are always taken. By default any name is taken, but only loopback's while we listen on loopback with no trusted proxy in front.",
+      pattern: hostNamesPattern,
     }),
   ),
   MILLRACE_TRUST_PROXY: onOff(
@@ -168,6 +177,8 @@ export interface Config {
   readonly volumeQuotas: boolean;
   readonly webhookPrivate: boolean;
   readonly lbDomain: string | undefined;
+  /** The names that requests may be addressed to beside loopback's; undefined where any will do. */
+  readonly hostNames: readonly string[] | undefined;
   readonly trustProxy: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
@@ -216,6 +227,7 @@ function expected(name: string): string {
   if (name === "MILLRACE_GPUS") return "it must be all, none, or indexes and UUIDs of GPUs, comma-separated.";
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
   if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, as lb.example.com.";
+  if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, as millrace.example.com.";
   if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
 }
@@ -223,6 +235,15 @@ function expected(name: string): string {
 function chosenGpus(text: string): "all" | readonly string[] {
   if (text === "all") return text;
   return text === "none" ? [] : text.split(",").map((each) => each.trim());
+}
+
+/** Browsers look for us at loopback under names of others; behind a proxy the names are those that it serves. */
+function hostNames(s: Settings): readonly string[] | undefined {
+  const given = s.MILLRACE_HOST_NAMES?.split(",").map((each) => each.trim());
+  if (!given && (!isLoopback(s.MILLRACE_HOST) || s.MILLRACE_TRUST_PROXY === "on")) return undefined;
+  const url = s.MILLRACE_WORKER_URL ?? "";
+  const workers = URL.canParse(url) ? new URL(url).hostname : undefined;
+  return [...(given ?? []), s.MILLRACE_HOST, ...(workers ? [workers] : [])].map((each) => each.toLowerCase());
 }
 
 function toConfig(s: Settings): Config {
@@ -252,6 +273,7 @@ function toConfig(s: Settings): Config {
     webhookPrivate:
       s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),
+    hostNames: hostNames(s),
     trustProxy: s.MILLRACE_TRUST_PROXY === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,

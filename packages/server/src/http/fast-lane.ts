@@ -6,10 +6,13 @@ import { lendStatus } from "../operations/lend-status.js";
 import { describeJob, findJob } from "../operations/read-job.js";
 import { submitJob } from "../operations/submit-job.js";
 import { admitAtOnce } from "./access.js";
+import type { HostJudge } from "./host-names.js";
 import type { JobParts } from "./jobs/routes.js";
 import { misframed } from "./misframed.js";
 import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
 import { isNextUp, sendLent } from "./send-lent.js";
+
+type LaneParts = JobParts & { readonly isOurHost?: HostJudge };
 
 const runUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/run$/;
 const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$/;
@@ -19,7 +22,7 @@ const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$
  * a query, a large or chunked body or an idempotency key, whose key or endpoint is not in memory, and all that is refused
  * before its body is read is left to the routes. Answers whether it has taken the request.
  */
-export function fastLane(parts: JobParts): (request: IncomingMessage, reply: ServerResponse) => boolean {
+export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: ServerResponse) => boolean {
   return (request, reply) => {
     const { method, url = "" } = request;
     const isRun = method === "POST";
@@ -90,12 +93,12 @@ interface Asked {
 
 /** Lets a request in; undefined where the routes must look at it. */
 function enter(
-  parts: JobParts,
+  parts: LaneParts,
   request: IncomingMessage,
   reply: ServerResponse,
   { route, endpointId, operation }: Asked,
 ): Entered | undefined {
-  if (request.headers.expect !== undefined || misframed(request)) return undefined;
+  if (request.headers.expect !== undefined || misframed(request, parts.isOurHost)) return undefined;
   const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");
   if (!admitted) return undefined;
   const beganAt = performance.now();

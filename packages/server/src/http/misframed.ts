@@ -1,8 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../errors.js";
+import { type HostJudge, wrongHost } from "./host-names.js";
 
-/** What proxies and servers may read differently is how requests are smuggled past a proxy. */
-export function misframed({ url, rawHeaders, headers, httpVersionMinor }: IncomingMessage): Refusal | undefined {
+/** Refuses what proxies and servers may read differently, which smuggles requests past a proxy, and what is not for us. */
+export function misframed(
+  { url, rawHeaders, headers, httpVersionMinor }: IncomingMessage,
+  isOurHost?: HostJudge,
+): Refusal | undefined {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
@@ -12,6 +16,7 @@ export function misframed({ url, rawHeaders, headers, httpVersionMinor }: Incomi
     return new Refusal("INVALID_INPUT", "The request has more than one Host header.");
   }
   if (hosts === 0 && httpVersionMinor > 0) return new Refusal("INVALID_INPUT", "The request has no Host header.");
+  if (isOurHost?.(headers.host) === false) return wrongHost(headers.host ?? "");
   if (!url?.startsWith("/")) return new Refusal("INVALID_INPUT", "The request's target must be a path.");
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked") {

@@ -11,6 +11,7 @@ import type { Parts } from "../operations/needs.js";
 import type { LogParts } from "../operations/read-logs.js";
 import { fastLane } from "./fast-lane.js";
 import type { Gateway } from "./gateway/gateway.js";
+import type { HostJudge } from "./host-names.js";
 import { type JobParts, jobRoutes } from "./jobs/routes.js";
 import { linger } from "./linger.js";
 import { misframed } from "./misframed.js";
@@ -27,6 +28,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
   /** What passes requests on to workers' own servers. */
   readonly gateway?: Gateway;
+  /** Whether a request is meant for us; all are where it is left out. */
+  readonly isOurHost?: HostJudge;
   /** Whether the store answers. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -73,7 +76,7 @@ export async function buildHttp(
   // with callbacks: each promise that a hook returns costs on every request
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-    done(misframed(request.raw));
+    done(misframed(request.raw, parts.isOurHost));
   });
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";

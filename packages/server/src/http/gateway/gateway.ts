@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
+import type { HostJudge } from "../host-names.js";
 import { misframed } from "../misframed.js";
 import { Ahead } from "./ahead.js";
 import { Call, type Calling } from "./call.js";
@@ -14,6 +15,8 @@ export interface GatewayOptions {
   readonly domain: string | undefined;
   /** Whether what a client says in `X-Forwarded-*` is believed: a proxy of ours stands in front. */
   readonly isProxyTrusted: boolean;
+  /** Whether a request is meant for us; all are where it is left out. */
+  readonly isOurHost?: HostJudge;
 }
 
 /** What stands in front of the workers' own HTTP servers. */
@@ -48,7 +51,7 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
     reply.assignSocket(socket as never);
     reply.once("finish", () => hangUp(socket, ahead));
     const call = new Call(calling, request, reply, target, { socket, ahead, reply });
-    const refusal = misframed(request) ?? (hasBody(request) ? withBody() : undefined);
+    const refusal = misframed(request, options.isOurHost) ?? (hasBody(request) ? withBody() : undefined);
     if (refusal) call.refuse(refusal);
     else call.begin();
   }
@@ -58,7 +61,7 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
       const target = targetOf(request.url ?? "", request.headers.host, domain);
       if (!target) return false;
       const call = new Call(calling, request, reply, target);
-      const refusal = misframed(request);
+      const refusal = misframed(request, options.isOurHost);
       if (refusal) call.refuse(refusal);
       else call.begin();
       return true;
