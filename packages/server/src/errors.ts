@@ -12,6 +12,15 @@ export class Refusal extends Error {
     this.status = refusals[code].status;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+
+  /** What HTTP says of it beside its status. */
+  get headers(): Readonly<Record<string, string>> {
+    return {
+      ...(this.retryAfterSeconds === undefined ? {} : { "retry-after": String(this.retryAfterSeconds) }),
+      ...(this.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+      ...(this.status === 405 ? { allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" } : {}),
+    };
+  }
 }
 
 /** The store cannot take more just now; the same call may be made again. */
@@ -39,5 +48,11 @@ export const unauthorized = (why = "Send a valid API key in the Authorization he
   new Refusal("UNAUTHORIZED", why);
 
 export const invalid = (sentence: string) => new Refusal("INVALID_INPUT", sentence);
+
+export const bodyTooLarge = (bytesMax: number) =>
+  new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${bytesMax / 1_048_576} MB that this route takes.`);
+
+export const malformed = () =>
+  new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");
 
 const clip = (text: string) => (text.length > 80 ? `${text.slice(0, 80)}…` : text);

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import {
   type DocumentNode,
   type ExecutionResult,
@@ -10,7 +10,7 @@ import {
   validate,
 } from "graphql";
 import { type ApiKey, mayChange } from "../domain/key.js";
-import { invalid, Refusal, unauthorized } from "../errors.js";
+import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../errors.js";
 import { limits } from "../limits.js";
 import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
 import { explorerPage } from "./explorer.js";
@@ -37,10 +37,10 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
     done(null, body),
   );
   app.setErrorHandler((error, request, reply) => {
-    const refusal = error instanceof Refusal ? error : undefined;
+    const refusal = asRefusal(error);
     if (!refusal) parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error });
     const message = refusal?.message ?? "Something went wrong on our side; the log tells what.";
-    if (refusal?.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
+    if (refusal) reply.headers(refusal.headers);
     return send(reply, refusal?.status ?? 500, {
       errors: [{ message, extensions: { code: refusal?.code ?? "INTERNAL" } }],
     });
@@ -71,6 +71,14 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
     },
     (request, reply) => answer(parts, request, reply),
   );
+}
+
+/** A caller's mistake, also where it was found before the route; undefined where it is ours. */
+function asRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const { code, statusCode = 500 } = error as FastifyError;
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(limits.managementBytesMax);
+  return statusCode >= 400 && statusCode < 500 ? malformed() : undefined;
 }
 
 async function answer(parts: Context["parts"], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

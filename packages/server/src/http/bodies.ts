@@ -1,10 +1,9 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { Refusal } from "../errors.js";
+import { bodyTooLarge, Refusal } from "../errors.js";
 import { Joined, PartedText, type Sent } from "../json.js";
 import { limits } from "../limits.js";
 import { pace } from "./pace.js";
-import { bodyTooLarge } from "./replies.js";
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { JobReport } from "../domain/job.js";
+import type { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { lendStatus } from "../operations/lend-status.js";
 import { describeJob, findJob } from "../operations/read-job.js";
@@ -108,8 +109,8 @@ function enter(
     const durationMs = performance.now() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
   };
-  const send = (status: number, body: string, retryAfterSeconds?: number) => {
-    const headers = jsonHeaders(requestId, retryAfterSeconds);
+  const send = (status: number, body: string, refusal?: Refusal) => {
+    const headers = jsonHeaders(requestId, refusal);
     headers.push("content-length", String(Buffer.byteLength(body)));
     reply.writeHead(status, headers);
     reply.end(body);
@@ -117,7 +118,7 @@ function enter(
   };
   const fail = (error: unknown) => {
     const refusal = asRefusal(error, { id: requestId, route }, parts.emit);
-    send(refusal.status, refusalText(refusal, requestId), refusal.retryAfterSeconds);
+    send(refusal.status, refusalText(refusal, requestId), refusal);
   };
   return { endpoint: admitted.endpoint, requestId, send, fail, served };
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyError, FastifyReply } from "fastify";
 import { PlainSignal, type Signal } from "../clock.js";
 import { errorText, openAiError } from "../domain/openai-error.js";
-import { Refusal } from "../errors.js";
+import { bodyTooLarge, malformed, Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
 
 /** Sends JSON text as it is. */
@@ -14,12 +14,12 @@ export function sendJson(reply: FastifyReply, text: string, status = 200): Fasti
 export const jsonType = "application/json; charset=utf-8";
 
 /** The headers of a JSON reply that goes past the router, without its length. */
-export const jsonHeaders = (requestId: string, retryAfterSeconds?: number): string[] => [
+export const jsonHeaders = (requestId: string, refusal?: Refusal): string[] => [
   "x-request-id",
   requestId,
   "x-content-type-options",
   "nosniff",
-  ...(retryAfterSeconds === undefined ? [] : ["retry-after", String(retryAfterSeconds)]),
+  ...(refusal ? Object.entries(refusal.headers).flat() : []),
   "content-type",
   jsonType,
 ];
@@ -54,7 +54,7 @@ const openAiUrl = /^(\/sdk)?\/v2\/[^/]+\/openai\//;
 
 /** The one crossing from a refusal to a REST reply; the clients of some routes read errors of another shape. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
-  if (refusal.retryAfterSeconds !== undefined) reply.header("retry-after", String(refusal.retryAfterSeconds));
+  for (const [name, value] of Object.entries(refusal.headers)) if (!reply.hasHeader(name)) reply.header(name, value);
   const { code, status, message } = refusal;
   const isOpenAi = openAiUrl.test(reply.request.url);
   return sendJson(
@@ -71,9 +71,6 @@ interface Asked {
   readonly bodyLimit?: number | undefined;
 }
 
-export const bodyTooLarge = (bytesMax: number) =>
-  new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${bytesMax / 1_048_576} MB that this route takes.`);
-
 /** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
 export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
@@ -81,7 +78,7 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, e
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(bodyLimit);
   if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return new Refusal("INVALID_INPUT", "The request is malformed: check its headers and its body's length.");
+    return malformed();
   }
   emit({ type: "request.failed", requestId: id, route, error });
   return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");

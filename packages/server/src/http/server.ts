@@ -119,8 +119,18 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
-  await app.register(async (scope) => parts.graphql(scope, false), { prefix: "/graphql" });
-  await app.register(async (scope) => parts.graphql(scope, true), { prefix: "/sdk/graphql" });
+  for (const prefix of ["/graphql", "/sdk/graphql"]) {
+    await app.register(
+      async (scope) => {
+        scope.addHook("onSend", (request, reply, _payload, done) => {
+          if (reply.statusCode === 413) linger(request.raw, reply);
+          done();
+        });
+        await parts.graphql(scope, prefix === "/sdk/graphql");
+      },
+      { prefix },
+    );
+  }
   operationRoutes(app, parts);
 }
 

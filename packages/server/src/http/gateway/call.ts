@@ -79,7 +79,7 @@ export class Call {
     const refusal = asRefusal(error, { id: this.#requestId, route }, this.#needs.emit);
     const text = refusalText(refusal, this.#requestId);
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
-    const headers = jsonHeaders(this.#requestId, refusal.retryAfterSeconds);
+    const headers = jsonHeaders(this.#requestId, refusal);
     headers.push("content-length", String(Buffer.byteLength(text)));
     // its own words: a reply that could not be passed on has left the worker's
     reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
