@@ -145,6 +145,18 @@ describe("The settings", () => {
     expect(readConfig(env).webhookPrivate).toBe(allowed);
   });
 
+  it.each([{ MILLRACE_TRUST_PROXY: "on" }, { MILLRACE_HOST_NAMES: "millrace.example.com" }])(
+    "do not let webhooks go to private addresses where a proxy makes a server on loopback public: %j",
+    (proxied) => {
+      expect(readConfig(proxied).webhookPrivate).toBe(false);
+      expect(readConfig({ ...proxied, MILLRACE_WEBHOOK_PRIVATE: "on" }).webhookPrivate).toBe(true);
+    },
+  );
+
+  it.each(["a,,b", "http://a", "a:80", "-a", "*"])("do not take '%s' for host names", (text) => {
+    expect(mistakesOf({ MILLRACE_HOST_NAMES: text })).toEqual([expect.stringContaining("host names, comma-separated")]);
+  });
+
   it("each have one sentence for the reference page", () => {
     for (const [name, schema] of Object.entries(settings.properties)) {
       expect([name, (schema as { description?: string }).description]).toEqual([

@@ -116,7 +116,9 @@ export const settings = Type.Object({
     "on",
   ),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
-    onOff("Whether webhooks may go to private addresses; by default only while we listen on loopback."),
+    onOff(
+      "Whether webhooks may go to private addresses, and to ports below 1024 other than 80 and 443; by default only while we listen on loopback with neither MILLRACE_TRUST_PROXY nor MILLRACE_HOST_NAMES set, which tell of a proxy that makes us public.",
+    ),
   ),
   MILLRACE_LB_DOMAIN: Type.Optional(
     Type.String({
@@ -237,6 +239,10 @@ function chosenGpus(text: string): "all" | readonly string[] {
   return text === "none" ? [] : text.split(",").map((each) => each.trim());
 }
 
+/** Whether nothing says that others reach us: a proxy on this machine makes a server on loopback public. */
+const isForUsAlone = (s: Settings): boolean =>
+  isLoopback(s.MILLRACE_HOST) && s.MILLRACE_TRUST_PROXY === "off" && s.MILLRACE_HOST_NAMES === undefined;
+
 /** Browsers look for us at loopback under names of others; behind a proxy the names are those that it serves. */
 function hostNames(s: Settings): readonly string[] | undefined {
   const given = s.MILLRACE_HOST_NAMES?.split(",").map((each) => each.trim());
@@ -270,8 +276,7 @@ function toConfig(s: Settings): Config {
     dockerPublish: s.MILLRACE_DOCKER_PUBLISH,
     dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
     volumeQuotas: s.MILLRACE_VOLUME_QUOTAS === "on",
-    webhookPrivate:
-      s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isLoopback(s.MILLRACE_HOST) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
+    webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isForUsAlone(s) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),
     hostNames: hostNames(s),
     trustProxy: s.MILLRACE_TRUST_PROXY === "on",

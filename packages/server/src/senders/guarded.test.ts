@@ -41,7 +41,7 @@ class Receiver {
 }
 
 describe("A public address", () => {
-  it.each(["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8"])("is %s", (address) => {
+  it.each(["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "3ffe::1", "::ffff:8.8.8.8"])("is %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
@@ -66,6 +66,12 @@ describe("A public address", () => {
     "::ffff:a9fe:a9fe",
     "64:ff9b::7f00:1",
     "2002:7f00:1::",
+    "100::1",
+    "100:0:0:1::1",
+    "1fff::1",
+    "4000::1",
+    "5f00::1",
+    "a000::1",
     "fe80::1",
     "fe80::1%eth0",
     "fc00::1",
@@ -126,6 +132,33 @@ describe("A guarded sender", () => {
       expect(sent.error).toMatch(/^the target was refused/);
     },
   );
+
+  it("does not tell the address that a name resolved to", async () => {
+    const sent = await sender.post(`http://localhost:${port}/`, "{}", headers, never);
+    expect(sent.error).toBe("the target was refused: its address is not a public one");
+  });
+
+  it.each([1, 22, 25, 53, 111, 445, 587, 993, 1023])("refuses port %i, where no web server is", async (odd) => {
+    const sent = await sender.post(`http://hooks.invalid:${odd}/`, "{}", headers, never);
+    expect(sent).toEqual({
+      status: undefined,
+      error: `the target was refused: port ${odd} is not one of web servers`,
+    });
+  });
+
+  it.each([
+    "http://hooks.invalid",
+    "http://hooks.invalid:443",
+    "https://hooks.invalid:80",
+    "http://hooks.invalid:1024",
+  ])("dials %s", async (url) =>
+    expect((await sender.post(`${url}/`, "{}", headers, never)).error).toMatch(/^the call failed/),
+  );
+
+  it("dials every port where private addresses are allowed", async () => {
+    await reopen((_, response) => response.end("ok"));
+    expect((await sender.post("http://hooks.invalid:22/", "{}", headers, never)).error).toMatch(/^the call failed/);
+  });
 
   it("sends to private addresses where that is allowed, body and headers as they are", async () => {
     await reopen((_, response) => response.writeHead(204).end());

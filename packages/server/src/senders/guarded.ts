@@ -5,14 +5,19 @@ import { Agent, request } from "undici";
 import { limits } from "../limits.js";
 import type { Sender } from "../sender.js";
 
-/** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, nor one of these mapped. */
+/** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, unassigned, nor one of these mapped. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
-  // ::a.b.c.d, the old way to write an IPv4 address in IPv6
-  if (parsed instanceof ipaddr.IPv6 && parsed.parts.slice(0, 6).every((part) => part === 0)) return false;
+  // only 2000::/3 is given out: what lies outside may be routed inside a network, or come to mean something
+  if (parsed instanceof ipaddr.IPv6 && !parsed.match(globalUnicast)) return false;
   return parsed.range() === "unicast";
 }
+
+const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Below 1024 live mail, shells and name servers, some of which can be spoken to in HTTP's lines. */
+const isWebPort = (port: string): boolean => port === "" || port === "80" || port === "443" || Number(port) >= 1_024;
 
 class Refused extends Error {}
 const late = `no whole answer within ${limits.webhookTimeoutMs / 1_000} s`;
@@ -29,7 +34,8 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         resolve(hostname, { ...options, all: true }, (error, addresses) => {
           if (error) return callback(error, "", 0);
           const forbidden = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
-          if (forbidden) return callback(new Refused(`its address ${forbidden.address} is not a public one`), "", 0);
+          // which address it is would tell its asker what our network holds
+          if (forbidden) return callback(new Refused("its address is not a public one"), "", 0);
           if (options.all) return callback(null, addresses);
           callback(null, addresses[0]!.address, addresses[0]!.family);
         });
@@ -44,11 +50,14 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
       const timer = setTimeout(abort, limits.webhookTimeoutMs);
       signal.addEventListener("abort", abort, { once: true });
       try {
-        const { hostname } = new URL(url);
+        const { hostname, port } = new URL(url);
         const literal = hostname.replace(/^\[|\]$/g, "");
         // a literal address is dialled without a lookup
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
           return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
+        }
+        if (!allowPrivate && !isWebPort(port)) {
+          return { status: undefined, error: `the target was refused: port ${port} is not one of web servers` };
         }
         const reply = await request(url, {
           method: "POST",
