@@ -2,13 +2,20 @@ import type { StatusBody } from "@millrace/api";
 import type { Millrace } from "./assemble.js";
 import type { Config } from "./config.js";
 
-/** What a start prints: the addresses, the key where it is new, the first job, and a line to paste. */
-export function banner(
-  config: Config,
-  millrace: Millrace,
-  demo: { endpointId: string; job: StatusBody } | undefined,
-): string {
-  const { url, newKey } = millrace;
+/** What a start has to tell beside its configuration. */
+interface Started {
+  readonly millrace: Pick<Millrace, "url" | "key" | "newKey">;
+  readonly demo: { endpointId: string; job: StatusBody } | undefined;
+  /** Whether a person reads along: elsewhere what is printed ends in a journal, and a key in it outlives its use. */
+  readonly isTerminal: boolean;
+}
+
+/** What a start prints: the addresses, where the key is, the first job, and a line to paste. */
+export function banner(config: Config, started: Started): string {
+  const { millrace, demo } = started;
+  const { url } = millrace;
+  const call = demo ? `v2/${demo.endpointId}/runsync` : "v1/endpoints";
+  const input = demo ? ` -d '{"input":{"name":"you"}}'` : "";
   const lines = [
     "",
     `  Millrace is ready at ${url}`,
@@ -16,13 +23,41 @@ export function banner(
     `    management    ${url}/v1        (${url}/v1/openapi.json)`,
     `    GraphQL       ${url}/graphql`,
     `    data          ${config.dataDir}`,
-    newKey === undefined ? "" : `    API key       ${newKey}   (shown once; kept in ${config.dataDir}/api-key)`,
-    demo
-      ? `    first job     ${demo.job.status} after ${demo.job.delayTime} ms of waiting and ${demo.job.executionTime} ms of work: ${JSON.stringify(demo.job.output)}`
-      : "",
+    ...keyLines(config, started),
+    ...webhookLines(config),
+    ...jobLines(started),
     "",
-    `  Try it:  curl -s ${url}/${demo ? `v2/${demo.endpointId}/runsync` : "v1/endpoints"} -H "Authorization: Bearer ${newKey ?? `$(cat ${config.dataDir}/api-key)`}"${demo ? ` -d '{"input":{"name":"you"}}'` : ""}`,
+    `  Try it:  curl -s ${url}/${call} -H "Authorization: Bearer ${pasted(config, started)}"${input}`,
     "",
   ];
-  return `${lines.filter((line, at) => line !== "" || at === 0 || at >= 8).join("\n")}\n`;
+  return `${lines.join("\n")}\n`;
+}
+
+const keyFile = ({ dataDir }: Config): string => `${dataDir}/api-key`;
+
+function keyLines(config: Config, { millrace, isTerminal }: Started): string[] {
+  const { key, newKey } = millrace;
+  if (key === undefined)
+    return ["    API key       the one that the first server of this database keeps in its data directory"];
+  if (newKey === undefined) return [];
+  if (!isTerminal) return [`    API key       made, and kept in ${keyFile(config)}`];
+  return [`    API key       ${newKey}   (shown once; kept in ${keyFile(config)})`];
+}
+
+/** The key in a line to paste: a shell reads it where it is kept. */
+function pasted(config: Config, { millrace, isTerminal }: Started): string {
+  if (millrace.key === undefined) return "$MILLRACE_API_KEY";
+  return isTerminal && millrace.newKey !== undefined ? millrace.newKey : `$(cat ${keyFile(config)})`;
+}
+
+const webhookLines = ({ webhookPrivate }: Config): string[] =>
+  webhookPrivate
+    ? ["    webhooks      may go to private addresses (MILLRACE_WEBHOOK_PRIVATE=off if others may submit jobs)"]
+    : [];
+
+function jobLines({ demo }: Started): string[] {
+  if (!demo) return [];
+  const { status, delayTime, executionTime, output } = demo.job;
+  const times = `${delayTime} ms of waiting and ${executionTime} ms of work`;
+  return [`    first job     ${status} after ${times}: ${JSON.stringify(output)}`];
 }

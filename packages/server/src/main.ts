@@ -62,4 +62,5 @@ const demo =
   config.demo && millrace.isFirstStart && millrace.key !== undefined
     ? await runDemo(millrace.url, millrace.key).catch(() => undefined)
     : undefined;
-if (signals === 0) process.stdout.write(banner(config, millrace, demo));
+const isTerminal = process.stdout.isTTY === true;
+if (signals === 0) process.stdout.write(banner(config, { millrace, demo, isTerminal }));

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { banner } from "./banner.js";
+import { readConfig } from "./config.js";
+
+const url = "http://127.0.0.1:8000";
+const kept = { url, newKey: undefined, key: "mr_kept" };
+const made = { url, newKey: "mr_made", key: "mr_made" };
+const elsewhere = { url, newKey: undefined, key: undefined };
+const shown = (env: Record<string, string>, millrace: Parameters<typeof banner>[1]["millrace"], isTerminal = true) =>
+  banner(readConfig({ MILLRACE_DATA_DIR: "/data", ...env }), { millrace, isTerminal, demo: undefined });
+
+describe("What a start prints", () => {
+  it("says that webhooks reach private addresses, where they do", () => {
+    expect(shown({}, kept)).toMatch(/webhooks +may go to private addresses.*MILLRACE_WEBHOOK_PRIVATE=off/);
+    expect(shown({ MILLRACE_TRUST_PROXY: "on" }, kept)).not.toContain("webhooks");
+    expect(shown({ MILLRACE_HOST: "0.0.0.0" }, kept)).not.toContain("webhooks");
+  });
+
+  it("shows a new key on a terminal alone: elsewhere it says where the key is kept", () => {
+    expect(shown({}, made)).toMatch(/API key +mr_made +\(shown once; kept in \/data\/api-key\)/);
+    expect(shown({}, made)).toContain('-H "Authorization: Bearer mr_made"');
+    const journal = shown({}, made, false);
+    expect(journal).not.toContain("mr_made");
+    expect(journal).toMatch(/API key +made, and kept in \/data\/api-key\n/);
+    expect(journal).toContain('-H "Authorization: Bearer $(cat /data/api-key)"');
+  });
+
+  it("never shows a key that is not new", () => {
+    for (const isTerminal of [true, false]) expect(shown({}, kept, isTerminal)).not.toContain("mr_kept");
+  });
+
+  it("names no file for a key that another server of the database keeps", () => {
+    const text = shown({}, elsewhere);
+    expect(text).not.toContain("/data/api-key");
+    expect(text).toMatch(/API key +the one that the first server of this database keeps/);
+    expect(text).toContain('-H "Authorization: Bearer $MILLRACE_API_KEY"');
+  });
+});
