@@ -4,6 +4,7 @@ import type { ApiKey } from "../domain/key.js";
 import { isPath } from "../domain/template.js";
 import { invalid } from "../errors.js";
 import { countries, limits } from "../limits.js";
+import { checkTexts } from "./check-texts.js";
 import type { Needs } from "./needs.js";
 
 /** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
@@ -36,6 +37,9 @@ const plain = [
   "workersMin",
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
+/** Lists of texts that are kept as they come. */
+const listed = ["allowedCudaVersions", "cpuFlavorIds", "dataCenterIds", "instanceIds"];
+
 /** The settings that result from `input` on top of `base` (or of the defaults), checked. */
 export function mergeSettings(
   needs: Checking,
@@ -43,6 +47,7 @@ export function mergeSettings(
   base: EndpointSettings | undefined,
   input: EndpointInput,
 ): EndpointSettings {
+  checkTexts(input, ["name", "minCudaVersion", ...listed]);
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;

@@ -59,6 +59,32 @@ describe("A new template", () => {
     },
   );
 
+  it.each<[TemplateInput, RegExp]>([
+    [{ dockerStartCmd: ["serve", "a\0b"] }, /'dockerStartCmd' holds a control character other than tabs/],
+    [{ dockerEntrypoint: ["\x1b[2J"] }, /'dockerEntrypoint' holds/],
+    [{ name: "a\nb" }, /'name' holds a control character/],
+    [{ imageName: "./a\0b" }, /'imageName' holds/],
+    [{ readme: "\x07" }, /'readme' holds/],
+    ...["/", "relative", "/proc", "/sys/fs", "/dev/shm", "/a/../proc", "/a\0b"].map(
+      (volumeMountPath) =>
+        [{ volumeMountPath }, /in volumeMountPath is no place .* write an absolute path/] satisfies [object, RegExp],
+    ),
+  ])("is refused with %j, when it is made and when it is changed", async (input, words) => {
+    await refused(create({ name: "a", imageName: image, ...input }), "INVALID_INPUT", words);
+    const made = await create({ name: "a", imageName: image });
+    await refused(updateTemplate(scene.parts, scene.admin, made, input), "INVALID_INPUT", words);
+    expect(scene.parts.registry.template(made.id)?.settings).toEqual(made.settings);
+  });
+
+  it("may have lines in its command and readme, and keeps a path that was saved before it was looked at", async () => {
+    const dockerStartCmd = ["sh", "-c", "echo a\n\techo b\r\n"];
+    const made = await create({ name: "a", imageName: image, dockerStartCmd, readme: "# A\n\ntext" });
+    expect(made.settings).toMatchObject({ dockerStartCmd, readme: "# A\n\ntext" });
+    const older = await scene.parts.registry.saveTemplate(made, { ...made.settings, volumeMountPath: "old" });
+    const renamed = await updateTemplate(scene.parts, scene.admin, older, { name: "b", volumeMountPath: "old" });
+    expect(renamed.settings).toMatchObject({ name: "b", volumeMountPath: "old" });
+  });
+
   it("of another user may have the same name, but no directory", async () => {
     const { caller } = await scene.stranger();
     await create({ name: "same", imageName: image });

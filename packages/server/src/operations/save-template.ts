@@ -4,10 +4,12 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isImageReference, noReference } from "../domain/image-reference.js";
 import type { ApiKey } from "../domain/key.js";
+import { isMountPath } from "../domain/mount-path.js";
 import { readPort } from "../domain/ports.js";
 import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { checkImage } from "./check-image.js";
+import { checkTexts } from "./check-texts.js";
 import { checkEnv } from "./endpoint-settings.js";
 import type { Needs } from "./needs.js";
 import { saveAndRelease } from "./save-endpoint.js";
@@ -87,6 +89,7 @@ function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: st
 }
 
 function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
+  checkTexts(input, ["name"], ["dockerEntrypoint", "dockerStartCmd", "readme"]);
   const draft: Record<string, unknown> = { ...base };
   for (const [field, value] of Object.entries(input)) {
     if (value === null) draft[field] = templateDefaults[field as keyof typeof templateDefaults];
@@ -94,6 +97,7 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
     if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];
   }
   const path = input.volumeMountPath;
+  if (path && path !== base.volumeMountPath && !isMountPath(path)) throw noMountPath(path);
   // a client that sends back what it was shown has given none
   if (path && (path !== base.volumeMountPath || base.name === "")) draft.isMountPathGiven = true;
   if (path === null || path === "") delete draft.isMountPathGiven;
@@ -116,6 +120,11 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
   return settings;
 }
 
+const noMountPath = (path: string) =>
+  invalid(
+    `${JSON.stringify(path.slice(0, 80))} in volumeMountPath is no place for a volume: write an absolute path that is not below /proc, /sys or /dev, as in /data.`,
+  );
+
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */
 function directory({ place }: Saving, caller: ApiKey, image: string): string {
   if (!place.localProcesses)
@@ -125,6 +134,7 @@ function directory({ place }: Saving, caller: ApiKey, image: string): string {
   const path = image.startsWith("file:")
     ? fromFileUrl(image, place.workingDir)
     : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
+  checkTexts({ imageName: path }, ["imageName"]);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     throw invalid(`'${image.slice(0, 200)}' in imageName is not a directory on this machine.`);
   }

@@ -5,6 +5,7 @@ import type { ApiKey } from "../domain/key.js";
 import { engineVolume, type Volume } from "../domain/volume.js";
 import { isThrottled } from "../domain/worker.js";
 import { invalid, Refusal } from "../errors.js";
+import { checkTexts } from "./check-texts.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 import type { Needs } from "./needs.js";
 
@@ -24,6 +25,7 @@ export async function createVolume(
   caller: ApiKey,
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
+  checkTexts(input, ["name", "dataCenterId"]);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
   await keepVolume(needs, { id, size });
@@ -35,6 +37,7 @@ export async function updateVolume(
   volume: Volume,
   input: { name?: string; size?: number },
 ): Promise<Volume> {
+  checkTexts(input, ["name"]);
   const saved = await needs.registry.exclusively(async () => {
     const current = needs.registry.volume(volume.id);
     if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);

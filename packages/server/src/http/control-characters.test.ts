@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Http, openHttp } from "../testing/http-fixture.js";
+import { Scene } from "../testing/scene-fixture.js";
+
+let scene: Scene;
+let http: Http;
+beforeAll(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene, { rates: undefined });
+});
+afterAll(async () => {
+  await http.close();
+  await scene.close();
+});
+
+const template = { name: "a", imageName: "registry.example/image:1" };
+const saved = async (kind: "Template" | "Endpoint", input: object) => {
+  const query = `mutation ($input: ${kind === "Template" ? "SaveTemplateInput" : "EndpointInput"}!) { save${kind}(input: $input) { id } }`;
+  return (await http.post("/graphql", { query, variables: { input } })).json.errors?.[0];
+};
+
+it("Control characters and impossible mount paths are refused over REST and GraphQL alike, and nothing is kept", async () => {
+  const before = scene.parts.registry.templates().length;
+  const rest = [{ dockerStartCmd: ["a\0"] }, { volumeMountPath: "/proc" }, { volumeMountPath: "/\0" }];
+  for (const input of rest) {
+    const { status, json } = await http.post("/v1/templates", { ...template, ...input });
+    expect([status, json.code, json.error]).toEqual([400, "INVALID_INPUT", expect.stringMatching(/holds|no place/)]);
+  }
+  const common = { ...template, containerDiskInGb: 1, volumeInGb: 0, env: [] };
+  for (const input of [{ dockerArgs: "a\0" }, { dockerArgs: "", volumeMountPath: "relative" }]) {
+    const error = await saved("Template", { ...common, ...input });
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/holds|no place/),
+      extensions: { code: "INVALID_INPUT" },
+    });
+  }
+  expect(scene.parts.registry.templates()).toHaveLength(before);
+
+  const { id: templateId } = await scene.template();
+  const { status, json } = await http.post("/v1/endpoints", { templateId, dataCenterIds: ["\0"] });
+  expect([status, json.error]).toEqual([400, "'dataCenterIds' holds a control character: send it without."]);
+  const error = await saved("Endpoint", { name: "a\0", templateId, gpuIds: "AMPERE_16" });
+  expect(error).toMatchObject({ message: expect.stringMatching(/'name' holds/) });
+});
