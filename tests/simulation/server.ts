@@ -132,9 +132,11 @@ export class Server {
     // no endpoint here is load-balancing
     const gate = new Gate({ clock, onDemand: () => {}, onSlots: () => {} });
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
+    const { provider } = this.#surroundings;
+    const hideInLog = (workerId: string, secret: string) => provider.hide(workerId, secret);
     const draining = this.#draining.signal;
     const lent = lending(clock, stores.reader);
-    return { ...stores, ...lent, clock, ids, bell, registry, vault, emit, line, gate, draining, place };
+    return { ...stores, ...lent, clock, ids, bell, registry, vault, emit, line, gate, draining, place, hideInLog };
   }
 
   /** Reads what was, then lets everything run that happens by itself. */

@@ -126,6 +126,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const gate = openGate(clock, bell, registry, shared !== undefined);
   const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
   const draining = new PlainSignal();
+  const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
+  const provider = given.provider ?? byImage(processes(), containers);
   const parts: Parts = {
     ...stores,
     tallies: gateTallies(stores.tallies, gate, isBalanced),
@@ -140,10 +142,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     draining,
     place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts, quota: await quota }),
+    hideInLog: (workerId, secret) => provider.hide(workerId, secret),
   };
 
-  const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
-  const provider = given.provider ?? byImage(processes(), containers);
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);
   const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy, isOurHost });

@@ -113,6 +113,7 @@ export const limits = {
   logSearchBytesMax: 64 * mib, // read for one request: a job that nobody knows is not looked for in 1 GB
   logReadsMax: 4, // such replies that are made at once; others wait
   logBlockBytes: 256 * kib, // so much of a file is read at a time; a line must fit
+  logSecretsMax: 1_000, // of its jobs, masked in a worker's log: each costs every line a search; a batch holds as many
   logPollMs: 100, // a followed file is looked at so often
   logGatherMs: 50, // lines of several workers are brought in order, and sent, so often
   logHoldMs: 150, // a line waits so long for others' that are older: as long as their way to us takes
@@ -288,6 +289,7 @@ const relations: [boolean, string][] = [
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
   [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],
   [limits.webhookRetryMs < limits.webhookSilenceKeptMs, "a silent host is still known when it is called again"],
+  [limits.takeBatchMax <= limits.logSecretsMax, "the secrets of all jobs of a batch are masked"],
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);

@@ -110,9 +110,11 @@ export interface Provider<From extends Launch = Launch, Handle extends WorkerHan
   logTail(workerId: string): Promise<string>;
   /**
    * A worker's lines in their order, some at a time, never none: also of one that has ended, or was forgotten, as long as they
-   * are kept. Who reads slowly keeps nobody waiting. An unknown worker has none. The worker's own secret is masked.
+   * are kept. Who reads slowly keeps nobody waiting. An unknown worker has none. The worker's own secret is masked, and what {@link Provider.hide} was told.
    */
   logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery): AsyncIterable<readonly LogLine[]>;
+  /** From now on masks this text in what is kept and shown of a worker's log; of an unknown worker there is none. */
+  hide(workerId: string, secret: string): Promise<void>;
   /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
   /** Calls `listener` whenever a worker has ended, or should be looked for: it may be none of those that are wanted. */

@@ -1,3 +1,5 @@
+import { limits } from "../limits.js";
+
 /** Which of its two pipes a worker wrote to. */
 export type LogStream = "stdout" | "stderr";
 
@@ -72,6 +74,27 @@ export function momentOf(said: string, now: number): number | undefined {
 }
 
 const mask = "****";
+
+/** The texts that a worker's log must not show: a worker that goes on for ever keeps the newest of its jobs. */
+export class HiddenTexts implements Iterable<string> {
+  readonly #own: readonly string[];
+  readonly #ofJobs = new Set<string>();
+
+  constructor(own: readonly string[]) {
+    this.#own = own;
+  }
+
+  add(text: string): void {
+    this.#ofJobs.delete(text);
+    this.#ofJobs.add(text);
+    if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.values().next().value as string);
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    yield* this.#own;
+    yield* this.#ofJobs;
+  }
+}
 
 /** A text without these secrets, also where a JSON text holds them. */
 export function masked(text: string, secrets: Iterable<string>): string {

@@ -241,6 +241,46 @@ describe("GET /v1/workers/{id}/logs", () => {
   });
 });
 
+describe("The accessSecret of a job", () => {
+  const s3Config = (accessSecret: string) => ({
+    accessId: "id",
+    accessSecret,
+    bucketName: "b",
+    endpointUrl: "http://s3",
+  });
+
+  it("is hidden also when the job, and later its worker, has ended", async () => {
+    const jobId = await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("first-secret") });
+    say("with first-secret");
+    await scene.done(worker, jobId);
+    expect(await texts(ofWorker())).toEqual(["with ****"]);
+    await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("other-secret") });
+    say("first-secret, other-secret");
+    await end(worker);
+    expect(await texts(ofWorker())).toEqual(["with ****", "****, ****"]);
+  });
+
+  it("is hidden before its worker has it; a job is handed out though that fails", async () => {
+    const hide = vi.spyOn(scene.provider, "hide").mockRejectedValue(new Error("the keeper is gone"));
+    await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("a-secret") });
+    expect(hide.mock.calls).toEqual([[worker.row.id, "a-secret"]]);
+    expect(scene.events).toContainEqual(expect.objectContaining({ type: "server.warning" }));
+    hide.mockClear();
+    await scene.running(endpoint, worker);
+    expect(hide).not.toHaveBeenCalled();
+  });
+});
+
+describe("Control characters of a worker's output", () => {
+  it("are shown as escapes in plain text, so that they command no terminal, and as they came in JSON", async () => {
+    const said = "\u001b[2J\u001b]0;title\u0007a\tb\r\u0000\u007f\u009b31m \u00e9";
+    say(said);
+    const { text } = await http.get(ofWorker());
+    expect(text.endsWith(" stdout \\x1b[2J\\x1b]0;title\\x07a\tb\\x0d\\x00\\x7f\\x9b31m \u00e9\n")).toBe(true);
+    expect(await texts(ofWorker())).toEqual([said]);
+  });
+});
+
 describe("GET /v1/endpoints/{id}/logs", () => {
   it("merges its workers' lines by time, those that ended too, and keeps the last ones", async () => {
     const other = await running(endpoint);

@@ -36,6 +36,8 @@ export interface Parts
   /** Aborted when the server stops: held requests answer their present state. */
   readonly draining: Signal;
   readonly place: PlaceFacts;
+  /** Masks a text in what is kept and shown of a worker's log. */
+  readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
 }
 
 /** What this host is, and what it lets users do. */

@@ -5,6 +5,7 @@ import { logElsewhere, Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import type { LogSearch, Provider } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
+import { accessSecretOf } from "./access-secret.js";
 import type { Needs } from "./needs.js";
 
 export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "place"> {
@@ -154,7 +155,10 @@ export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Hides the `accessSecret` of the jobs that a worker holds, and of those it held since the reading began. */
+/**
+ * Hides the `accessSecret` of the jobs that a worker holds, and of those it held since the reading began. Its provider hides
+ * them too, and those of earlier jobs; after a restart one whose engine keeps the log no longer knows them.
+ */
 export class Mask {
   readonly #needs: Needs<"reader" | "vault">;
   readonly #worker: Logged;
@@ -175,17 +179,15 @@ export class Mask {
     });
   }
 
-  /** After the lines were read: whose job is over by now is not masked any more. */
+  /** After the lines were read: a job that was taken meanwhile has its secret in them. */
   async #look(): Promise<void> {
-    const { reader, vault } = this.#needs;
+    const { reader } = this.#needs;
     if (this.#worker.row.endedAt !== undefined) return;
     for (const { no } of await reader.heldBy(this.#worker.row.no)) {
       if (this.#known.has(no)) continue;
       this.#known.add(no);
-      const sealed = (await reader.submission(no))?.s3Config;
-      if (sealed === undefined) continue;
-      const { accessSecret } = JSON.parse(vault.open(sealed)) as { accessSecret?: unknown };
-      if (typeof accessSecret === "string") this.#secrets.add(accessSecret);
+      const secret = accessSecretOf(this.#needs, (await reader.submission(no))?.s3Config);
+      if (secret !== undefined) this.#secrets.add(secret);
     }
   }
 }

@@ -5,12 +5,13 @@ import { limits } from "../limits.js";
 import { either } from "../lines/either.js";
 import type { LiveWorker } from "../registry.js";
 import type { HeldJob, TakenJob } from "../store.js";
+import { hideSecrets } from "./access-secret.js";
 import { loseJob } from "./change-job.js";
 import type { LentBody } from "./lend-status.js";
 import type { Needs } from "./needs.js";
 import { noteCall } from "./worker-life.js";
 
-type Taking = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault">;
+type Taking = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault" | "hideInLog">;
 
 export interface Take {
   readonly worker: LiveWorker;
@@ -41,6 +42,7 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   try {
     const jobs = await stand(needs, take);
     for (const job of jobs) worker.unwritten.add(job.id);
+    if (jobs.some(({ s3Config }) => s3Config !== undefined)) await hideSecrets(needs, worker, jobs);
     if (jobs.length > 0) afterTake(needs, take, jobs);
     return jobs;
   } finally {

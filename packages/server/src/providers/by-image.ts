@@ -32,6 +32,7 @@ export function byImage(processes: Provider<ProcessLaunch>, containers: Provider
       const home = isContainer(handle) || contained.has(workerId) ? containers : processes;
       return home.logs(workerId, handle, query);
     },
+    hide: (workerId, secret) => homeOf(workerId).hide(workerId, secret),
     async forget(workerId) {
       await homeOf(workerId).forget(workerId);
       contained.delete(workerId);

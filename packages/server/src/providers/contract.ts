@@ -341,6 +341,21 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
       });
 
+      it("shows nobody what it was told to hide, from then on, nor keeps it", async () => {
+        const { puppet } = await start();
+        await puppet.ask("say", "before s3cret\n");
+        await kept("before s3cret");
+        await provider.hide(id, "s3cret");
+        await puppet.ask("say", 'a s3cret, {"key":"s3cret"}\n');
+        const shown = 'a ****, {"key":"****"}';
+        await kept(shown);
+        expect(await provider.logTail(id)).toContain(shown);
+        await ended(puppet);
+        await provider.forget(id);
+        expect(textsOf(await linesOf(provider, id)).at(-1)).toBe(shown);
+        await provider.hide("unknown0000000", "s3cret");
+      });
+
       it("keeps no more of a flood than its bound, also for one who reads slowly, and holds up nobody", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "first\n");

@@ -18,6 +18,7 @@ export const noContainers = (why: string, logsDir: string): Provider<ContainerLa
   kill: async () => {},
   logTail: async () => "",
   logs: (workerId, _handle, query) => readLogFiles(logsDir, workerId, query, () => true),
+  hide: async () => {},
   forget: async () => {},
   onEnd: () => {},
   leave: async () => {},

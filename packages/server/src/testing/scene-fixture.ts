@@ -154,6 +154,7 @@ export class Scene {
         flashBootMs: 3_600_000,
         ...options.place,
       },
+      hideInLog: (workerId, secret) => world.provider.hide(workerId, secret),
     };
   }
 

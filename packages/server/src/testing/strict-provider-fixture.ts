@@ -1,4 +1,4 @@
-import { isOfJob, type LogLine, type LogStream } from "../domain/log-line.js";
+import { isOfJob, type LogLine, type LogStream, masked } from "../domain/log-line.js";
 import type { Exit, ProcessHandle } from "../domain/worker.js";
 import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
 
@@ -13,6 +13,7 @@ export class StrictProvider implements Provider {
   readonly violations: string[] = [];
   readonly logTails = new Map<string, string>();
   readonly #logs = new Map<string, LogLine[]>();
+  readonly #hidden = new Map<string, readonly string[]>();
   readonly #heard = new Set<() => void>();
   readonly #seen = new Map<string, Exclude<Sighting, { state: "unknown" }>>();
   readonly #paused = new Set<string>();
@@ -41,7 +42,8 @@ export class StrictProvider implements Provider {
   say(workerId: string, at: number, text: string, stream: LogStream = "stdout"): void {
     const lines = this.#logs.get(workerId) ?? [];
     const atUs = Math.max(at * 1_000, (lines.at(-1)?.atUs ?? 0) + 1);
-    this.#logs.set(workerId, [...lines, { workerId, atUs, stream, text }]);
+    const shown = masked(text, this.#hidden.get(workerId) ?? []);
+    this.#logs.set(workerId, [...lines, { workerId, atUs, stream, text: shown }]);
     for (const wake of this.#heard) wake();
   }
 
@@ -139,6 +141,10 @@ export class StrictProvider implements Provider {
       signal.removeEventListener("abort", onHeard);
       this.#heard.delete(onHeard);
     }
+  }
+
+  async hide(workerId: string, secret: string): Promise<void> {
+    this.#hidden.set(workerId, [...(this.#hidden.get(workerId) ?? []), secret]);
   }
 
   async forget(workerId: string): Promise<void> {

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import type { ApiKey } from "../../domain/key.js";
 import { momentOf } from "../../domain/log-line.js";
+import { harmless } from "../../domain/plain-text.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/follow-logs.js";
@@ -167,7 +168,10 @@ const formats: Readonly<Record<string, Format>> = {
     type: "text/plain; charset=utf-8",
     page: ({ lines, note }) => {
       const head = note === undefined ? "" : `# ${note}\n`;
-      return head + lines.map((line) => `${iso(line.atUs)} ${line.workerId} ${line.stream} ${line.text}\n`).join("");
+      return (
+        head +
+        lines.map((line) => `${iso(line.atUs)} ${line.workerId} ${line.stream} ${harmless(line.text)}\n`).join("")
+      );
     },
   },
   ndjson: {

@@ -1,4 +1,5 @@
 import type Docker from "dockerode";
+import { HiddenTexts } from "../../domain/log-line.js";
 import type { ContainerHandle } from "../../domain/worker.js";
 import { type ContainerLaunch, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
@@ -118,10 +119,13 @@ export function dockerProvider(
     }
   }
 
+  /** What was hidden of the logs of containers that are there: the engine keeps them as they came. */
+  const hidden = new Map<string, HiddenTexts>();
+
   const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
     workerId,
     container: containerOf(workerId),
-    secret: secretIn(found),
+    secrets: [secretIn(found) ?? "", ...(hidden.get(workerId) ?? [])],
   });
 
   /** From the engine while it has the container, then from what was kept of it. */
@@ -172,14 +176,21 @@ export function dockerProvider(
       return found ? lastLines(contained(workerId, found), host) : "";
     },
     logs: (workerId, _handle, query) => logs(workerId, query),
+    async hide(workerId, secret) {
+      const texts = hidden.get(workerId) ?? new HiddenTexts([]);
+      texts.add(secret);
+      hidden.set(workerId, texts);
+    },
     async forget(workerId) {
       killed.delete(workerId);
       const found = await inspected(workerId);
+      if (!found) hidden.delete(workerId);
       if (!found || found.State.Running) return;
       // a log that cannot be kept, on a full disk, is no reason to keep the container
       if (found.State.Status !== "created")
         await call(keepContainerLog(contained(workerId, found), host, logsDir)).catch(() => {});
       await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
+      hidden.delete(workerId);
     },
     onEnd: (listener) => void listeners.push(listener),
     leave: async () => ends.close(),

@@ -14,7 +14,7 @@ import { answered, statusOf } from "./failures.js";
 export interface Contained {
   readonly workerId: string;
   readonly container: Docker.Container;
-  readonly secret: string | undefined;
+  readonly secrets: Iterable<string>;
 }
 
 /** The worker's own secret, which the engine knows of its container. */
@@ -208,8 +208,8 @@ class EngineLines {
   }
 
   #line(stream: LogStream, atUs: number, said: string): LogLine {
-    const { workerId, secret } = this.#contained;
-    const text = masked(said.replace(/\r?\n$/, ""), secret === undefined ? [] : [secret]);
+    const { workerId, secrets } = this.#contained;
+    const text = masked(said.replace(/\r?\n$/, ""), secrets);
     return { workerId, atUs: this.#times.next(atUs), stream, text: text.slice(0, limits.logLineBytesMax) };
   }
 }

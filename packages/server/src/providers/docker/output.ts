@@ -4,11 +4,11 @@ import { answered } from "./failures.js";
 import type { Contained } from "./logs.js";
 
 /** The last lines that a container wrote, to either of its pipes; its own secret is shown to nobody. */
-export async function lastLines({ container, secret }: Contained, host: string): Promise<string> {
+export async function lastLines({ container, secrets }: Contained, host: string): Promise<string> {
   const options = { follow: false as const, stdout: true, stderr: true, tail: limits.logTailLines };
   const framed = await answered((abortSignal) => container.logs({ ...options, abortSignal }), host);
   const said = Buffer.concat(payloads(framed as unknown as Buffer)).toString("utf8");
-  const text = masked(said, secret === undefined ? [] : [secret]);
+  const text = masked(said, secrets);
   return text.trimEnd().split("\n").slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
 }
 

@@ -26,6 +26,7 @@ interface Call {
   readonly cwd?: string;
   readonly env?: Record<string, string>;
   readonly awayMs?: number;
+  readonly secret?: string;
 }
 
 const [socketPath = "", logsDir = "", away = "0"] = process.argv.slice(2);
@@ -132,6 +133,9 @@ async function answer(call: Call): Promise<unknown> {
       return {};
     case "tail":
       return { text: entry?.log.tail() ?? "" };
+    case "hide":
+      entry?.log.hide(call.secret ?? "");
+      return {};
     case "forget":
       if (entry?.exit) kept.delete(call.id);
       return {};

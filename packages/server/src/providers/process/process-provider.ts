@@ -81,6 +81,7 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
     logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
     logs: (workerId, _handle, query) =>
       query.follow ? follow(workerId, query) : readLogFiles(options.logsDir, workerId, query, () => true),
+    hide: async (workerId, secret) => void (await keeper.call("hide", workerId, { secret })),
     async forget(workerId) {
       started.delete(workerId);
       // what a keeper that is gone has to forget is forgotten

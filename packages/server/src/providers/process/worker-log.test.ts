@@ -57,6 +57,14 @@ describe("A worker's log", () => {
     expect(written()).toBe("token=****&****\nnow ****\n");
   });
 
+  it("never holds what it was told to hide, of which it remembers the newest", () => {
+    const own = new WorkerLog(path, ["s3cret"]);
+    for (let n = 0; n <= limits.logSecretsMax; n++) own.hide(`<${n}>`);
+    own.write("stdout", `s3cret <0> <1> <${limits.logSecretsMax}>\n`);
+    own.close();
+    expect(written()).toBe("**** <0> **** ****\n");
+  });
+
   it("takes a line's end as Windows writes it", () => {
     log.write("stdout", "a\r\nb\rc\n");
     log.close();

@@ -1,4 +1,4 @@
-import { masked } from "../../domain/log-line.js";
+import { HiddenTexts, masked } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
 import { LogFile } from "../log-files/log-file.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
@@ -11,7 +11,7 @@ type Pipe = "stdout" | "stderr";
  */
 export class WorkerLog {
   readonly #file: LogFile;
-  readonly #secrets: readonly string[];
+  readonly #secrets: HiddenTexts;
   readonly #times = new LineTimes();
   #last: string | undefined;
   #lastPipe: Pipe = "stdout";
@@ -29,7 +29,12 @@ export class WorkerLog {
   /** What is secret is masked before it is stored. */
   constructor(path: string, secrets: readonly string[] = []) {
     this.#file = new LogFile(path);
-    this.#secrets = secrets;
+    this.#secrets = new HiddenTexts(secrets);
+  }
+
+  /** Masks this, too, from now on. */
+  hide(secret: string): void {
+    this.#secrets.add(secret);
   }
 
   /** Text of one of the worker's pipes, cut anywhere. */
