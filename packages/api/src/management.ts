@@ -46,6 +46,7 @@ const endpointFields = {
   executionTimeoutMs: orNull(
     Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
       description: "Milliseconds a job may run; 0 is the default.",
+      title: "a whole number of milliseconds from 5000 to 604800000, or 0 for the default",
     }),
   ),
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),

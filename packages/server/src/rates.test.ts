@@ -88,6 +88,7 @@ describe("A refusal", () => {
       limit: rateRows.run.requests,
       remaining: rateRows.run.requests - rateRows.run.concurrent,
       retryAfterSeconds: 1,
+      concurrentMax: rateRows.run.concurrent,
     });
     const [one] = held;
     if (one?.ok) {

@@ -53,7 +53,14 @@ export interface RateRow {
 
 export type Admission =
   | { readonly ok: true; readonly limit: number; readonly release: () => void }
-  | { readonly ok: false; readonly limit: number; readonly remaining: number; readonly retryAfterSeconds: number };
+  | {
+      readonly ok: false;
+      readonly limit: number;
+      readonly remaining: number;
+      readonly retryAfterSeconds: number;
+      /** How many may be in flight, where that many are and the rate would have let it in. */
+      readonly concurrentMax?: number;
+    };
 
 /** The rate rows of the contract (Limits: Rate limits), per key owner, endpoint and operation. */
 export const rateRows = {
@@ -88,7 +95,8 @@ export class Rates {
     if (count >= limit || window.inFlight >= concurrent) {
       const waitMs = count >= limit ? window.freeInMs(now) : 1_000;
       const retryAfterSeconds = Math.min(10, Math.max(1, Math.ceil(waitMs / 1_000)));
-      return { ok: false, limit, remaining: Math.max(0, limit - count), retryAfterSeconds };
+      const refused = { ok: false, limit, remaining: Math.max(0, limit - count), retryAfterSeconds } as const;
+      return count >= limit ? refused : { ...refused, concurrentMax: Math.floor(concurrent) };
     }
     window.add(now);
     let released = false;

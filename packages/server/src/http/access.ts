@@ -110,11 +110,10 @@ async function limitRate(
   reply.header("ratelimit-limit", String(admission.limit));
   reply.header("ratelimit-remaining", String(admission.remaining));
   reply.header("ratelimit-reset", String(admission.retryAfterSeconds));
-  throw new Refusal(
-    "RATE_LIMITED",
-    `Too many requests to this operation: at most ${admission.limit} in 10 s; wait and try again.`,
-    {
-      retryAfterSeconds: admission.retryAfterSeconds,
-    },
-  );
+  const { limit, concurrentMax, retryAfterSeconds } = admission;
+  const sentence =
+    concurrentMax === undefined
+      ? `Too many requests to this operation: at most ${limit} in 10 s; wait and try again.`
+      : `Too many requests to this operation at the same time: at most ${concurrentMax} may wait for their answers; try again when one has come.`;
+  throw new Refusal("RATE_LIMITED", sentence, { retryAfterSeconds });
 }

@@ -259,7 +259,7 @@ describe("/health and /requests", () => {
     expect((await http.get(`${base}/requests?status=FAILED`)).json).toEqual({ requests: [] });
   });
 
-  it.each(["limit=0", "limit=101", "limit=x", "status=DONE", "cursor=%2F", "cursor="])(
+  it.each(["limit=0", "limit=101", "limit=x", "status=DONE", "cursor=%2F", "cursor=", "cursor=zzz"])(
     "refuse /requests?%s",
     async (query) => {
       expect((await http.get(`${base}/requests?${query}`)).status).toBe(400);

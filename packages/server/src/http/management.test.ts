@@ -107,6 +107,27 @@ describe("Endpoints over REST", () => {
   });
 });
 
+describe("A value that is none of those that its field takes", () => {
+  it.each([
+    [
+      { executionTimeoutMs: 1_000 },
+      "'executionTimeoutMs' must be a whole number of milliseconds from 5000 to 604800000, or 0 for the default.",
+    ],
+    [
+      { executionTimeoutMs: "long" },
+      "'executionTimeoutMs' must be a whole number of milliseconds from 5000 to 604800000, or 0 for the default.",
+    ],
+    [{ scalerType: "FAST" }, "'scalerType' must be one of QUEUE_DELAY, REQUEST_COUNT."],
+    [{ flashBootType: "FAST" }, "'flashBootType' must be one of OFF, FLASHBOOT, PRIORITY_FLASHBOOT."],
+    [{ computeType: 42 }, "'computeType' must be one of GPU, CPU."],
+    [{ idleTimeout: 0 }, "'idleTimeout' must be >= 1."],
+  ])("is refused with the rule: %j", async (body, sentence) => {
+    const { id: templateId } = await scene.template();
+    const { status, json } = await http.post("/v1/endpoints", { templateId, ...body });
+    expect([status, json.error]).toEqual([400, sentence]);
+  });
+});
+
 describe("Templates over REST", () => {
   it("are made, shown, changed in two ways, listed and deleted", async () => {
     const made = await http.post("/v1/templates", { name: "t", imageName: "registry.example/image", env: { A: "1" } });

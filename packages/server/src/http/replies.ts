@@ -76,7 +76,7 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, e
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(bodyLimit);
-  if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0]));
+  if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0], validation));
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return malformed();
   }
@@ -84,10 +84,16 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, e
   return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");
 }
 
-function describe(error: NonNullable<FastifyError["validation"]>[number]): string {
+type Mistake = NonNullable<FastifyError["validation"]>[number] & { parentSchema?: { title?: string; const?: unknown } };
+
+/** The first mistake; of a value that may be one of several things the others tell what else it may be. */
+function describe(error: Mistake, all: readonly Mistake[]): string {
   const field = error.instancePath.slice(1).replaceAll("/", ".");
-  const { title } = (error as { parentSchema?: { title?: string } }).parentSchema ?? {};
+  const same = all.filter(({ instancePath }) => instancePath === error.instancePath);
+  const title = same.map(({ parentSchema }) => parentSchema?.title).find((each) => each !== undefined);
   if (title !== undefined) return `'${field}' must be ${title}.`;
+  const words = [...new Set(same.map(({ parentSchema }) => parentSchema?.const).filter(Boolean))];
+  if (words.length > 0) return `'${field}' must be one of ${words.join(", ")}.`;
   const allowed = (error.params as { allowedValues?: unknown[] }).allowedValues;
   const what = `${error.message}${allowed ? ` (${allowed.join(", ")})` : ""}`;
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;

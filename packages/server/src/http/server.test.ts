@@ -305,6 +305,28 @@ it("A rate limit is of one operation and endpoint, and ends with its window", as
   expect((await http.post(`${base}/purge-queue`)).status).toBe(200);
 });
 
+it("A refusal for too many requests in flight speaks of those, and not of the rate", async () => {
+  const held: (() => void)[] = [];
+  let bothCame = () => {};
+  const both = new Promise<void>((resolve) => (bothCame = resolve));
+  const list = () =>
+    new Promise<never>((_, fail) => {
+      if (held.push(() => fail(new Refusal("UNAVAILABLE", "It is over."))) === 2) bothCame();
+    });
+  const reader = { ...methods(scene.parts.reader), list };
+  const refused = await behind({ reader }, async (other) => {
+    const waiting = [1, 2].map(() => other.get(`${base}/requests`));
+    await both;
+    const third = await other.get(`${base}/requests`);
+    for (const end of held) end();
+    await Promise.all(waiting);
+    return third;
+  });
+  expectRefusal(refused, "RATE_LIMITED");
+  expect(refused.json.error).toMatch(/at the same time: at most 2 may wait/);
+  expect(refused.json.error).not.toContain("in 10 s");
+});
+
 /** A store as a plain object, so that one of its verbs can be made to fail. */
 const methods = <T extends object>(store: T): T =>
   Object.fromEntries(Object.keys(store).map((verb) => [verb, store[verb as keyof T]])) as T;

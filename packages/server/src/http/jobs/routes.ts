@@ -28,6 +28,7 @@ import { otherMethods } from "../methods.js";
 import { goneSignal, sendJson } from "../replies.js";
 import { isNextUp, sendLentReply, sendStatus } from "../send-lent.js";
 import { readClamped } from "../wait.js";
+import { cursorPattern, readCursor, writeCursor } from "./cursor.js";
 import { streamRoute } from "./stream.js";
 
 export type JobParts = Parts & JobAccess;
@@ -54,7 +55,6 @@ const clampedWait = (min: number, max: number) =>
   Type.Object({
     wait: Type.Optional(Type.Number({ description: `Milliseconds to wait, brought into ${min} to ${max}.` })),
   });
-const cursorPattern = "^[0-9a-z]{1,11}$";
 
 /** The queue API of one prefix; `envelope` is how `/stream` answers there. */
 export async function jobRoutes(app: FastifyInstance, parts: JobParts & { envelope: boolean }): Promise<void> {
@@ -246,7 +246,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       const query = readPage(request.query as Query);
       if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
       const { pieces, nextCursor, release } = await listJobs(parts, request.endpoint, query, gone);
-      const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${nextCursor}"`;
+      const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${writeCursor(nextCursor)}"`;
       return sendLentReply(parts, reply, { pieces: ['{"requests":[', ...pieces, `]${cursor}}`], release });
     },
   );
@@ -260,12 +260,13 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
   if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
     throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
   }
-  if (cursor !== undefined && !new RegExp(cursorPattern).test(cursor))
-    throw invalid("'cursor' must be the nextCursor of a reply.");
+  const beforeNo = cursor === undefined ? undefined : readCursor(cursor);
+  if (cursor !== undefined && beforeNo === undefined)
+    throw invalid("'cursor' must be the nextCursor of a reply: leave it out to begin with the newest.");
   return {
     limit: count,
     ...(status === undefined ? {} : { status: status as JobStatus }),
-    ...(cursor === undefined ? {} : { beforeNo: Number.parseInt(cursor, 36) }),
+    ...(beforeNo === undefined ? {} : { beforeNo }),
   };
 }
 

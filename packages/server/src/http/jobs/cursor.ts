@@ -1,0 +1,19 @@
+/** How a cursor looks: a number in base 36, and two digits that belong to it. */
+export const cursorPattern = "^[0-9a-z]{1,11}-[0-9a-z]{2}$";
+
+/** The cursor that callers get for a place in a list: with its check, one that was mistyped or cut is not taken for another. */
+export const writeCursor = (place: string): string => `${place}-${check(place)}`;
+
+/** The number that a cursor holds; undefined where it is none of ours. */
+export function readCursor(cursor: string): number | undefined {
+  const [place = "", digits] = new RegExp(cursorPattern).test(cursor) ? cursor.split("-") : [];
+  return digits === undefined || digits !== check(place) ? undefined : Number.parseInt(place, 36);
+}
+
+const digitsMax = 36 ** 2;
+
+function check(place: string): string {
+  let sum = 0;
+  for (const char of place) sum = (sum * 41 + char.charCodeAt(0)) % digitsMax;
+  return sum.toString(36).padStart(2, "0");
+}
