@@ -20,7 +20,7 @@ export async function openTarget(url) {
   try {
     await client.connect();
   } catch (error) {
-    throw new Refused(`The database cannot be reached (${error.code ?? error.message}): check --to, and that it runs.`);
+    throw new Refused(notConnected(error));
   }
   const rows = async (text, values) => (await client.query(text, values)).rows;
   const connection = { query: rows };
@@ -43,6 +43,14 @@ export async function openTarget(url) {
     await client.end().catch(() => {});
     throw error;
   }
+}
+
+/** A database that answers and refuses is not one that cannot be reached. Neither sentence shows the address. */
+function notConnected({ code, message }) {
+  if (code === "28P01") return "The database refused the password: check the one in --to.";
+  if (/^28/.test(code ?? "")) return `The database refused the user (${message}): check the one in --to.`;
+  if (code === "3D000") return `The database server has no such database (${message}): make it, or check --to.`;
+  return `The database cannot be reached (${code ?? message}): check --to, and that it runs.`;
 }
 
 const ownTables = `SELECT relname AS name FROM pg_class

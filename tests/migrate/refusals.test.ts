@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { type Ending, makeFolder } from "../e2e/handlers.js";
@@ -27,6 +29,22 @@ async function expectRefused(from: string, to: string, words: RegExp): Promise<v
   expect(text).toMatch(words);
   expect(text).not.toMatch(/^\s+at .+:\d+/m);
   expect(code).toBe(1);
+}
+
+/** A database server that refuses whoever comes; ours in tests trusts everybody. */
+async function startRefusing(test: Ending, code: string, message: string): Promise<number> {
+  const server = createServer((socket) => {
+    const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
+    const head = Buffer.alloc(5);
+    head.write("E");
+    head.writeInt32BE(fields.length + 4, 1);
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(Buffer.concat([head, fields])));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  test.onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
 }
 
 describe("what cannot be moved", () => {
@@ -97,6 +115,22 @@ describe("where it cannot be moved to", () => {
     expect(code).toBe(1);
     expect(text).toMatch(/cannot be reached \(ECONNREFUSED\)/);
     expect(text).not.toContain("s3cret");
+  });
+
+  it.for([
+    [
+      "28P01",
+      'password authentication failed for user "me"',
+      /The database refused the password: check the one in --to/,
+    ],
+    ["28000", 'role "me" is not permitted to log in', /refused the user \(role "me" is not permitted to log in\)/],
+    ["3D000", 'database "none" does not exist', /has no such database \(database "none" does not exist\)/],
+  ] as const)("is a database that refuses with %s, which is said", async ([code, message, words], test) => {
+    const port = await startRefusing(test, code, message);
+    const { code: exit, text } = await move(makeDataDir(test), `postgres://me:s3cret@127.0.0.1:${port}/none`);
+    expect(exit).toBe(1);
+    expect(text).toMatch(words);
+    expect(text).not.toMatch(/s3cret|cannot be reached/);
   });
 });
 

@@ -1,5 +1,5 @@
 import { bracketed, hostAddress } from "./assembly/addresses.js";
-import { ensureAdmin } from "./assembly/admin.js";
+import { ensureAdmin, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
 import { findContainers } from "./assembly/containers.js";
 import { openGate } from "./assembly/gate.js";
@@ -14,7 +14,7 @@ import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
-import { openDataDirectory, randomHex, StartError } from "./data-directory.js";
+import { openDataDirectory, StartError } from "./data-directory.js";
 import type { Emit } from "./events.js";
 import { graphqlRoutes } from "./graphql/routes.js";
 import { type Door, openDoor } from "./http/door.js";
@@ -109,8 +109,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const opening = { onFatal: given.onFatal, hostId, clock, emit, rings };
   const stores = given.stores ?? (await openStores(config, directory, opening));
   const { shared } = stores;
-  const vault = localVault(Buffer.from(config.sealKey ?? directory.secret("seal-key", () => randomHex(32)), "hex"));
-  const admin = () => ensureAdmin(config, directory, stores, vault, ids);
+  const sealKey = sealKeyOf(config, directory);
+  const vault = localVault(Buffer.from(sealKey.hex, "hex"));
+  const admin = () => ensureAdmin({ config, directory, stores, vault, sealKey, ids });
   const { key, newKey } = await (shared ? shared.exclusively(admin) : admin());
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());

@@ -1,12 +1,31 @@
 import type { Config } from "../config.js";
-import { type DataDirectory, StartError } from "../data-directory.js";
+import { type DataDirectory, randomHex, StartError } from "../data-directory.js";
 import type { Ids } from "../ids.js";
 import type { Stores } from "../store.js";
 import type { Vault } from "../vault.js";
 
+/** What seals secrets: given by the environment, kept from before, or drawn now, and then kept once it is used. */
+export function sealKeyOf(config: Config, directory: DataDirectory): { hex: string; isNew: boolean } {
+  const known = config.sealKey ?? directory.read("seal-key");
+  return { hex: known ?? randomHex(32), isNew: known === undefined };
+}
+
+/** What the admin is made from. */
+interface Needed {
+  readonly config: Config;
+  readonly directory: DataDirectory;
+  readonly stores: Stores;
+  readonly vault: Vault;
+  readonly sealKey: { readonly hex: string; readonly isNew: boolean };
+  readonly ids: Ids;
+}
+
 /** The admin and the bootstrap key: given by the environment, kept from before, or made now. */
-export async function ensureAdmin(config: Config, directory: DataDirectory, stores: Stores, vault: Vault, ids: Ids) {
+export async function ensureAdmin({ config, directory, stores, vault, sealKey, ids }: Needed) {
   let [admin] = await stores.keys.users();
+  // a key that was only drawn is kept before anything is sealed by it, and nowhere where something is sealed already
+  if (sealKey.isNew && admin) throw new StartError(sealKeyMissing(config));
+  if (sealKey.isNew) directory.keep("seal-key", sealKey.hex);
   if (!admin) {
     const secret = `whsec_${Buffer.from(ids.secret(24), "base64url").toString("base64")}`;
     admin = await stores.keys.createUser({
@@ -38,3 +57,8 @@ export async function ensureAdmin(config: Config, directory: DataDirectory, stor
   }
   return { key, newKey };
 }
+
+const sealKeyMissing = ({ databaseUrl, dataDir }: Config): string =>
+  databaseUrl === undefined
+    ? `The seal key is missing: put the file seal-key back into ${dataDir}, or set MILLRACE_SEAL_KEY to what it held.`
+    : "The seal key is missing: set MILLRACE_SEAL_KEY to the one of the first server of this database, which is in its settings or in the file seal-key of its data directory.";
