@@ -1,4 +1,5 @@
 // A server of ours in a process and a data directory of its own, as its users start it.
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../scripts/set-up.mjs";
 import { freePort, makeFolder, reach, start, stop } from "./processes.mjs";
@@ -86,9 +87,12 @@ export class Millrace {
   /** Makes a template over a folder and an endpoint on it; resolves with the endpoint's id. */
   async makeEndpoint(folder, settings, template = {}) {
     const name = `bench-${Math.random().toString(36).slice(2)}`;
+    // a folder for an endpoint without workers is empty, and what they would be is asked for
+    const isEmpty = existsSync(folder) && readdirSync(folder).length === 0;
     const { id: templateId } = await this.call("POST", "/v1/templates", {
       name,
       imageName: folder,
+      ...(isEmpty ? { dockerStartCmd: ["true"] } : {}),
       isServerless: true,
       ...template,
     });

@@ -90,8 +90,8 @@ describe.concurrent("/v1/templates", () => {
   });
 
   it("keep a relative path absolute", async (test) => {
-    const made = await makeTemplate(test, server, { imageName: "./tests" });
-    expect(made.imageName).toMatch(/^(file:\/\/)?\/.*\/tests$/);
+    const made = await makeTemplate(test, server, { imageName: "./examples/hello" });
+    expect(made.imageName).toMatch(/^(file:\/\/)?\/.*\/examples\/hello$/);
   });
 
   it("can be deleted once nobody uses them", async (test) => {

@@ -4,6 +4,7 @@ import type { HostFacts } from "../domain/host.js";
 import { freeMemoryShare } from "../inventories/processors.js";
 import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
+import { handlerCommand } from "../providers/process/process-provider.js";
 import type { Quota } from "../quota.js";
 
 /** What this host is to operations, with what its engine can tell where there is one. */
@@ -38,6 +39,7 @@ export function placeFacts(
     freeMemoryShare,
     awayMs: config.awayMs,
     flashBootMs: config.flashBootMs,
+    hasHandler: (directory) => handlerCommand(directory) !== undefined,
     ...(engine ? { imageComplaint: engine.imageComplaint } : {}),
   };
 }

@@ -45,6 +45,9 @@ export const templateDefaults = {
 export const isPath = (imageName: string): boolean =>
   /^(file:|\/|\.\/|\.\.\/|~\/)/.test(imageName) || imageName === "." || imageName === "..";
 
+/** Whether an image reference names a handler's file, where its directory, or an image, is wanted. */
+export const namesHandler = (imageName: string): boolean => /(^|[/:])handler\.(ts|js|mjs|py)$/.test(imageName);
+
 const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "category"]);
 
 /** Whether a save changes what a worker is made of. */

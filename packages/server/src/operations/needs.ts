@@ -56,6 +56,8 @@ export interface PlaceFacts {
   readonly awayMs: number;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
+  /** Whether a directory holds a handler that is started without being told how; without it every one does. */
+  readonly hasHandler?: (directory: string) => boolean;
   /** What keeps a container image from running here, as far as the engine knows it now; undefined where nothing does. */
   readonly imageComplaint?: (image: string, hasCommand: boolean) => Promise<string | undefined>;
 }

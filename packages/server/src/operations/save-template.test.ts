@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { templateDefaults } from "../domain/template.js";
+import { handlerCommand } from "../providers/process/process-provider.js";
 import { plainHost } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
 import { showReleases } from "./releases.js";
@@ -40,6 +41,25 @@ describe("A new template", () => {
     writeFileSync(join(scene.directory, "file"), "");
     await refused(create({ name: "a", imageName: "./nothing" }), "INVALID_INPUT", /not a directory/);
     await refused(create({ name: "a", imageName: "./file" }), "INVALID_INPUT", /not a directory/);
+  });
+
+  it.each(["handler.py", "./handler.py", "hello/handler.ts", "/srv/handler.mjs", "file:handler.js"])(
+    "is refused with the handler's file %s for an image",
+    async (imageName) => {
+      await refused(create({ name: "a", imageName }), "INVALID_INPUT", /name the directory that holds it/);
+    },
+  );
+
+  it("is refused over a directory without a handler, unless it says what to start", async () => {
+    await scene.close();
+    scene = await Scene.open({ place: { hasHandler: (directory) => handlerCommand(directory) !== undefined } });
+    const words = /no handler\.ts, .* in '.*' \(imageName\): put one there, or say in dockerStartCmd/;
+    await refused(create({ name: "a", imageName: "." }), "INVALID_INPUT", words);
+    const told = await create({ name: "told", imageName: ".", dockerStartCmd: ["python3", "main.py"] });
+    const untold = updateTemplate(scene.parts, scene.admin, told, { dockerStartCmd: [] });
+    await refused(untold, "INVALID_INPUT", words);
+    writeFileSync(join(scene.directory, "handler.py"), "");
+    expect((await create({ name: "a", imageName: "." })).settings.imageName).toBe(scene.directory);
   });
 
   it("is refused without a name, with a name that is taken, and with an env that cannot be one", async () => {

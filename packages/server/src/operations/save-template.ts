@@ -6,7 +6,14 @@ import { isImageReference, noReference } from "../domain/image-reference.js";
 import type { ApiKey } from "../domain/key.js";
 import { isMountPath } from "../domain/mount-path.js";
 import { readPort } from "../domain/ports.js";
-import { changesWorkers, isPath, type Template, type TemplateSettings, templateDefaults } from "../domain/template.js";
+import {
+  changesWorkers,
+  isPath,
+  namesHandler,
+  type Template,
+  type TemplateSettings,
+  templateDefaults,
+} from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { checkImage } from "./check-image.js";
 import { checkTexts } from "./check-texts.js";
@@ -29,7 +36,9 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
 
 export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
   const base = { ...templateDefaults, name: "", imageName: "" };
-  await checkImage(needs, merge(needs, caller, base, input));
+  const draft = merge(needs, caller, base, input);
+  checkHandler(needs, draft);
+  await checkImage(needs, draft);
   return needs.registry.exclusively(async () => {
     const settings = merge(needs, caller, base, input);
     checkName(needs, caller, settings.name, undefined);
@@ -45,7 +54,9 @@ export async function updateTemplate(
   input: TemplateInput,
 ): Promise<Template> {
   if (input.imageName || input.dockerStartCmd !== undefined || input.dockerEntrypoint !== undefined) {
-    await checkImage(needs, merge(needs, caller, template.settings, input));
+    const draft = merge(needs, caller, template.settings, input);
+    checkHandler(needs, draft);
+    await checkImage(needs, draft);
   }
   return needs.registry.exclusively(async () => {
     const current = ownTemplate(needs, caller, template.id);
@@ -115,6 +126,7 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
       `There is no container registry auth '${authId.slice(0, 80)}' for this key (containerRegistryAuthId).`,
     );
   }
+  if (namesHandler(settings.imageName)) throw handlerNamed(settings.imageName);
   if (isPath(settings.imageName)) return { ...settings, imageName: directory(needs, caller, settings.imageName) };
   if (!isImageReference(settings.imageName)) throw invalid(`${noReference(settings.imageName)} (imageName).`);
   return settings;
@@ -123,6 +135,19 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
 const noMountPath = (path: string) =>
   invalid(
     `${JSON.stringify(path.slice(0, 80))} in volumeMountPath is no place for a volume: write an absolute path that is not below /proc, /sys or /dev, as in /data.`,
+  );
+
+/** Refuses a directory where nothing says what to start. */
+function checkHandler({ place }: Saving, { imageName, dockerStartCmd }: TemplateSettings): void {
+  if (!isPath(imageName) || dockerStartCmd.length > 0 || place.hasHandler?.(imageName) !== false) return;
+  throw invalid(
+    `There is no handler.ts, handler.js, handler.mjs or handler.py in '${imageName.slice(0, 200)}' (imageName): put one there, or say in dockerStartCmd how its workers start.`,
+  );
+}
+
+const handlerNamed = (image: string) =>
+  invalid(
+    `'${image.slice(0, 200)}' in imageName is a handler's file: name the directory that holds it, as in ./examples/hello.`,
   );
 
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */
@@ -136,7 +161,9 @@ function directory({ place }: Saving, caller: ApiKey, image: string): string {
     : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
   checkTexts({ imageName: path }, ["imageName"]);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    throw invalid(`'${image.slice(0, 200)}' in imageName is not a directory on this machine.`);
+    throw invalid(
+      `'${image.slice(0, 200)}' in imageName is not a directory on this machine: name the one that holds the handler.`,
+    );
   }
   return path;
 }
