@@ -32,13 +32,18 @@ export type S3Config = Static<typeof S3Config>;
 /** What `/run` and `/runsync` take (contract: Job submission body). */
 export const Submission = Type.Object({
   input: Type.Object({}, { additionalProperties: true, description: "Handed to the handler as the text it came as." }),
-  webhook: orNull(
-    Type.String({
-      format: "uri",
-      pattern: "^[Hh][Tt][Tt][Pp][Ss]?:",
-      maxLength: 2_048,
-      description: "An http or https URL that is called when the job becomes final.",
-    }),
+  webhook: Type.Optional(
+    Type.Union(
+      [
+        Type.String({ format: "uri", pattern: "^[Hh][Tt][Tt][Pp][Ss]?:", maxLength: 2_048 }),
+        Type.Literal(""),
+        Type.Null(),
+      ],
+      {
+        description:
+          "An http or https URL that is called when the job becomes final; an empty text and null mean none.",
+      },
+    ),
   ),
   policy: orNull(Policy),
   s3Config: orNull(S3Config),

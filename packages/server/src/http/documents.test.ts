@@ -88,3 +88,21 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     expect(undocumented).toEqual([]);
   });
 });
+
+it("The OpenAPI document of /v2 says which texts are a webhook, and that an empty one and null are none", async () => {
+  const { paths } = (await http.get("/v2/openapi.json", { key: null })).json;
+  const endpoint = await scene.endpoint({ workersMax: 0 });
+  for (const route of ["run", "runsync"]) {
+    const { webhook } =
+      paths[`/v2/{endpointId}/${route}`].post.requestBody.content["application/json"].schema.properties;
+    expect(webhook.anyOf).toEqual([
+      expect.objectContaining({ type: "string", format: "uri" }),
+      { type: "string", enum: [""] },
+      { type: "null" },
+    ]);
+    expect(webhook.description).toMatch(/empty text and null mean none/);
+  }
+  for (const webhook of ["", null]) {
+    expect((await http.post(`/v2/${endpoint.id}/run`, { input: {}, webhook })).status).toBe(200);
+  }
+});

@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../packages/server/src/limits.js";
+import { root } from "../harness.js";
+
+const page = (name: string) => readFileSync(join(root, name), "utf8");
+
+describe("a page that repeats what stands elsewhere", () => {
+  it("has the bounds of bodies in flight from the limits", () => {
+    const figures = [...page("docs/decisions/0009-bytes-in-flight.md").matchAll(/(\d+) MiB/g)].map(([, mib]) =>
+      Number(mib),
+    );
+    expect(figures).toEqual([limits.bodiesBytesMax / 2 ** 20, limits.wordsBytesMax / 2 ** 20]);
+  });
+
+  it("lists each command once", () => {
+    const commands = [...page("CONTRIBUTING.md").matchAll(/`(npm run [\w:]+)`/g)].map(([, command]) => command);
+    expect(commands.length).toBeGreaterThan(5);
+    expect(commands).toEqual([...new Set(commands)]);
+  });
+});
