@@ -1,3 +1,4 @@
+import { EndpointUpdate, endpointTypes, scalerTypes, TemplateUpdate } from "@millrace/api";
 import type { Endpoint } from "../domain/endpoint.js";
 import { showGpuTypes } from "../domain/gpu.js";
 import type { ApiKey } from "../domain/key.js";
@@ -22,6 +23,7 @@ import {
 } from "../operations/save-template.js";
 import { showEndpoint, showRegistryAuth, showVolume } from "../operations/show-resources.js";
 import { showWorkers } from "../operations/show-workers.js";
+import { checkRanges } from "./ranges.js";
 
 /** What a resolver is given beside its arguments. */
 export interface Context {
@@ -69,6 +71,7 @@ function endpointView({ parts }: Context, endpoint: Endpoint) {
 function endpointInput(input: Fields): EndpointInput {
   const { id, env, allowedCudaVersions, ...rest } = input;
   checkWords(rest);
+  checkRanges(rest, EndpointUpdate);
   return {
     ...(rest as EndpointInput),
     ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
@@ -76,21 +79,12 @@ function endpointInput(input: Fields): EndpointInput {
   };
 }
 
-function checkWords({ scalerType, type, idleTimeout, scalerValue, workersMin, workersMax, gpuCount }: Fields): void {
+function checkWords({ scalerType, type }: Fields): void {
   const oneOf = (name: string, value: unknown, words: readonly string[]) => {
     if (value && !words.includes(value as string)) throw invalid(`'${name}' must be one of ${words.join(", ")}.`);
   };
-  oneOf("scalerType", scalerType, ["QUEUE_DELAY", "REQUEST_COUNT"]);
-  oneOf("type", type, ["QB", "LB"]);
-  const between = (name: string, value: unknown, min: number, max: number) => {
-    if (typeof value === "number" && (value < min || value > max))
-      throw invalid(`'${name}' must be from ${min} to ${max}.`);
-  };
-  between("idleTimeout", idleTimeout, 1, 3_600);
-  between("scalerValue", scalerValue, 1, 1_000_000);
-  between("workersMin", workersMin, 0, 10_000);
-  between("workersMax", workersMax, 0, 10_000);
-  between("gpuCount", gpuCount, 1, 64);
+  oneOf("scalerType", scalerType, scalerTypes);
+  oneOf("type", type, endpointTypes);
 }
 
 async function saveEndpoint({ input }: { input: Fields }, context: Context) {
@@ -111,6 +105,7 @@ async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context
 
 async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Context) {
   const { id, dockerArgs, ports, env, startSsh, startJupyter, ...rest } = input;
+  checkRanges(rest, TemplateUpdate);
   const fields: TemplateInput = {
     ...(rest as TemplateInput),
     ...(dockerArgs === undefined ? {} : { dockerStartCmd: splitCommand((dockerArgs as string | null) ?? "") }),

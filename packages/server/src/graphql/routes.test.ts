@@ -50,3 +50,39 @@ describe("A variable that does not fit", () => {
     expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
   });
 });
+
+describe("A number", () => {
+  const template = { name: "ranges", imageName: "registry.example/image:1", dockerArgs: "", volumeInGb: 0, env: [] };
+  const saveTemplate = "mutation ($input: SaveTemplateInput) { saveTemplate(input: $input) { id } }";
+  const saveEndpoint = "mutation ($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
+
+  it.each([
+    ["containerDiskInGb", -1, "0 to 100000"],
+    ["containerDiskInGb", 100_001, "0 to 100000"],
+    ["volumeInGb", -5, "0 to 100000"],
+  ])("of a template has REST's range: %s %i", async (field, value, range) => {
+    const { json } = await ask(saveTemplate, { input: { ...template, containerDiskInGb: 1, [field]: value } });
+    expect(json.errors).toEqual([expect.objectContaining({ message: `'${field}' must be from ${range}.` })]);
+    const rest = { name: "ranges", imageName: "registry.example/image:1", [field]: value };
+    expect((await http.post("/v1/templates", rest)).status).toBe(400);
+  });
+
+  it.each([
+    ["idleTimeout", 0, "1 to 3600"],
+    ["idleTimeout", 3_601, "1 to 3600"],
+    ["scalerValue", 0, "1 to 1000000"],
+    ["workersMin", -1, "0 to 10000"],
+    ["workersMax", 10_001, "0 to 10000"],
+    ["gpuCount", 65, "1 to 64"],
+  ])("of an endpoint has REST's range: %s %i", async (field, value, range) => {
+    const { id: templateId } = await scene.template();
+    const input = { name: "ranges", templateId, gpuIds: "AMPERE_16", [field]: value };
+    const { json } = await ask(saveEndpoint, { input });
+    expect(json.errors).toEqual([expect.objectContaining({ message: `'${field}' must be from ${range}.` })]);
+  });
+
+  it("within its range is kept", async () => {
+    const input = { ...template, containerDiskInGb: 100_000 };
+    expect((await ask(saveTemplate, { input })).json.data.saveTemplate.id).toMatch(/^[a-z0-9]{14}$/);
+  });
+});
