@@ -83,6 +83,8 @@ export const limits = {
   stoppedJobGraceMs: 2 * second, // nothing that such a worker might still say counts
   killPatienceMs: 2 * second, // then the jobs of a worker that was to be killed are given back, though nobody saw its end
   tendTurnMs: 200, // the tending of one worker that takes longer is not waited for
+  sweepRoundsMax: 50, // a process that the system cannot end keeps nobody waiting for longer
+  sweepGapMs: 10, // what was killed, and what it has forked meanwhile, is looked for again so soon
   provenMs: 5 * minute, // a worker that was up for so long has started well, though no job came
   reservedMs: second, // what an old worker had is kept for its successor
   stopGraceMsDefault: 30 * second,

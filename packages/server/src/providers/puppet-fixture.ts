@@ -27,6 +27,7 @@ const acts = {
   complain: (text) => process.stderr.write(text, () => tell("said")),
   where: () => tell({ cwd: process.cwd(), env: process.env }),
   child: (child) => void spawn(process.execPath, [__filename, socket, child], { stdio: "inherit" }),
+  stray: (child) => spawn(process.execPath, [__filename, socket, child], { detached: true, stdio: "inherit" }).unref(),
   hello: () => tell("hello"),
 };
 require("node:readline").createInterface({ input: line }).on("line", (text) => {

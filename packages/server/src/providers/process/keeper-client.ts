@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect, type Socket } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { markName } from "./sweep.js";
 
 export interface KeeperOptions {
   readonly dataDir: string;
@@ -23,6 +24,15 @@ function socketPathOf(dataDir: string): string {
   chmodSync(dir, 0o700);
   return join(dir, "keeper.sock");
 }
+
+/** What tells this directory from every other of the machine, by whatever path it is reached: a container may have another there. */
+function markOf(dataDir: string): string {
+  const { dev, ino } = statSync(dataDir, { bigint: true });
+  return `${dev}-${ino}`;
+}
+
+/** The keeper went away before it answered: what it was asked to do is done, or not. */
+export class KeeperGone extends Error {}
 
 /** The server's side of the keeper: found again after a restart, started where there is none. */
 export class KeeperClient {
@@ -95,7 +105,7 @@ export class KeeperClient {
     const child = spawn(process.execPath, [entry, this.#path, logsDir, String(awayMs)], {
       cwd: dataDir,
       detached: true,
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, [markName]: markOf(dataDir) },
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
     return new Promise((resolve, reject) => {
@@ -114,7 +124,7 @@ export class KeeperClient {
     socket.on("error", () => socket.destroy());
     socket.once("close", () => {
       this.#socket = undefined;
-      for (const call of this.#calls.values()) call.reject(new Error("the keeper of local workers is gone"));
+      for (const call of this.#calls.values()) call.reject(new KeeperGone("the keeper of local workers is gone"));
       this.#calls.clear();
       if (!this.#closed) this.#onLost();
     });

@@ -1,12 +1,14 @@
 // The keeper: one small process per host that owns the local workers' pipes and outlives the server.
 // It is started as `node keeper.js <socket> <logs directory> <milliseconds without a server>`.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { limits } from "../../limits.js";
 import { logPath } from "../log-files/log-file.js";
+import { statOf } from "./process-table.js";
+import { markName, Sweep } from "./sweep.js";
 import { WorkerLog } from "./worker-log.js";
 
 interface Kept {
@@ -15,6 +17,7 @@ interface Kept {
   readonly startTime: string;
   readonly log: WorkerLog;
   exit?: { code?: number; signal?: string };
+  isSettled?: boolean;
   /** Resolves when both pipes are at their end. */
   closed: Promise<void>;
 }
@@ -31,15 +34,14 @@ interface Call {
 
 const [socketPath = "", logsDir = "", away = "0"] = process.argv.slice(2);
 const kept = new Map<string, Kept>();
+/** Workers that were ended without being known: a start that comes late, from a server that is gone, does not begin. */
+const refused = new Set<string>();
 const servers = new Set<Socket>();
+const mark = process.env[markName] ?? `${process.pid}`;
+const sweep = new Sweep(mark);
 let awayMs = Number(away);
 let awaySince = Date.now();
 let leaving = false;
-
-const startTimeOf = (pid: number): string => {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
-};
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
@@ -61,13 +63,15 @@ const starting = new Map<string, ReturnType<typeof launch>>();
 function start(call: Call): ReturnType<typeof launch> {
   const known = kept.get(call.id);
   if (known) return Promise.resolve({ pid: known.pid, startTime: known.startTime });
+  if (refused.has(call.id)) return Promise.reject(new Error("it was ended before it was started"));
   const started = starting.get(call.id) ?? launch(call).finally(() => starting.delete(call.id));
   starting.set(call.id, started);
   return started;
 }
 
 function launch(call: Call): Promise<{ pid: number; startTime: string }> {
-  const { id, argv = [], cwd, env } = call;
+  const { id, argv = [], cwd } = call;
+  const env = { ...call.env, [markName]: mark };
   return new Promise((resolve, reject) => {
     const child = spawn(argv[0] ?? "", argv.slice(1), { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     child.once("error", (error: NodeJS.ErrnoException) =>
@@ -75,13 +79,13 @@ function launch(call: Call): Promise<{ pid: number; startTime: string }> {
     );
     child.once("spawn", () => {
       const pid = child.pid as number;
-      const secret = env?.RUNPOD_AI_API_KEY;
+      const secret = call.env?.RUNPOD_AI_API_KEY;
       const log = new WorkerLog(logPath(logsDir, id), secret ? [secret] : []);
       for (const pipe of ["stdout", "stderr"] as const) {
         child[pipe]?.setEncoding("utf8").on("data", (text: string) => log.write(pipe, text));
       }
       const closed = new Promise<void>((done) => child.once("close", () => done()));
-      const entry: Kept = { child, pid, startTime: startTimeOf(pid), log, closed };
+      const entry: Kept = { child, pid, startTime: statOf(pid)?.startTime ?? "", log, closed };
       kept.set(id, entry);
       // the leader's exit is the end: `close` waits for children that hold the pipes
       child.once("exit", (code, name) => ended(id, entry, code, name));
@@ -93,22 +97,31 @@ function launch(call: Call): Promise<{ pid: number; startTime: string }> {
 function ended(id: string, entry: Kept, code: number | null, name: NodeJS.Signals | null): void {
   signal(-entry.pid, "SIGKILL");
   entry.exit = { ...(code === null ? {} : { code }), ...(name === null ? {} : { signal: name }) };
-  void settled(entry).then(() => {
+  void settled(id, entry).then(() => {
     entry.log.close();
     tell({ event: "end", id });
-    if (servers.size === 0 && running().length === 0) end();
+    if (servers.size === 0 && unsettled().length === 0) end();
   });
 }
 
-/** Its pipes at their end, or a moment later: a grandchild in a session of its own may hold them open. */
-const settled = (entry: Kept) => Promise.race([entry.closed, new Promise((done) => setTimeout(done, 200))]);
+/** No process of it left, wherever its children have gone. */
+async function settled(id: string, entry: Kept): Promise<void> {
+  await sweep.worker(id);
+  await drained(entry);
+  entry.isSettled = true;
+}
+
+/** Its pipes at their end, or a moment later: a process that is not found may hold them open. */
+const drained = (entry: Kept) => Promise.race([entry.closed, new Promise((done) => setTimeout(done, 200))]);
 
 const running = () => [...kept.values()].filter((entry) => !entry.exit);
+/** Those of which something may be left. */
+const unsettled = () => [...kept.values()].filter((entry) => !entry.isSettled);
 
 function look(id: string) {
   const entry = kept.get(id);
   if (!entry) return { state: "unknown" };
-  if (entry.exit) return { state: "ended", exit: entry.exit };
+  if (entry.isSettled) return { state: "ended", exit: entry.exit };
   return { state: "running", handle: { pid: entry.pid, startTime: entry.startTime } };
 }
 
@@ -129,7 +142,10 @@ async function answer(call: Call): Promise<unknown> {
       if (entry && !entry.exit) askToStop(entry);
       return {};
     case "kill":
-      if (entry && !entry.exit) signal(-entry.pid, "SIGKILL");
+      if (!entry) refused.add(call.id);
+      // its group first: a command that clears its environment is not found by that
+      else if (!entry.exit) signal(-entry.pid, "SIGKILL");
+      await sweep.worker(call.id);
       return {};
     case "tail":
       return { text: entry?.log.tail() ?? "" };
@@ -137,7 +153,7 @@ async function answer(call: Call): Promise<unknown> {
       entry?.log.hide(call.secret ?? "");
       return {};
     case "forget":
-      if (entry?.exit) kept.delete(call.id);
+      if (entry?.isSettled) kept.delete(call.id);
       return {};
     case "leave":
       awayMs = call.awayMs ?? awayMs;
@@ -159,7 +175,7 @@ const door = createServer((socket) => {
   socket.on("close", () => {
     servers.delete(socket);
     awaySince = Date.now();
-    if (servers.size === 0 && running().length === 0) end();
+    if (servers.size === 0 && unsettled().length === 0) end();
   });
   const lines = createInterface({ input: socket }).on("error", () => {});
   lines.on("line", (line) => {
@@ -187,9 +203,9 @@ function stopAll(): void {
   for (const entry of running()) askToStop(entry);
   setTimeout(() => {
     for (const entry of running()) signal(-entry.pid, "SIGKILL");
-    end();
+    void sweep.all().then(end);
   }, limits.stopGraceMsDefault);
-  setInterval(() => running().length === 0 && end(), 100);
+  setInterval(() => unsettled().length === 0 && end(), 100);
 }
 
 let stopping = false;
@@ -213,5 +229,6 @@ process.on("SIGTERM", () => {
   stopping = true;
   stopAll();
 });
+await sweep.all();
 rmSync(socketPath, { force: true });
 door.listen(socketPath, () => process.send?.("listening"));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProcessHandle } from "../../domain/worker.js";
-import type { ProcessLaunch, Provider } from "../../provider.js";
+import { type ProcessLaunch, type Provider, StartUnsure } from "../../provider.js";
 import { endOf, type OpenedProvider, providerContract } from "../contract.js";
 import { type Puppet, Stage } from "../puppet-fixture.js";
 import { handlerCommand, processProvider } from "./process-provider.js";
@@ -66,11 +66,18 @@ describe("The keeper of local processes", () => {
     }
     rmSync(dataDir, { recursive: true, force: true });
   });
-  const start = async (workerId = id) => {
+  const launchOf = (workerId: string, command = stage.command(workerId)): ProcessLaunch => {
     const env = { PATH: process.env.PATH ?? "", RUNPOD_POD_ID: workerId };
-    const launch = { workerId, directory: stage.directory, command: stage.command(workerId), env };
-    const handle = await provider.start(launch);
+    return { workerId, directory: stage.directory, command, env };
+  };
+  const start = async (workerId = id, command?: string[]) => {
+    const handle = await provider.start(launchOf(workerId, command));
     return { handle, puppet: await stage.meet(workerId) };
+  };
+  /** A child of the worker's that has gone into a session of its own. */
+  const strayOf = (puppet: Puppet): Promise<Puppet> => {
+    puppet.do("stray", "stray");
+    return stage.meet("stray");
   };
   /** Leaves as a server does; the next one has not called yet. */
   const leave = async (awayMs: number) => {
@@ -128,8 +135,55 @@ describe("The keeper of local processes", () => {
     expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.startTime });
   });
 
-  it("when it is killed itself, its workers are told lost, and are still found and killed by their handles", async () => {
+  it("lets no child outlive its leader, though it has a session of its own", async () => {
+    const { puppet } = await start();
+    const stray = await strayOf(puppet);
+    await ended(puppet);
+    await stray.ended;
+  });
+
+  it("kills a worker with children in sessions of their own, and no other worker's", async () => {
     const { puppet, handle } = await start();
+    const stray = await strayOf(puppet);
+    const { puppet: other } = await start("worker00000002");
+    const otherStray = await strayOf(other);
+    const end = endOf(provider, id);
+    await provider.kill(id, handle);
+    await Promise.all([puppet.ended, stray.ended, end]);
+    expect(await otherStray.ask("hello")).toBe("hello");
+  });
+
+  it("that follows one that was killed ends all that this one has left", async () => {
+    const { puppet } = await start();
+    const stray = await strayOf(puppet);
+    const { puppet: other } = await start("worker00000002");
+    const lost = endOf(provider, id);
+    process.kill(puppet.ppid, "SIGKILL");
+    await lost;
+    expect(await provider.look(id)).toEqual({ state: "unknown" });
+    await Promise.all([puppet.ended, stray.ended, other.ended]);
+  });
+
+  it("ends a worker that it does not know by its mark, and does not start it after that", async () => {
+    const { puppet: known } = await start("worker00000002");
+    const { env } = (await known.ask("where")) as { env: Record<string, string> };
+    const unknown = await stage.stranger("unknown", { ...env, RUNPOD_POD_ID: id });
+    await provider.kill(id, undefined);
+    await unknown.ended;
+    await expect(provider.start(launchOf(id))).rejects.toThrow("it was ended before it was started");
+    expect(await known.ask("hello")).toBe("hello");
+  });
+
+  it("leaves a start unsure that it did not answer", async () => {
+    const { puppet } = await start();
+    process.kill(puppet.ppid, "SIGSTOP");
+    const starting = provider.start(launchOf("worker00000002"));
+    process.kill(puppet.ppid, "SIGKILL");
+    await expect(starting).rejects.toBeInstanceOf(StartUnsure);
+  });
+
+  it("when it is killed itself, its workers are told lost, and are still found and killed by their handles", async () => {
+    const { puppet, handle } = await start(id, ["env", "-i", ...stage.command(id)]); // it carries no mark
     puppet.do("child", "child");
     const child = await stage.meet("child");
     const lost = endOf(provider, id);

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { isContainer, type ProcessHandle } from "../../domain/worker.js";
-import type { LogQuery, ProcessLaunch, Provider, Sighting } from "../../provider.js";
+import { type LogQuery, type ProcessLaunch, type Provider, type Sighting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
-import { KeeperClient, type KeeperOptions } from "./keeper-client.js";
+import { KeeperClient, KeeperGone, type KeeperOptions } from "./keeper-client.js";
 import { killGroup } from "./process-table.js";
 
 /** The command that runs the handler found in a directory; undefined where there is none. */
@@ -58,10 +58,9 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
         );
       }
       if (!existsSync(directory)) throw new Error("the handler's directory is gone");
-      const handle = await keeper.call<ProcessHandle>("start", workerId, {
-        argv,
-        cwd: directory,
-        env,
+      const launch = { argv, cwd: directory, env };
+      const handle = await keeper.call<ProcessHandle>("start", workerId, launch).catch((error) => {
+        throw error instanceof KeeperGone ? new StartUnsure(error.message) : error;
       });
       started.add(workerId);
       return handle;

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProcessHandle } from "../../domain/worker.js";
+import { limits } from "../../limits.js";
 
 interface Stat {
   readonly group: number;
@@ -21,19 +23,23 @@ export function statOf(pid: number): Stat | undefined {
 /** Whether the process of this handle still runs: the same id and the same start time. */
 export const isAlive = (handle: ProcessHandle): boolean => statOf(handle.pid)?.startTime === handle.startTime;
 
-/** Whether any process of a worker's group lives on, its leader or a child: told by the worker's id in its environment. */
-function groupIsOurs(group: number, workerId: string): boolean {
-  for (const name of readdirSync("/proc")) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || statOf(pid)?.group !== group) continue;
-    try {
-      if (readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`RUNPOD_POD_ID=${workerId}`)) return true;
-    } catch {
-      // it ended meanwhile, or belongs to someone else
-    }
+const pids = (): number[] => readdirSync("/proc").map(Number).filter(Number.isInteger);
+
+/** The environment a process was started with; empty where it has ended, or belongs to another user. */
+function environmentOf(pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+  } catch {
+    return [];
   }
-  return false;
 }
+
+/** The worker's id as each of its processes carries it. */
+export const idEntry = (workerId: string): string => `RUNPOD_POD_ID=${workerId}`;
+
+/** Whether any process of a worker's group lives on, its leader or a child: told by the worker's id in its environment. */
+const groupIsOurs = (group: number, workerId: string): boolean =>
+  pids().some((pid) => statOf(pid)?.group === group && environmentOf(pid).includes(idEntry(workerId)));
 
 /** Kills a worker's whole group, but only where it is certain that it is that worker's. */
 export function killGroup(workerId: string, handle: ProcessHandle): void {
@@ -42,5 +48,24 @@ export function killGroup(workerId: string, handle: ProcessHandle): void {
     process.kill(-handle.pid, "SIGKILL");
   } catch {
     // it ended meanwhile
+  }
+}
+
+/**
+ * Kills every process but this one whose environment is `isMarked`, whatever session it has moved to. Looks again until none
+ * is left: a process may fork while the table is read.
+ */
+export async function endMarked(isMarked: (environment: readonly string[]) => boolean): Promise<void> {
+  for (let round = 0; round < limits.sweepRoundsMax; round++) {
+    const left = pids().filter((pid) => pid !== process.pid && isMarked(environmentOf(pid)));
+    if (left.length === 0) return;
+    for (const pid of left) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // it ended meanwhile
+      }
+    }
+    await sleep(limits.sweepGapMs);
   }
 }
