@@ -6,7 +6,7 @@ import { hearUnhealthy } from "../operations/hear-ping.js";
 import { createRegistryAuth } from "../operations/save-registry-auth.js";
 import { createVolume } from "../operations/save-volume.js";
 import { stopWorker } from "../operations/worker-life.js";
-import { type ContainerLaunch, StartFailed } from "../provider.js";
+import { type ContainerLaunch, StartFailed, StartUnsure } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
 
@@ -217,6 +217,16 @@ describe("A worker that is wanted", () => {
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start"]);
   });
 
+  it("whose start is unsure, and that is not found, is killed: a failed start, and never started again", async () => {
+    scene.run(scene.loops.tend());
+    scene.provider.failNext("start", new StartUnsure("the keeper of local workers is gone"));
+    const worker = await wanted();
+    await scene.advance(5_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
+    expect(worker.row.endedAt).toBeDefined();
+    expect(scene.now(endpoint)).toMatchObject({ failedStarts: 1, verdict: "its keeper was gone" });
+  });
+
   it("whose own last words tell why it is unhealthy fails with those", async () => {
     const worker = await started();
     await hearUnhealthy(scene.parts, worker, "gpu: no CUDA device");
@@ -354,6 +364,22 @@ describe("After a restart of the server", () => {
     await restart();
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
     expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { pid: 100 } });
+  });
+
+  it("a worker that was about to be started, and is not found, is ended for good: another one is started", async () => {
+    const worker = await started();
+    await scene.stores.workers.save(worker.row.no, { startedAt: null as unknown as number });
+    const id = await scene.running(endpoint, worker);
+    scene.provider.vanish(worker.row.id);
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
+    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+    scene.run(scene.loops.scale());
+    await scene.advance(50);
+    const [next] = scene.workersOf(endpoint);
+    expect(next?.row.id).not.toBe(worker.row.id);
+    expect(await scene.take(next!)).toMatchObject([{ id }]);
   });
 
   it("a worker that was told another address is stopped, and its job excused", async () => {

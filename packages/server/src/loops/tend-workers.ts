@@ -105,10 +105,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       }
       return needs.clock.now();
     }
+    const wasKnown = known.has(row.id);
     known.add(row.id);
     if (seen.state === "ended") return ended(worker);
-    if (row.startedAt === undefined && row.wanted !== "stopped") return begin(worker);
-    return lost(worker);
+    // only one container can have its name; a process may have been started all the same, and would be a second one
+    const mayBegin = row.startedAt === undefined && row.wanted !== "stopped" && isContainer(row.handle);
+    return mayBegin ? begin(worker) : lost(worker, { isBlameless: !wasKnown });
   }
 
   /** Starts are waited for by nobody: an image may take minutes to come, and others have to be looked after meanwhile. */
@@ -187,11 +189,11 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return forget(worker);
   }
 
-  /** Its keeper is gone, and it with it: what is left of its group is killed. Or its container was removed. */
-  async function lost(worker: LiveWorker): Promise<undefined> {
+  /** Its keeper is gone, and it with it: what is left of it is killed. Or its container was removed. */
+  async function lost(worker: LiveWorker, { isBlameless = true } = {}): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
     const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless: true });
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless });
     return forget(worker);
   }
 
