@@ -80,6 +80,10 @@ describe("The loss of a job", () => {
       by: "fail",
       error: `Its worker was lost (${limits.startsMax} starts in all).`,
     });
+    expect(settleLoss({ starts: limits.startsMax, excused: 0 }, "Its worker was lost", "it fell asleep")).toEqual({
+      by: "fail",
+      error: `Its worker was lost (${limits.startsMax} starts in all). The last of them: it fell asleep`,
+    });
   });
 });
 

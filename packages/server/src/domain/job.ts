@@ -76,11 +76,18 @@ export type Change =
   | { readonly by: "cancel"; readonly error?: string }
   | { readonly by: "retry" };
 
-/** Decides what the loss of its worker, or of its result, does to a job. `why` completes the sentence of the failure. */
-export function settleLoss(job: Pick<Job, "starts" | "excused">, why: string): Change {
-  return job.starts - job.excused < limits.startsMax
-    ? { by: "giveBack", excused: false }
-    : { by: "fail", error: `${why} (${limits.startsMax} starts in all).` };
+/** Whether the loss of its worker, or of its result, would fail a job. */
+export const isLastStart = (job: Pick<Job, "starts" | "excused">): boolean =>
+  job.starts - job.excused >= limits.startsMax;
+
+/**
+ * Decides what the loss of its worker, or of its result, does to a job. `why` begins the sentence of the failure, and `last`
+ * says how its last worker ended, where that is known.
+ */
+export function settleLoss(job: Pick<Job, "starts" | "excused">, why: string, last?: string): Change {
+  if (!isLastStart(job)) return { by: "giveBack", excused: false };
+  const ending = last === undefined ? "" : ` The last of them: ${last}`;
+  return { by: "fail", error: `${why} (${limits.startsMax} starts in all).${ending}` };
 }
 
 /** How long a job waited for its present start so far, and how long that has run so far. */

@@ -2,6 +2,8 @@ import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import type { Exit } from "../domain/worker.js";
+import { limits } from "../limits.js";
 import { hearUnhealthy } from "../operations/hear-ping.js";
 import { createRegistryAuth } from "../operations/save-registry-auth.js";
 import { createVolume } from "../operations/save-volume.js";
@@ -244,6 +246,38 @@ describe("The end of a worker's process", () => {
     await scene.advance(5);
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
     expect(worker.row.exit).toMatchObject({ signal: "SIGKILL", cause: "memory" });
+  });
+
+  /** A job whose every worker ends like this; `before` each of them does. */
+  async function lostJob(exit: Partial<Exit>, before: (worker: LiveWorker, start: number) => void) {
+    scene.run(scene.loops.tend());
+    const id = await scene.submit(endpoint);
+    for (let start = 1; start <= limits.startsMax; start++) {
+      const worker = await wanted();
+      await scene.advance(5);
+      expect(await scene.take(worker)).toMatchObject([{ id }]);
+      before(worker, start);
+      scene.provider.end(worker.row.id, exit);
+      await scene.advance(5);
+    }
+    const { status, error } = await scene.status(endpoint, id);
+    expect(status).toBe("FAILED");
+    return error;
+  }
+  const lost = "Each worker that ran this job was lost (3 starts in all). The last of them:";
+
+  it("is told, with its last lines, in the error of a job that is lost for the last time", async () => {
+    const error = await lostJob({ code: 3 }, ({ row }, start) =>
+      scene.provider.logTails.set(row.id, `start ${start}\0\ngiving up`),
+    );
+    expect(error).toBe(`${lost} it ended with exit code 3: start 3\ngiving up`);
+  });
+
+  it("is told so by its signal, where its log cannot be read", async () => {
+    const error = await lostJob({ signal: "SIGSEGV" }, () => {
+      scene.provider.logTail = () => Promise.reject(new Error("no engine answers"));
+    });
+    expect(error).toBe(`${lost} it was ended by SIGSEGV`);
   });
 
   it("is not missed where it comes before its start was recorded", async () => {

@@ -1,4 +1,5 @@
 import { earliest } from "../domain/earliest.js";
+import { isLastStart } from "../domain/job.js";
 import { failedToStart, isContainer, isThrottled } from "../domain/worker.js";
 import { endOf } from "../domain/worker-end.js";
 import { limits } from "../limits.js";
@@ -185,7 +186,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const held = await needs.reader.heldBy(worker.row.no);
     const tail = failedToStart(worker.row, held.length, needs.clock.now()) ? await provider.logTail(worker.row.id) : "";
     const { how, exit } = endOf(worker.row, seen.exit, tail);
-    await endWorker(needs, worker, exit, how);
+    // a job does not wait for a log that cannot be read
+    const lastLines = held.some(isLastStart) ? await provider.logTail(worker.row.id).catch(() => "") : "";
+    await endWorker(needs, worker, exit, how, { lastLines });
     return forget(worker);
   }
 

@@ -66,14 +66,23 @@ export async function cancelWaiting(needs: Changing, endpointNo: number, error: 
   }
 }
 
-/** Takes a job away from a worker that lost it. `excused`: we took it back ourselves, and it does not count. */
-export async function loseJob(needs: Changing, held: HeldJob, why: string, excused: boolean): Promise<void> {
+/**
+ * Takes a job away from a worker that lost it. `excused`: we took it back ourselves, and it does not count. `last`: how that
+ * worker ended, for the failure of a job that is not started again.
+ */
+export async function loseJob(
+  needs: Changing,
+  held: HeldJob,
+  why: string,
+  excused: boolean,
+  last?: string,
+): Promise<void> {
   const isDeleted = needs.registry.endpointByNo(held.endpointNo)?.deletedAt !== undefined;
   const change = isDeleted
     ? ({ by: "cancel", error: endpointDeleted } as const) // nothing would ever run it
     : excused
       ? ({ by: "giveBack", excused: true } as const)
-      : settleLoss(held, why);
+      : settleLoss(held, why, last);
   const settled = await needs.jobs.change(held, change, needs.clock.now());
   if (!settled) return; // its result came after all, or someone else ended it
   if (change.by !== "giveBack") return announceEnd(needs, held.endpointNo, settled);

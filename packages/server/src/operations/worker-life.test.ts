@@ -44,7 +44,7 @@ describe("The end of a worker", () => {
     }
     expect(await scene.status(endpoint, id)).toMatchObject({
       status: "FAILED",
-      error: "Each worker that ran this job was lost (3 starts in all).",
+      error: "Each worker that ran this job was lost (3 starts in all). The last of them: it ended with exit code 1",
       retries: 2,
     });
     expect(await scene.stores.reader.heldBy(worker.row.no)).toEqual([]);

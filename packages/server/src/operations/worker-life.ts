@@ -113,7 +113,8 @@ export async function stopWorker(
 
 /**
  * A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped.
- * `isBlameless`: what ended it says nothing about how workers of its version start.
+ * `isBlameless`: what ended it says nothing about how workers of its version start. `lastLines`: of its log, for a job that is
+ * lost with it for the last time.
  * Its row says so last: after a crash in between it is found not ended, and the rest is given back then.
  */
 export async function endWorker(
@@ -121,25 +122,25 @@ export async function endWorker(
   worker: LiveWorker,
   exit: Exit,
   why: string,
-  { isBlameless = false } = {},
+  { isBlameless = false, lastLines = "" } = {},
 ): Promise<void> {
   const held = await needs.reader.heldBy(worker.row.no);
   if (worker.row.endedAt !== undefined) return;
   const { row } = worker;
   const said = row.exit?.note;
+  const how = said ?? exit.note ?? why;
+  const last = lastLines === "" ? how : `${how}: ${lastLines.replaceAll("\0", "")}`;
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
   worker.dismissed.abort(); // or what is given back now would be handed to its own poll
   try {
     await Promise.all([
       // in the same moment: a scaler that saw the end alone would start the next without a pause
-      !isBlameless &&
-        failedToStart(row, held.length, ended.endedAt) &&
-        noteFailedStart(needs, worker, said ?? exit.note ?? why),
-      giveBackAll(needs, worker),
+      !isBlameless && failedToStart(row, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
+      giveBackAll(needs, worker, last),
     ]);
     await needs.registry.patchWorker(worker, ended);
-    await giveBackAll(needs, worker); // what a take that was on its way has brought meanwhile
+    await giveBackAll(needs, worker, last); // what a take that was on its way has brought meanwhile
   } catch (error) {
     worker.row = row;
     throw error;
@@ -157,18 +158,23 @@ export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void>
   const { row } = worker;
   if (row.wanted === "running" || row.wanted === "paused")
     await needs.registry.patchWorker(worker, { wanted: "closed", closedAt: needs.clock.now() });
-  await giveBackAll(needs, worker);
+  await giveBackAll(needs, worker, row.exit?.note);
   needs.bell.ring(topics.demand(row.endpointNo));
 }
 
-async function giveBackAll(needs: Living, { row }: LiveWorker): Promise<void> {
-  await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped");
+async function giveBackAll(needs: Living, { row }: LiveWorker, last: string | undefined): Promise<void> {
+  await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped", last);
 }
 
-/** What nobody holds any more: running jobs are given back, stopped ones have stopped. */
-export async function settleOrphans(needs: Living, held: readonly HeldJob[], excused: boolean): Promise<void> {
+/** What nobody holds any more: running jobs are given back, stopped ones have stopped. `last`: how their worker ended. */
+export async function settleOrphans(
+  needs: Living,
+  held: readonly HeldJob[],
+  excused: boolean,
+  last?: string,
+): Promise<void> {
   const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
-  await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused))));
+  await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused, last))));
   // also those that were cancelled just now, because their endpoint is deleted
   await Promise.all(held.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
 }
