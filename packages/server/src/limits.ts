@@ -99,6 +99,8 @@ export const limits = {
   resumeMs: 5 * second, // a resumed worker that says nothing for so long is replaced
   crashPauseMsMin: second,
   crashPauseMsMax: 5 * minute,
+  handlerLookMs: second, // a handler that is repaired while its endpoint pauses is tried so soon
+  handlerEntriesMax: 500, // of its folder, at each look
   logTailLines: 5,
   logTailBytes: 2 * kib,
   logFileBytesMax: 4 * mib, // a worker keeps two such files

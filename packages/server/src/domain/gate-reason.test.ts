@@ -53,7 +53,7 @@ test.each([
   { it: "a worker without a place", facts: { throttled: "It needs NVIDIA L4." }, says: /NVIDIA L4/, isHopeless: false },
   { it: "no worker at all", facts: {}, says: /No worker was started/, isHopeless: false },
 ])("Nobody answers for $it", ({ facts, says, isHopeless }) => {
-  const { sentence, ...rest } = gateReason({ endpoint, states: [], ...facts });
+  const { sentence, ...rest } = gateReason({ endpoint, states: [], pause: { leftMs: 0, isWatched: false }, ...facts });
   expect(sentence).toMatch(says);
   expect(rest.isHopeless).toBe(isHopeless);
 });

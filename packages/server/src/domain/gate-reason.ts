@@ -1,10 +1,11 @@
 import type { Endpoint } from "./endpoint.js";
-import { startFailure } from "./wait-reason.js";
+import { type CrashPause, startFailure } from "./wait-reason.js";
 import type { WorkerState } from "./worker.js";
 
 export interface GateFacts {
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
+  readonly pause: CrashPause;
   /** What is being done to start a worker, where that takes long. */
   readonly doing?: string | undefined;
   /** Why a worker that was asked for has no place yet. */
@@ -16,17 +17,15 @@ export interface GateFacts {
 }
 
 /** Why no worker answers a request; `isHopeless`: waiting would change nothing. */
-export function gateReason({ endpoint, states, doing, throttled, isOutOfReach, obstacle }: GateFacts): {
-  sentence: string;
-  isHopeless: boolean;
-} {
+export function gateReason(facts: GateFacts): { sentence: string; isHopeless: boolean } {
+  const { endpoint, states, doing, throttled, isOutOfReach, obstacle } = facts;
   const { settings } = endpoint;
   const say = (sentence: string, isHopeless = false) => ({ sentence, isHopeless });
   const count = (state: WorkerState) => states.filter((each) => each === state).length;
   if (settings.workersMax === 0) return say("workersMax is 0: raise it to let workers start.", true);
   if (obstacle !== undefined) return say(obstacle, true);
   const ready = count("idle") + count("running");
-  const failure = ready === 0 ? startFailure(endpoint, "was ready") : undefined;
+  const failure = ready === 0 ? startFailure(facts, "was ready") : undefined;
   if (failure) return say(failure.detail);
   if (ready > 0 && isOutOfReach)
     return say("Its workers are at other hosts, at addresses that this server does not reach: send it to theirs.");

@@ -21,6 +21,7 @@ const facts = ({ states = [], workersMax = 3, lowPriority = false, failedStarts 
     verdict: failedStarts > 0 ? "exit code 3: no such module" : undefined,
   },
   states,
+  pause: { leftMs: 3_500, isWatched: false },
   obstacle,
 });
 const noGpu = { reason: "no_capacity", detail: "No GPU of the types it asks for is free here." } as const;
@@ -62,5 +63,30 @@ describe("A job waits", () => {
     expect(waitReason(starting).waitDetail).toBe("A worker is starting (pulling the image 'a').");
     expect(waitReason(facts({ it: "", reason: "", obstacle: noGpu })).waitDetail).toBe(noGpu.detail);
     expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
+  });
+
+  it.each<[string, Partial<WaitFacts>, number, string]>([
+    [
+      "after a pause, and what ends that",
+      {},
+      4,
+      "The last 4 workers ended at their start; the next one is started in 4 s, and a save of the endpoint or its template starts it at once.",
+    ],
+    [
+      "after a pause that a change of its folder ends, too",
+      { pause: { leftMs: 300_000, isWatched: true } },
+      1,
+      "The last worker failed to start; the next one is started in 300 s, and a change in the handler's folder, or a save of the endpoint or its template, starts it at once.",
+    ],
+    [
+      "now, where the pause is over",
+      { pause: { leftMs: 0, isWatched: true } },
+      1,
+      "The last worker failed to start; the next one is about to be started.",
+    ],
+    ["and is there", { states: ["starting"] }, 3, "The last 3 workers ended at their start; the next one is starting."],
+  ])("for the next start, which comes %s", (_, more, failedStarts, sentence) => {
+    const { waitDetail } = waitReason({ ...facts({ it: "", reason: "", failedStarts }), ...more });
+    expect(waitDetail).toBe(`${sentence} Why the last one ended: exit code 3: no such module`);
   });
 });

@@ -14,10 +14,18 @@ export type WaitReason =
   | "start_failed"
   | "crash_looping";
 
+/** The pause before the next worker is started, after one that failed. */
+export interface CrashPause {
+  readonly leftMs: number;
+  /** Whether its handler is in a folder, whose changes end the pause. */
+  readonly isWatched: boolean;
+}
+
 export interface WaitFacts {
   readonly lowPriority: boolean;
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
+  readonly pause: CrashPause;
   /** What is being done to start a worker, where that takes long. */
   readonly doing?: string | undefined;
   /** Why a worker that was asked for has no place yet. */
@@ -27,15 +35,29 @@ export interface WaitFacts {
 }
 
 /** What is said of workers that ended before they were of any use; undefined where none did. */
-export function startFailure({ failedStarts, verdict }: Pick<Endpoint, "failedStarts" | "verdict">, before: string) {
+export function startFailure(
+  { endpoint, states, pause }: Pick<WaitFacts, "endpoint" | "states" | "pause">,
+  before: string,
+) {
+  const { failedStarts, verdict } = endpoint;
   if (failedStarts === 0) return undefined;
-  const last = verdict ?? `it ended before it ${before}`;
+  const next = states.includes("starting") ? "the next one is starting" : nextStart(pause);
+  const why = `${next}. Why the last one ended: ${verdict ?? `it ended before it ${before}`}`;
   return failedStarts >= limits.crashLoopStarts
     ? {
         reason: "crash_looping" as const,
-        detail: `The last ${failedStarts} workers ended at their start, the next comes after a pause: ${last}`,
+        detail: `The last ${failedStarts} workers ended at their start; ${why}`,
       }
-    : { reason: "start_failed" as const, detail: `The last worker failed to start and is tried again: ${last}` };
+    : { reason: "start_failed" as const, detail: `The last worker failed to start; ${why}` };
+}
+
+/** When the next worker comes, and what a person may do so that it comes at once. */
+function nextStart({ leftMs, isWatched }: CrashPause): string {
+  if (leftMs <= 0) return "the next one is about to be started";
+  const save = isWatched
+    ? "a change in the handler's folder, or a save of the endpoint or its template,"
+    : "a save of the endpoint or its template";
+  return `the next one is started in ${Math.ceil(leftMs / 1_000)} s, and ${save} starts it at once`;
 }
 
 /** Why a job is still waiting, as one word and as a sentence a person can act on. */
@@ -45,7 +67,7 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   const count = (state: WorkerState) => facts.states.filter((each) => each === state).length;
   const ready = count("idle") + count("running");
   if (settings.workersMax === 0) return say("workers_max_zero", "workersMax is 0: raise it to let workers start.");
-  const failure = ready === 0 ? startFailure(facts.endpoint, "asked for a job") : undefined;
+  const failure = ready === 0 ? startFailure(facts, "asked for a job") : undefined;
   if (failure) return say(failure.reason, failure.detail);
   if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);
   if (facts.throttled !== undefined && ready + count("starting") === 0) return say("no_capacity", facts.throttled);

@@ -10,6 +10,7 @@ import type { LiveWorker } from "../registry.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
 import { type LaunchOptions, launchOf, whereIs } from "./launch.js";
 import type { Loop } from "./loop.js";
+import { handlerWatch } from "./watch-handlers.js";
 
 export interface TendOptions extends LaunchOptions {
   readonly provider: Provider;
@@ -21,6 +22,7 @@ type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" |
 /** Makes the provider agree with this host's rows, and records what it observes. */
 export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const { provider } = options;
+  const watchHandlers = handlerWatch(needs);
   /** Workers this process has seen running, or started: the others' fate is asked for first. */
   const known = new Set<string>();
   /** Workers that are being started, and what says that they are not wanted any more. */
@@ -315,7 +317,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const all = Promise.all([...tending, strays, endUnwanted()]);
       // an engine that hangs holds up its own workers alone: what comes late is looked at when it comes
       if (!(await within(limits.tendTurnMs, all))) void all.then(() => needs.bell.ring("workers"));
-      return earliest(...looks, await easeMemory(needs, mine, now));
+      return earliest(...looks, await easeMemory(needs, mine, now), await watchHandlers(now));
     },
   };
 }

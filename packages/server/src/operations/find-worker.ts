@@ -6,6 +6,7 @@ import { mayDial, readAddress, type WorkerAddress } from "../domain/worker-addre
 import { endpointNotFound, Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import type { Seat } from "../lines/gate.js";
+import { crashPause } from "./crash-pause.js";
 import type { Needs } from "./needs.js";
 import { obstacle, whyThrottled } from "./read-job.js";
 
@@ -49,6 +50,7 @@ function reason(needs: Finding, endpoint: Endpoint) {
   return gateReason({
     endpoint: now,
     states: workers.map(({ row }) => workerState(row, needs.gate.heldBy(row.no))),
+    pause: crashPause(needs, now),
     isOutOfReach: workers.every(({ row }) => !dialled(row, needs.place.hostNo)),
     doing: workers.find(({ doing }) => doing !== undefined)?.doing,
     throttled: whyThrottled(workers),

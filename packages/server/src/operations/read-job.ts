@@ -9,6 +9,7 @@ import { isThrottled, workerState } from "../domain/worker.js";
 import { jobNotFound } from "../errors.js";
 import { limits } from "../limits.js";
 import { waitFor } from "../lines/waiters.js";
+import { crashPause } from "./crash-pause.js";
 import type { LiveWorker, Needs } from "./needs.js";
 
 type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
@@ -56,7 +57,7 @@ async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): P
   const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
   const throttled = whyThrottled(workers);
   const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
-  const facts = { lowPriority: job.lowPriority, endpoint, states, doing };
+  const facts = { lowPriority: job.lowPriority, endpoint, states, doing, pause: crashPause(needs, endpoint) };
   return {
     ...waitReason({ ...facts, throttled, obstacle: obstacle(needs, endpoint) }),
     queuePosition: position < limits.queuePositionMax ? position : undefined,
