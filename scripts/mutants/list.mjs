@@ -105,6 +105,48 @@ export const mutants = [
     ],
   },
   {
+    name: "never-sweeps-orphans",
+    breaks: "leaves a job to nobody that a take has brought to a worker that had ended",
+    tests: "packages/server/src/loops",
+    patches: [
+      {
+        file: "loops/watch-workers.ts",
+        find: "  await settleOrphans(needs, await needs.reader.orphaned(), true);",
+        replace: "  void settleOrphans;",
+      },
+    ],
+  },
+  {
+    name: "sleep-counts-as-absence",
+    breaks: "ends the workers of a machine that has slept, as if no server had come in that time",
+    tests: "packages/server/src/providers/process",
+    patches: [
+      {
+        file: "providers/process/away.ts",
+        find: "if (gap > limits.clockGapMs) this.#since += gap;",
+        replace: "void gap;",
+      },
+    ],
+  },
+  {
+    name: "kills-no-strangers",
+    breaks: "lets a worker live on that a keeper does not know, because another one had started it",
+    tests: "packages/server/src/providers/process",
+    patches: [{ file: "providers/process/keeper.ts", find: "      await sweep.worker(call.id);\n", replace: "" }],
+  },
+  {
+    name: "starts-unsure-workers-again",
+    breaks: "starts a second process under the id of one that may have been started",
+    tests: "packages/server/src/loops",
+    patches: [
+      {
+        file: "loops/tend-workers.ts",
+        find: 'row.wanted !== "stopped" && isContainer(row.handle);',
+        replace: 'row.wanted !== "stopped";',
+      },
+    ],
+  },
+  {
     name: "forgets-keys",
     breaks: "does not write the idempotency key with its job",
     patches: [

@@ -43,10 +43,11 @@ const serverRules: readonly Rule[] = [
   { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
   // the keeper is a process of its own: it must start fast, and stand when all else is gone
   {
-    who: /^providers\/process\/(keeper|process-table|sweep|worker-log)$/,
+    who: /^providers\/process\/(away|keeper|process-table|sweep|worker-log)$/,
     own: [
       "domain/log-line",
       "domain/worker",
+      "providers/process/away",
       "providers/process/process-table",
       "providers/process/sweep",
       "providers/process/worker-log",
@@ -131,7 +132,7 @@ function ownBreach(rule: Rule, module: string, target: string): string | undefin
   if (name.startsWith("..")) return "it reaches into another package by a path";
   if (rule.own === "everything" || name === "limits") return undefined;
   const folder = posix.dirname(module);
-  const isKeepers = /^providers\/process\/(keeper|process-table|sweep|worker-log)$/.test(module);
+  const isKeepers = /^providers\/process\/(away|keeper|process-table|sweep|worker-log)$/.test(module);
   const beside = folder !== "." && inside(name, folder) && !isKeepers;
   if (beside || rule.own.some((place) => inside(name, place))) return undefined;
   return `its own modules are: limits${rule.own.map((place) => `, ${place}`).join("")}`;
@@ -195,7 +196,7 @@ const f = await import("f"), g = require("g");
     [
       "providers/process/keeper",
       "./keeper-client.js",
-      "its own modules are: limits, domain/log-line, domain/worker, providers/process/process-table, providers/process/sweep, providers/process/worker-log, providers/log-files",
+      "its own modules are: limits, domain/log-line, domain/worker, providers/process/away, providers/process/process-table, providers/process/sweep, providers/process/worker-log, providers/log-files",
     ],
     ["http/jobs/routes", "../../stores/sqlite/open.js", "its own modules are"],
     ["http/jobs/routes", "undici", "its packages are"],

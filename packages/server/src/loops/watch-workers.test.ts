@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import { limits } from "../limits.js";
 import { cancelJob } from "../operations/change-job.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -26,6 +27,17 @@ async function pinging(ms: number, ...jobIds: string[]): Promise<void> {
     await scene.advance(4_000);
   }
 }
+
+describe("A job whose worker has ended, and that a take has brought to it only then", () => {
+  it("is given back, where several servers may have done that", async () => {
+    const id = await scene.running(endpoint, worker);
+    Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
+    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    scene.parts.bell.ring("workers");
+    await scene.advance(limits.watchMs);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
+  });
+});
 
 describe("A silent worker", () => {
   it("is lost 30 s after its last call, once it has pinged", async () => {

@@ -112,7 +112,8 @@ export function dockerProvider(
   async function signalled(workerId: string, signal: string): Promise<void> {
     try {
       await call(containerOf(workerId).kill({ signal }));
-      await frozen(workerId, false); // paused it would not hear of it
+      // Docker itself lets a paused container go on that is signalled. Not every engine does: frozen, it would not hear of it
+      await frozen(workerId, false);
     } catch (error) {
       if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
       tell(workerId);

@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { limits } from "../../limits.js";
 import { logPath } from "../log-files/log-file.js";
+import { Away } from "./away.js";
 import { statOf } from "./process-table.js";
 import { markName, Sweep } from "./sweep.js";
 import { WorkerLog } from "./worker-log.js";
@@ -40,7 +41,8 @@ const servers = new Set<Socket>();
 const mark = process.env[markName] ?? `${process.pid}`;
 const sweep = new Sweep(mark);
 let awayMs = Number(away);
-let awaySince = Date.now();
+// steady: the machine's clock may be set, and goes on while the machine sleeps
+const without = new Away(performance.now());
 let leaving = false;
 
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -174,7 +176,7 @@ const door = createServer((socket) => {
   socket.on("error", () => socket.destroy());
   socket.on("close", () => {
     servers.delete(socket);
-    awaySince = Date.now();
+    without.begin(performance.now());
     if (servers.size === 0 && unsettled().length === 0) end();
   });
   const lines = createInterface({ input: socket }).on("error", () => {});
@@ -209,14 +211,10 @@ function stopAll(): void {
 }
 
 let stopping = false;
-let lastTick = performance.now();
 setInterval(() => {
   for (const entry of kept.values()) if (!entry.exit) entry.log.tellCounts();
-  // time in which this process did not run is not time in which nobody came
-  const tick = performance.now();
-  if (tick - lastTick > limits.clockGapMs) awaySince += tick - lastTick;
-  lastTick = tick;
-  const alone = servers.size === 0 && (leaving || Date.now() - awaySince > awayMs);
+  const withoutMs = without.look(performance.now());
+  const alone = servers.size === 0 && (leaving || withoutMs > awayMs);
   if ((alone || !existsSync(dirname(logsDir))) && !stopping) {
     stopping = true;
     stopAll();

@@ -174,6 +174,14 @@ describe("The keeper of local processes", () => {
     expect(await known.ask("hello")).toBe("hello");
   });
 
+  it("kills a worker that it knows without being told its handle, though it cleared its environment", async () => {
+    const { puppet } = await start(id, ["env", "-i", ...stage.command(id)]);
+    puppet.do("child", "child");
+    const child = await stage.meet("child");
+    await provider.kill(id, undefined);
+    await Promise.all([puppet.ended, child.ended]);
+  });
+
   it("leaves a start unsure that it did not answer", async () => {
     const { puppet } = await start();
     process.kill(puppet.ppid, "SIGSTOP");
