@@ -117,6 +117,11 @@ export const mutants = [
     ],
   },
   {
+    name: "undoes-stops",
+    breaks: "lets a server that is behind undo what another has decided about a worker",
+    patches: [{ file: "stores/tables/workers.ts", find: '.where("wanted", "in", from)', replace: "" }],
+  },
+  {
     name: "sleep-counts-as-absence",
     breaks: "ends the workers of a machine that has slept, as if no server had come in that time",
     tests: "packages/server/src/providers/process",

@@ -94,7 +94,7 @@ export class Fleet {
     },
     "workers.create": (_, row: Worker) => void this.workers.set(row.no, { ...row }),
     "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#patched(no, found)),
-    "workers.save": ([no, patch]) => this.#patched(no, patch),
+    "workers.save": ([no, patch], isSaved) => void (isSaved && this.#patched(no, patch)),
   };
 
   #started(no: number, { failedStarts, present, tried, isHeld }: TriedStart): void {

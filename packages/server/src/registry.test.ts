@@ -30,9 +30,10 @@ function noting(database: Stores): Stores {
       written.push(row.no);
       return row;
     },
-    async save(no, patch) {
-      await database.workers.save(no, patch);
-      written.push(no);
+    async save(no, patch, from) {
+      const isSaved = await database.workers.save(no, patch, from);
+      if (isSaved) written.push(no);
+      return isSaved;
     },
   };
   return { ...database, workers, shared: sharedBy(database) };
@@ -124,6 +125,30 @@ describe("A server that looks again", () => {
     await others.removeEndpoint(others.endpoint(made.id)!, now);
     await ours.refresh();
     expect(ours.endpoint(made.id)?.deletedAt).toBe(now);
+  });
+
+  it("does not undo what another has decided about a worker, and goes by it at once", async () => {
+    const { no } = await others.createEndpoint(made);
+    const theirs = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    await others.wantWorker(theirs, ["running"], { wanted: "stopped", stopAt: now, killAt: now + 1, why: "theirs" });
+    const live = ours.worker(worker.id)!;
+    expect(await ours.wantWorker(live, ["running"], { wanted: "closed", closedAt: now, why: "ours" })).toBe(false);
+    expect(live.row).toMatchObject({ wanted: "stopped", stopAt: now, killAt: now + 1, why: "theirs" });
+    expect(live.row.closedAt).toBeUndefined();
+    expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "stopped", why: "theirs" });
+  });
+
+  it("changes what it wants of a worker in the order in which it decides", async () => {
+    const { no } = await ours.createEndpoint(made);
+    const live = await ours.createWorker({ ...worker, endpointNo: no });
+    const writing = holdNext("workers.save", "before");
+    const paused = ours.wantWorker(live, ["running"], { wanted: "paused", pausedAt: now });
+    await writing.reached;
+    const resumed = ours.wantWorker(live, ["paused"], { wanted: "running", resumedAt: now + 1 });
+    writing.go();
+    expect(await Promise.all([paused, resumed])).toEqual([true, true]);
+    expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });
   });
 
   it("sees that a worker has ended, however long it did not look", async () => {

@@ -7,7 +7,7 @@ import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
 import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import { isFrozen, type Worker } from "./domain/worker.js";
+import { isFrozen, type Wanted, type Worker } from "./domain/worker.js";
 import { limits } from "./limits.js";
 import type { Host, NewRelease, Place, Sign, StartNote, Stores, User, WorkerPatch } from "./store.js";
 
@@ -43,6 +43,11 @@ export interface RegistryOptions {
   readonly now?: () => number;
 }
 
+/** What has been decided about a worker, by whichever server. */
+const lifeOf = ({ wanted, why, pausedAt, resumedAt, closedAt, stopAt, askedAt, killAt, endedAt, exit }: Worker) => ({
+  ...{ wanted, why, pausedAt, resumedAt, closedAt, stopAt, askedAt, killAt, endedAt, exit },
+});
+
 /** What every request needs, in memory: keys, endpoints, templates, volumes and workers. Writes go through to the store. */
 export class Registry {
   readonly #stores: Stores;
@@ -66,6 +71,8 @@ export class Registry {
   /** What the last reading of workers has seen, for the next one; and when all of them were read. */
   #mark: string | undefined;
   #allReadAt = 0;
+  /** By worker, the last change of what is wanted of it that is on its way. */
+  readonly #wanting = new WeakMap<LiveWorker, Promise<boolean>>();
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -419,6 +426,27 @@ export class Registry {
     const { trouble, ...rest } = patch;
     worker.row = { ...worker.row, ...rest, ...(trouble === undefined ? {} : { trouble: trouble ?? undefined }) };
     await this.#written(worker, () => this.#stores.workers.save(worker.row.no, patch));
+  }
+  /**
+   * The same where it changes what is wanted of a worker: only from the states that this was decided from. False where another
+   * server has decided otherwise meanwhile; then the row is as that server has left it.
+   */
+  async wantWorker(worker: LiveWorker, from: readonly Wanted[], patch: WorkerPatch): Promise<boolean> {
+    const { no, id } = worker.row;
+    worker.row = { ...worker.row, ...(patch as Omit<WorkerPatch, "trouble">) };
+    const save = () => this.#stores.workers.save(no, patch, from);
+    // one after the other: what the one before asks for is what this one was decided from
+    const before = this.#wanting.get(worker);
+    const saved = this.#written(worker, () => (before ? before.then(save, save) : save()));
+    this.#wanting.set(worker, saved);
+    try {
+      if (await saved) return true;
+    } finally {
+      if (this.#wanting.get(worker) === saved) this.#wanting.delete(worker);
+    }
+    const stored = await this.#stores.workers.find(id);
+    if (stored) worker.row = { ...worker.row, ...lifeOf(stored) };
+    return false;
   }
   /** Gives a worker that waits for one its place; false where it waits no more, or another server owns the scaler. */
   async placeWorker(worker: LiveWorker, found: Place): Promise<boolean> {

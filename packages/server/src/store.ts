@@ -371,7 +371,8 @@ export interface WorkerStore {
     /** Why it has to wait for a place, where it has to. */
     throttled?: string;
   }): Promise<Worker>;
-  save(no: number, patch: WorkerPatch): Promise<void>;
+  /** With `from`: only where it has not ended, and this is wanted of it. False where nothing was changed. */
+  save(no: number, patch: WorkerPatch, from?: readonly Wanted[]): Promise<boolean>;
   /** Gives a worker that waits for one its place; false where it waits no more, or another server decides by now. */
   place(no: number, found: Place): Promise<boolean>;
   /** All that have not ended, and those that ended after `endedSince`. */

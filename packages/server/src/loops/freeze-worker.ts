@@ -13,7 +13,7 @@ type Losing = Freezing & Needs<"jobs">;
 export async function freeze(needs: Freezing, provider: Provider, worker: LiveWorker): Promise<void> {
   const { row } = worker;
   // when this is written no take gives it a job any more
-  await needs.registry.patchWorker(worker, { wanted: "paused" });
+  if (!(await needs.registry.wantWorker(worker, ["paused"], { wanted: "paused" }))) return;
   if ((await needs.reader.heldBy(row.no)).length > 0) {
     await resumeWorker(needs, worker, "it took a job at the last moment");
   } else {

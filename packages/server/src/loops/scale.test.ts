@@ -184,9 +184,10 @@ describe("An idle worker is stopped", () => {
     const { save } = scene.stores.workers;
     let id = "";
     vi.spyOn(scene.stores.workers, "save").mockImplementationOnce(async (...patch) => {
-      await save(...patch);
+      const isSaved = await save(...patch);
       id = await scene.submit(endpoint);
       await scene.until(() => poll.jobs !== undefined);
+      return isSaved;
     });
     await scene.advance(300);
     expect(poll.jobs).toMatchObject([{ id }]);

@@ -4,7 +4,7 @@ import type { LiveWorker } from "../registry.js";
 import { plainRelease } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob } from "./change-job.js";
-import { closeWorker, endWorker, stopWorker } from "./worker-life.js";
+import { closeWorker, endWorker, giveUpOn, pauseWorker, resumeWorker, stopWorker } from "./worker-life.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -148,5 +148,31 @@ describe("Closing and stopping", () => {
     await stopWorker(scene.parts, worker, "a test", 30_000);
     await closeWorker(scene.parts, worker, "a test");
     expect(worker.row.wanted).toBe("stopped");
+  });
+});
+
+describe("A worker that another server has stopped, which this one has not heard yet,", () => {
+  it.each<[string, "running" | "paused", () => Promise<void>]>([
+    ["closed", "running", () => closeWorker(scene.parts, worker, "ours")],
+    ["paused", "running", () => pauseWorker(scene.parts, worker, "ours")],
+    ["resumed", "paused", () => resumeWorker(scene.parts, worker, "ours")],
+    ["given up", "paused", () => giveUpOn(scene.parts, worker)],
+    ["stopped later", "running", () => stopWorker(scene.parts, worker, "ours", 60_000)],
+  ])("is not %s", async (_, wanted, change) => {
+    await scene.parts.registry.patchWorker(worker, { wanted, readyAt: scene.clock.now() });
+    const killAt = scene.clock.now() + 30_000;
+    const stopped = { wanted: "stopped", stopAt: scene.clock.now(), killAt, why: "theirs" } as const;
+    await scene.stores.workers.save(worker.row.no, stopped);
+    await change();
+    expect(await scene.stores.workers.find(worker.row.id)).toMatchObject(stopped);
+    expect(worker.row).toMatchObject(stopped);
+  });
+
+  it("is stopped earlier where it is to go sooner", async () => {
+    const killAt = scene.clock.now() + 30_000;
+    await scene.stores.workers.save(worker.row.no, { wanted: "stopped", stopAt: 1, killAt, why: "theirs" });
+    await stopWorker(scene.parts, worker, "ours", 1_000);
+    const row = await scene.stores.workers.find(worker.row.id);
+    expect(row).toMatchObject({ wanted: "stopped", stopAt: 1, killAt: scene.clock.now() + 1_000, why: "theirs" });
   });
 });

@@ -52,7 +52,7 @@ export async function closeWorker(
   why: string,
 ): Promise<void> {
   if (worker.row.wanted !== "running") return;
-  await registry.patchWorker(worker, { wanted: "closed", closedAt: clock.now(), why });
+  if (!(await registry.wantWorker(worker, ["running"], { wanted: "closed", closedAt: clock.now(), why }))) return;
   emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring(topics.demand(worker.row.endpointNo));
 }
@@ -65,7 +65,7 @@ export async function pauseWorker(
 ): Promise<void> {
   if (worker.row.wanted !== "running" || worker.row.readyAt === undefined) return;
   const pausedAt = Math.max(clock.now(), (worker.row.resumedAt ?? 0) + 1);
-  await registry.patchWorker(worker, { wanted: "paused", pausedAt, why });
+  if (!(await registry.wantWorker(worker, ["running"], { wanted: "paused", pausedAt, why }))) return;
   emit({ type: "worker.pausing", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers");
   bell.ring(topics.demand(worker.row.endpointNo)); // one that could not be woken is frozen still: it is kept for a time
@@ -80,12 +80,12 @@ export async function resumeWorker(
   if (worker.row.wanted !== "paused") return;
   const { row } = worker;
   const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
-  const saved = registry.patchWorker(worker, { wanted: "running", resumedAt, why });
+  const saved = registry.wantWorker(worker, ["paused"], { wanted: "running", resumedAt, why });
   worker.busyAt = clock.now(); // a whole idle time
   emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers"); // it wakes while that is written
   try {
-    await saved;
+    if (!(await saved)) return;
   } catch (error) {
     worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
     throw error;
@@ -102,12 +102,14 @@ export async function stopWorker(
 ) {
   const now = clock.now();
   const killAt = now + graceMs;
-  if (worker.row.wanted === "stopped") {
-    if (killAt < (worker.row.killAt ?? Number.POSITIVE_INFINITY)) await registry.patchWorker(worker, { killAt });
-  } else {
+  let isFirst = worker.row.wanted !== "stopped";
+  if (isFirst) {
     emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
-    await registry.patchWorker(worker, { wanted: "stopped", stopAt: now, killAt, why });
+    const stop = { wanted: "stopped", stopAt: now, killAt, why } as const;
+    isFirst = await registry.wantWorker(worker, ["running", "closed", "paused"], stop);
   }
+  const { endedAt, killAt: before = Number.POSITIVE_INFINITY } = worker.row;
+  if (!isFirst && endedAt === undefined && killAt < before) await registry.patchWorker(worker, { killAt });
   bell.ring("workers");
 }
 
@@ -157,7 +159,7 @@ export async function endWorker(
 export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void> {
   const { row } = worker;
   if (row.wanted === "running" || row.wanted === "paused")
-    await needs.registry.patchWorker(worker, { wanted: "closed", closedAt: needs.clock.now() });
+    await needs.registry.wantWorker(worker, ["running", "paused"], { wanted: "closed", closedAt: needs.clock.now() });
   await giveBackAll(needs, worker, row.exit?.note);
   needs.bell.ring(topics.demand(row.endpointNo));
 }

@@ -4,6 +4,34 @@ import type { Scene, Setting } from "./scene.js";
 
 /** Who is given a place, and who is not. */
 export function workerRows(setting: () => Setting): void {
+  describe("what is wanted of a worker", () => {
+    let scene: Scene;
+    let no: number;
+    beforeEach(() => {
+      ({ scene, first: no } = setting());
+    });
+    const wantedNow = async () => (await scene.stores.workers.all(scene.now)).find((each) => each.no === no)?.wanted;
+
+    it("changes from the states that it was decided from, and from no other", async () => {
+      const { workers } = scene.stores;
+      expect(await workers.save(no, { wanted: "paused" }, ["running"])).toBe(true);
+      expect(await workers.save(no, { wanted: "closed" }, ["running"])).toBe(false);
+      expect(await wantedNow()).toBe("paused");
+      const isOneOf = await Promise.all([
+        workers.save(no, { wanted: "running" }, ["paused"]),
+        workers.save(no, { wanted: "stopped" }, ["paused"]),
+      ]);
+      expect(isOneOf.filter(Boolean)).toHaveLength(1);
+    });
+
+    it("changes no more where it has ended, or never was", async () => {
+      await scene.stores.workers.save(no, { endedAt: scene.now + 1 });
+      expect(await scene.stores.workers.save(no, { wanted: "closed" }, ["running"])).toBe(false);
+      expect(await scene.stores.workers.save(987_654, { wanted: "closed" }, ["running"])).toBe(false);
+      expect(await wantedNow()).toBe("running");
+    });
+  });
+
   describe("a worker that waits for a place", () => {
     let scene: Scene;
     let no: number;

@@ -98,8 +98,10 @@ export function workerStore(runner: Runner): WorkerStore {
             .compile(),
         ),
       ),
-    save: async (no, patch) => {
-      await runner.write([sql.updateTable("worker").set(toUpdate(patch)).where("no", "=", no).compile()]);
+    save: async (no, patch, from) => {
+      const update = sql.updateTable("worker").set(toUpdate(patch)).where("no", "=", no);
+      const guarded = from === undefined ? update : update.where("ended_at", "is", null).where("wanted", "in", from);
+      return (await writeOne<unknown>(runner, guarded.returning("no").compile())) !== undefined;
     },
     place: async (no, { hostNo, resources, placedAt }) => {
       const query = sql
