@@ -453,6 +453,24 @@ describe("A log that is followed", () => {
     await scene.until(() => scene.provider.followers === 0);
   });
 
+  it("of an endpoint brings the first lines of a worker that had not started in their order", async () => {
+    const late = await scene.worker(endpoint);
+    const { startedAt } = late.row;
+    late.row = { ...late.row, startedAt: undefined };
+    const reader = await follow(ofEndpoint("?follow=true"));
+    await scene.until(() => scene.provider.followers === 1);
+    await scene.advance(limits.logGatherMs); // it was looked at, and has not started
+    await scene.provider.start({ workerId: late.row.id, directory: "/", command: [], env: {} });
+    late.row = { ...late.row, startedAt };
+    const startAt = scene.clock.now();
+    say("1", startAt, late);
+    say("2", startAt + 1);
+    await reader.until(2);
+    expect(reader.texts()).toEqual(["1", "2"]);
+    reader.leave();
+    await scene.until(() => scene.provider.followers === 0);
+  });
+
   it("of an endpoint goes on when a worker ends, with those that join, and ends with the endpoint", async () => {
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);

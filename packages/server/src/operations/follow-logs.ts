@@ -56,10 +56,16 @@ async function* come(
       if (lines.length > 0) yield lines;
     }
     if (!isLive) return;
-    // not started yet, or its end is not written yet
-    await needs.clock.sleep(limits.logPassMs, signal);
+    if (isLive && !follow) await started(needs, worker, signal);
+    else await needs.clock.sleep(limits.logPassMs, signal); // its end is not written yet
     query = { tail: undefined, sinceUs: after?.atUs ?? ask.sinceUs ?? (ask.tail === 0 ? begunUs : undefined) };
   }
+}
+
+/** Resolves soon after a worker's start: its first lines must reach the readers before other workers' later ones are shown. */
+async function started({ clock }: LogParts, worker: Logged, signal: AbortSignal): Promise<void> {
+  do await clock.sleep(limits.logPollMs, signal);
+  while (!signal.aborted && worker.row.startedAt === undefined && worker.row.endedAt === undefined);
 }
 
 /** The lines of all of an endpoint's workers as they come, in the order of their times; workers that are started meanwhile join. It ends with the endpoint. */
