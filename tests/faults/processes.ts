@@ -45,6 +45,21 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
+/** Does this while a process stands still, in all of its threads. */
+export async function halted(pid: number, act: () => Promise<unknown>): Promise<void> {
+  process.kill(pid, "SIGSTOP");
+  try {
+    while (!threadStatesOf(pid).every((state) => state === "T")) await new Promise((later) => setImmediate(later));
+    await act();
+  } finally {
+    signal(pid, "SIGCONT");
+  }
+}
+
+const stateIn = (stat: string): string => stat.slice(stat.lastIndexOf(")") + 2).split(" ")[0] ?? "";
+const threadStatesOf = (pid: number): string[] =>
+  readdirSync(`/proc/${pid}/task`).map((thread) => stateIn(readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8")));
+
 const groupOf = (pid: number): number | undefined => statOf(pid)?.group;
 
 function statOf(pid: number): { parent: number; group: number } | undefined {

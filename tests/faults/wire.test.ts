@@ -1,8 +1,10 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makePuppets } from "../e2e/puppet.js";
+import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
+import { halted } from "./processes.js";
 import { startProxy } from "./proxy.js";
 import { Scene } from "./scene.js";
 
@@ -34,6 +36,29 @@ async function hangUpAfter(url: string, key: string, method = "GET", body = ""):
   socket.resetAndDestroy();
 }
 
+/** A connection that the server has taken: it has answered on it. */
+async function openConnection({ url, port }: TestServer): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  socket.write(`GET /healthz HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`);
+  await once(socket, "data");
+  return socket;
+}
+
+/** Several polls at once that are gone before the server can answer: it stands still until all of them have hung up. */
+async function pollAndHangUp(worker: Puppet, count: number, meanwhile: () => Promise<unknown>): Promise<void> {
+  const sockets = await Promise.all(Array.from({ length: count }, () => openConnection(server)));
+  const { host, pathname, search } = new URL(worker.takeUrl(true));
+  const authorization = worker.env.RUNPOD_AI_API_KEY ?? "";
+  const ask = `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\n\r\n`;
+  const done = meanwhile();
+  await halted(server.pid, async () => {
+    await Promise.all(sockets.map((socket) => new Promise<unknown>((written) => socket.write(ask, written))));
+    for (const socket of sockets) socket.resetAndDestroy();
+    await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
+  });
+  await done;
+}
+
 describe("the answer to a take that is lost on the way", () => {
   for (const { words, pollsAtOnce } of [
     { words: "one poll after the other", pollsAtOnce: 1 },
@@ -42,17 +67,16 @@ describe("the answer to a take that is lost on the way", () => {
     it(`gives the job back at once, excused, where the poll hangs up right after it asked: ${words}`, async (test) => {
       const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
       const [hasty, patient] = [await puppet(0), await puppet(1)];
-      const ask = () => hangUpAfter(hasty.takeUrl(true), hasty.env.RUNPOD_AI_API_KEY ?? "");
       const jobs: string[] = [];
       for (let n = 0; n < 10; n++) {
-        const submitted = submit(endpoint, { n });
-        if (pollsAtOnce === 1) await submitted;
-        await Promise.all(Array.from({ length: pollsAtOnce }, ask));
-        jobs.push(await submitted);
+        const submitJob = async () => void jobs.push(await submit(endpoint, { n }));
+        if (pollsAtOnce === 1) await submitJob();
+        await pollAndHangUp(hasty, pollsAtOnce, pollsAtOnce === 1 ? async () => {} : submitJob);
       }
       const states = () => Promise.all(jobs.map((job) => statusOf(endpoint, job)));
       const waiting = { status: "IN_QUEUE", retries: 0 };
-      await until(async () => (await states()).every(({ status }) => status === waiting.status), 3_000).catch(() => {});
+      // well before its worker would count as lost
+      await until(async () => (await states()).every(({ status }) => status === waiting.status)).catch(() => {});
       expect(await states()).toEqual(jobs.map(() => expect.objectContaining(waiting)));
       for (const job of jobs) expect((await patient.take({ inProgress: true })).body?.id).toBe(job);
     });
