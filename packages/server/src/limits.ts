@@ -121,6 +121,8 @@ export const limits = {
   logPollMs: 100, // a followed file is looked at so often
   logGatherMs: 50, // lines of several workers are brought in order, and sent, so often
   logHoldMs: 150, // a line waits so long for others' that are older: as long as their way to us takes
+  logBurstUs: 1_000, // an engine's lines of one microsecond are shown a microsecond apart: the last of them so late
+  logBurstLines: 64, // read before the last lines that are wanted: the times of a burst are counted from its beginning
   logPassMs: 500, // a worker whose log ended and whose row lives is looked at again
   logFollowersMax: 256,
   logFollowersPerOwner: 64,

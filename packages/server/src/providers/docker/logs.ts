@@ -30,7 +30,7 @@ export async function* containerLogs(
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
   // the engine does not know whose a line is
-  const tail = query.jobId === undefined ? query.tail : undefined;
+  const tail = query.jobId === undefined ? query.tail && query.tail + limits.logBurstLines : undefined;
   const since = lines.sinceOf(query.sinceUs);
   const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
   if (tail === 0) lines.beginNow();
@@ -154,9 +154,9 @@ class EngineLines {
     return from === undefined ? undefined : secondsOf(from);
   }
 
-  /** Begins at this microsecond. */
+  /** Begins at this microsecond, or a little earlier: a burst's lines are shown later than the engine has them. */
   sinceOf(us: number | undefined): string | undefined {
-    if (us !== undefined) this.#sinceNs = BigInt(Math.floor(us)) * 1_000n;
+    if (us !== undefined) this.#sinceNs = BigInt(Math.max(0, Math.floor(us) - limits.logBurstUs)) * 1_000n;
     return this.since;
   }
 

@@ -1,0 +1,51 @@
+import type Docker from "dockerode";
+import { expect, it } from "vitest";
+import type { LogLine } from "../../domain/log-line.js";
+import type { LogQuery } from "../../provider.js";
+import { containerLogs } from "./logs.js";
+
+const startedAt = 1_790_000_000;
+const never = new AbortController().signal;
+
+/** A container whose engine keeps these lines of its stdout, each at so many nanoseconds after the start. */
+function container(lines: readonly { ns: number; text: string }[]): Docker.Container {
+  const frameOf = ({ ns, text }: { ns: number; text: string }) => {
+    const at = new Date(startedAt * 1_000).toISOString().replace(".000", `.${String(ns).padStart(9, "0")}`);
+    const body = Buffer.from(`${at} ${text}\n`);
+    const head = Buffer.alloc(8);
+    head[0] = 1;
+    head.writeUInt32BE(body.length, 4);
+    return Buffer.concat([head, body]);
+  };
+  const nsOf = (since: string) => {
+    const [seconds, fraction = "0"] = since.split(".");
+    return (Number(seconds) - startedAt) * 1e9 + Number(fraction.padEnd(9, "0"));
+  };
+  const logs = async ({ since = "0", tail = lines.length }) =>
+    Buffer.concat(
+      lines
+        .filter(({ ns }) => ns >= nsOf(since))
+        .slice(-tail)
+        .map(frameOf),
+    );
+  return { logs } as unknown as Docker.Container;
+}
+
+async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  const contained = { workerId: "worker00000001", container: of, secret: undefined };
+  for await (const some of containerLogs(contained, "engine", { signal: never, ...query })) lines.push(...some);
+  return lines;
+}
+
+it("lines that came faster than microseconds pass are given since the time that each of them was shown with", async () => {
+  const lines = Array.from({ length: 20 }, (_, n) => ({ ns: 5_000_000 + n * 100, text: `line ${n}` }));
+  const engines = container(lines);
+  const all = await linesOf(engines);
+  expect(all.map(({ text }) => text)).toEqual(lines.map(({ text }) => text));
+  expect(new Set(all.map(({ atUs }) => atUs)).size).toBe(20);
+  for (const [n, { atUs }] of all.entries()) {
+    expect(await linesOf(engines, { sinceUs: atUs })).toEqual(all.slice(n));
+    expect(await linesOf(engines, { sinceUs: atUs, tail: 2 })).toEqual(all.slice(n).slice(-2));
+  }
+});
