@@ -5,6 +5,7 @@ import { endpointNotFound, Refusal, unauthorized } from "../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../operations/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../rates.js";
+import { isGone } from "./replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -98,13 +99,19 @@ async function limitRate(
   }
   if (admission.ok && needs.grants) {
     const { limit, release } = admission;
-    if (!(await needs.grants.admit(`${who}/${operation}`, limit, needs.clock.now()))) {
+    const asked = needs.grants.admit(`${who}/${operation}`, limit, needs.clock.now());
+    const isGranted = await asked.catch((error) => {
+      release();
+      throw error;
+    });
+    if (!isGranted) {
       release();
       admission = { ok: false, limit, remaining: 0, retryAfterSeconds: 1 };
     }
   }
   if (admission.ok) {
-    reply.raw.once("close", admission.release);
+    if (isGone(reply)) admission.release();
+    else reply.raw.once("close", admission.release);
     return;
   }
   reply.header("ratelimit-limit", String(admission.limit));
