@@ -202,4 +202,96 @@ export const mutants = [
     database: "postgres",
     patches: [{ file: "stores/postgres/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
   },
+  {
+    name: "keeps-refused-places",
+    breaks: "keeps the place of a request that the servers' common limit refuses",
+    tests: "packages/server/src/http",
+    patches: [
+      {
+        file: "http/access.ts",
+        find: "    if (!isGranted) {\n      release();\n",
+        replace: "    if (!isGranted) {\n",
+      },
+    ],
+  },
+  {
+    name: "stops-paused-holders",
+    breaks: "stops a paused worker that was given a job",
+    tests: "packages/server/src/domain",
+    patches: [
+      {
+        file: "domain/leaving.ts",
+        find: 'state === "paused" && held === 0',
+        replace: 'state === "paused" && held >= 0',
+      },
+    ],
+  },
+  {
+    name: "times-out-after-gaps",
+    breaks: "times jobs out at once after the server stood still, before their results are heard",
+    tests: "packages/server/src/loops",
+    patches: [
+      {
+        file: "loops/expire-jobs.ts",
+        find: "    judgeAt = needs.clock.now() + limits.absentAfterMs;\n  });",
+        replace: "  });",
+      },
+    ],
+  },
+  {
+    name: "takes-twice-postgres",
+    breaks: "asks for all again where it looks a second time, not for what is left",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/take.ts",
+        find: "left(asks, found.jobs), now, 0, room",
+        replace: "left(asks, []), now, 0, room",
+      },
+    ],
+  },
+  {
+    name: "ignores-late-words",
+    breaks: "does not look at a worker again whose last word came late",
+    tests: "packages/server/src/operations",
+    patches: [
+      { file: "operations/finish-job.ts", find: '  else needs.bell.ring("workers");', replace: "  else void 0;" },
+    ],
+  },
+  {
+    name: "gives-later-starts-back-postgres",
+    breaks: "gives a job back for the loss of an earlier start",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/change.ts",
+        find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5",
+        replace: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts >= $4 AND j.worker_no = $5",
+      },
+    ],
+  },
+  {
+    name: "forgets-older-polls",
+    breaks: "takes jobs for lost that an older poll of their worker is about to bring",
+    tests: "packages/server/src/operations",
+    patches: [
+      {
+        file: "operations/take-jobs.ts",
+        find: "Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt))",
+        replace: "arrivedAt",
+      },
+    ],
+  },
+  {
+    name: "keeps-seats-of-the-gone",
+    breaks: "keeps the seat of a load-balanced request whose client has left",
+    tests: "packages/server/src/http/gateway",
+    patches: [
+      {
+        file: "http/gateway/call.ts",
+        find: 'if (gone.aborted) this.#needs.gate.release(seat, this.#isSocket, "retried");',
+        replace: "if (gone.aborted) void seat;",
+      },
+    ],
+  },
 ];

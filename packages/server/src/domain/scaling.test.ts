@@ -365,6 +365,11 @@ describe("With FlashBoot", () => {
       start: 2,
     },
     { it: "one that holds a job goes on", workers: [paused(1, 10, { held: 1 })], resume: [1] },
+    {
+      it: "one that holds a job does it first, paused for too long or not",
+      workers: [paused(1, 3_600_000, { held: 1 })],
+      resume: [1],
+    },
     { it: "one of an older version is stopped", workers: [paused(1, 10, { version: 0 })], stop: [1] },
     { it: "one that was paused for too long is stopped", workers: [paused(1, 3_600_000)], stop: [1] },
     {

@@ -116,6 +116,20 @@ describe("A running job's executionTimeout", () => {
     expect(await scene.state(endpoint, id)).toBe("TIMED_OUT");
   });
 
+  it("that passed while the server stood still ends it soon afterwards: a result on its way comes first", async () => {
+    scene.run(scene.loops.timeOut());
+    const [early, late] = [
+      await scene.running(endpoint, worker, policy({ executionTimeout: 60_000 })),
+      await scene.running(endpoint, worker, policy({ executionTimeout: 60_000 })),
+    ];
+    await scene.advance(10_000);
+    scene.clock.suspend(60_000);
+    await scene.advance(limits.absentAfterMs - 100);
+    await scene.done(worker, early);
+    await scene.advance(200);
+    expect([await scene.state(endpoint, early), await scene.state(endpoint, late)]).toEqual(["COMPLETED", "TIMED_OUT"]);
+  });
+
   it("of many jobs at once ends all of them", async () => {
     await Promise.all(Array.from({ length: 450 }, () => scene.submit(endpoint, policy({ executionTimeout: 5_000 }))));
     await scene.take(worker, { count: 450 });

@@ -3,6 +3,7 @@ import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { cancelJob } from "./change-job.js";
 import { finishJob, finishJobs } from "./finish-job.js";
 
 let scene: Scene;
@@ -102,6 +103,15 @@ describe("A last word", () => {
     await scene.done(other, id, { output: "not mine" });
     expect(await result(id)).toEqual({ status: "IN_PROGRESS" });
     await scene.done(other, "nothing", { output: "no job" });
+  });
+
+  it("on a job that was cancelled has its worker looked at again: it has stopped what it was to stop", async () => {
+    const id = await running();
+    await cancelJob(scene.parts, endpoint, id);
+    let rings = 0;
+    scene.parts.bell.on("workers", () => rings++);
+    await scene.done(worker, id, { output: "late" });
+    expect([await scene.state(endpoint, id), rings]).toEqual(["CANCELLED", 1]);
   });
 
   it("of a worker of another endpoint is dropped", async () => {

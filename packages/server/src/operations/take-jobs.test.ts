@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -207,6 +207,28 @@ describe("A take that says that its worker holds nothing", () => {
     await scene.advance(1_000);
     expect(await scene.take(worker, { holdsNothing: true })).toEqual([]);
     expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");
+  });
+
+  it("says nothing of jobs that an older poll of its worker is about to bring", async () => {
+    const line = scene.parts.line(endpoint.no);
+    const stand = line.stand.bind(line);
+    let bring = () => {};
+    const brought = new Promise<void>((resolve) => (bring = resolve));
+    vi.spyOn(line, "stand").mockImplementationOnce((...asked) => {
+      const { jobs, leave } = stand(...asked);
+      return { jobs: jobs.then((found) => brought.then(() => found)), leave };
+    });
+    const id = await scene.submit(endpoint);
+    const older = scene.poll(worker);
+    await scene.settle();
+    await scene.advance(1_000);
+    expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");
+    scene.poll(worker, { holdsNothing: true });
+    await scene.settle();
+    bring();
+    await scene.settle();
+    expect(older.jobs).toMatchObject([{ id }]);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_PROGRESS", retries: 0 });
   });
 
   it("confirms that a cancelled job has stopped", async () => {

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { limits } from "../../limits.js";
@@ -94,6 +94,23 @@ describe("A request that finds no worker", () => {
     expect(seen).toEqual(["GET 1.2.3.4, 127.0.0.1"]);
     await scene.until(() => worker.row.lastDoneAt !== undefined);
     expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ inFlight: 0, completed: 1 });
+  });
+
+  it("gives a worker back that becomes healthy at the moment in which its client leaves", async () => {
+    const arrived = new Promise<ServerResponse>((resolve) =>
+      http.app.server.prependOnceListener("request", (_, reply) => resolve(reply)),
+    );
+    const leaving = new AbortController();
+    const asked = http.get(`/lb/${endpoint.id}/`, { signal: leaving.signal }).catch(() => undefined);
+    const reply = await arrived;
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
+    await healthy();
+    reply.emit("close"); // before the request hears of its worker
+    expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ waiting: 0, inFlight: 1 });
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).inFlight === 0);
+    leaving.abort();
+    await asked;
+    expect(seen).toEqual([]);
   });
 
   it("is refused at once where as many wait as may", async () => {

@@ -47,6 +47,21 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, starts: 2 });
     });
 
+    it("applies a change only to the start that was read, also where the same worker has the job again", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const read = await scene.job(id);
+      await scene.change(id, { by: "giveBack", excused: false });
+      await scene.takeOne(first);
+      for (const change of [
+        { by: "giveBack", excused: false },
+        { by: "timeOut", error: "stale" },
+        { by: "fail", error: "stale" },
+      ] as const) {
+        expect(await scene.stores.jobs.change(read, change, scene.now)).toBeUndefined();
+      }
+      expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: first, starts: 2, retries: 1 });
+    });
+
     it("applies a change only while the worker that was read holds the job", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const read = await scene.job(id);

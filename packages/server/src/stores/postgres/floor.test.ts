@@ -116,27 +116,37 @@ describe("A take that looks from a floor", () => {
     expect(await take(3)).toEqual([ids[1], ids[2], ids[0]]);
   });
 
-  /** A submission that drew its place first, and commits last. */
-  async function lateSubmission() {
+  /** Submissions that drew their places first, and commit last. */
+  async function lateSubmission(...ids: string[]) {
     const { endpointNo, now } = scene;
     await holder.query(`BEGIN;
       INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
         execution_timeout_ms, retention_ms, has_webhook, keyed)
-      SELECT p, ${endpointNo}, 'late', p, 0, 0, ${now}, ${now}, ${now} + 86400000, ${now} + 86400000, 600000, 1800000, 0, 0
-      FROM nextval('place') p;
-      INSERT INTO job_input (job_no, body) SELECT currval('place'), '{}';
-      INSERT INTO tally VALUES (${endpointNo}, 999999, 1, 1, 0, 0, 0, 0)`);
+      SELECT p, ${endpointNo}, id, p, 0, 0, ${now}, ${now}, ${now} + 86400000, ${now} + 86400000, 600000, 1800000, 0, 0
+      FROM (SELECT nextval('place') AS p, id FROM unnest('{${ids}}'::text[]) id) n;
+      INSERT INTO job_input (job_no, body) SELECT no, '{}' FROM job WHERE id = ANY ('{${ids}}');
+      INSERT INTO tally VALUES (${endpointNo}, 999999, ${ids.length}, ${ids.length}, 0, 0, 0, 0)`);
     return () => holder.query("COMMIT");
   }
 
   it("finds what was committed late when nothing else is left", async () => {
-    const commit = await lateSubmission();
+    const commit = await lateSubmission("late");
     const ids = await scene.submitMany(4);
     expect(await take(1)).toEqual([ids[0]]);
     await commit();
     expect(await take(1)).toEqual([ids[1]]);
     expect((await take(5)).sort()).toEqual([ids[2], ids[3], "late"].sort());
     expect(await scene.stores.tallies.recount(scene.endpointNo)).toEqual(await scene.tally());
+  });
+
+  it("is given no more than it asked for where it looks a second time", async () => {
+    const commit = await lateSubmission("late-1", "late-2");
+    const ids = await scene.submitMany(3);
+    expect(await take(1)).toEqual([ids[0]]);
+    await commit();
+    expect(await take(1)).toEqual([ids[1]]);
+    expect(await take(2)).toEqual([ids[2], "late-1"]);
+    expect(await take(2)).toEqual(["late-2"]);
   });
 
   it("goes back to what another take held, and did not want after all", async () => {
@@ -149,7 +159,7 @@ describe("A take that looks from a floor", () => {
   });
 
   it("finds what was committed late after ten seconds, though others wait", async () => {
-    const commit = await lateSubmission();
+    const commit = await lateSubmission("late");
     const ids = await scene.submitMany(6);
     expect(await take(1)).toEqual([ids[0]]);
     await commit();
