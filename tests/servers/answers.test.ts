@@ -163,18 +163,19 @@ describe("what one server has made", () => {
 });
 
 it("keys and endpoints that nobody knows do not keep the database busy", async () => {
-  const transactions = async () => {
-    const query = "SELECT sum(xact_commit)::int AS n FROM pg_stat_database WHERE datname = 'cluster'";
+  const keyReadings = async () => {
+    const query = `SELECT (seq_scan + coalesce(idx_scan, 0))::int AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`;
     return (await cluster.query<{ n: number }>(query))[0]?.n as number;
   };
   // a session that has nothing more to do tells its last counts ten seconds later: those of the tests before are waited for
   const quietSeconds = 11;
+  const perSecondAlone = cluster.members.length / 2; // each looks again every two seconds
   await until(async () => {
-    const earlier = await transactions();
+    const earlier = await keyReadings();
     await new Promise((later) => setTimeout(later, quietSeconds * 1_000));
-    return (await transactions()) - earlier < quietSeconds * 50;
+    return (await keyReadings()) - earlier < quietSeconds * 3 * perSecondAlone;
   }, 60_000);
-  const [before, startedAt] = [await transactions(), performance.now()];
+  const [before, startedAt] = [await keyReadings(), performance.now()];
   const isOver = () => performance.now() > startedAt + 3_000;
   let asked = 0;
   const askOn = async (n: number) => {
@@ -187,9 +188,10 @@ it("keys and endpoints that nobody knows do not keep the database busy", async (
   };
   await Promise.all(Array.from({ length: 20 }, (_, n) => askOn(n)));
   const seconds = (performance.now() - startedAt) / 1_000;
-  const perSecond = ((await transactions()) - before) / seconds;
-  console.log(`${Math.round(asked / seconds)} unknown a second: ${Math.round(perSecond)} transactions a second`);
-  expect(perSecond).toBeLessThan(200);
+  const readings = (await keyReadings()) - before;
+  console.log(`${asked} unknown in ${seconds.toFixed(1)} s: ${readings} readings of the keys`);
+  // one for all that are missed within 100 ms, however fast the machine is, beside what was on its way before
+  expect(readings).toBeLessThan(10 * seconds + (seconds + quietSeconds) * perSecondAlone + 5);
 });
 
 describe("a rate limit", () => {
