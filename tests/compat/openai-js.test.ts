@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
 import { baseUrl, model, openAiClient, speakingEndpoint } from "./openai.js";
 import { type Deployment, deploy, reached, removeFolders, type Said, script } from "./stock.js";
@@ -192,13 +192,18 @@ describe("A client that goes away", () => {
       options,
     );
     const outcome = Promise.resolve(sent).catch((error) => error);
-    await until(() => speaking.notes().length > already);
+    await until(() => speaking.notes().length > already, 60_000); // its worker may have to start first
     return { sent, outcome, job: await lastJob(speaking.id) };
   };
 
   it("by its own time-out has its job cancelled", async () => {
-    const { outcome, job } = await hanging({}, { timeout: 3_000 });
+    const timeout = 3_600_000;
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const { outcome, job } = await hanging({}, { timeout });
     expect(job.status).toBe("IN_PROGRESS");
+    const [strike] = timers.mock.calls.find(([, ms]) => ms === timeout) ?? [];
+    timers.mockRestore();
+    strike?.(); // the client's own time is over
     expect(await outcome).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);
     await reached(server, speaking.id, job.id, "CANCELLED");
   });

@@ -65,7 +65,7 @@ const worded = ({ p50, p99, max, count, bareP99 }: Times) =>
   `p50 ${ms(p50)}, p99 ${ms(p99)}, longest ${ms(max)} of ${count} requests (a bare server's p99: ${ms(bareP99)})`;
 
 /** A stall of the server's own shows in every round; one of the machine's does not. */
-const rounds = 3;
+const rounds = 6;
 
 /**
  * Expects healthy requests to be answered as ever while `attack` goes on: p99 under twice its usual just before, or under

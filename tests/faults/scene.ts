@@ -15,6 +15,8 @@ export interface Input extends Readonly<Record<string, unknown>> {
   readonly key: string;
   readonly ms: number;
   readonly fate: "return" | "raise";
+  /** A file: the handler goes on until it is there. Handlers of our SDK know it. */
+  readonly until?: string;
 }
 
 /** One endpoint and the kind of its workers. */
@@ -25,16 +27,17 @@ export interface Stage {
 
 const ownHandler = `
 import { randomUUID } from "node:crypto";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 export const options = { concurrency: Number(process.env.CONCURRENCY ?? 1) };
-export default async ({ key, ms, fate }, job) => {
+export default async ({ key, ms, fate, until }, job) => {
   const run = randomUUID();
   const about = { run, job: job.id, key, worker: process.env.RUNPOD_POD_ID, pid: process.pid };
   const line = (word) => JSON.stringify({ ...about, word, at: Date.now() });
   const note = (word) => appendFileSync(process.env.JOURNAL, line(word) + "\\n");
   note("start");
   await sleep(ms, undefined, { signal: job.signal });
+  while (until && !existsSync(until)) await sleep(50, undefined, { signal: job.signal });
   note("end");
   if (fate === "raise") throw new Error("raised by " + run);
   return { key, run };

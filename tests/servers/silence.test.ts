@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Ending, endWith } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
@@ -46,17 +47,18 @@ function processesOf(host: Member, endpoint: string): number[] {
   return [host.pid, ...keepersOf(host), ...leaders.map(({ pid }) => pid)];
 }
 
-/** An endpoint with a worker on each host, and a job that runs on each. */
+/** An endpoint with a worker on each host, and a job that runs on each until it may end. */
 async function makeSpread(test: Ending, server: Member) {
   const { endpoint } = await scene.own(server, { workersMin: 3, workersMax: 3 });
   endWith(test, server, endpoint);
   await until(async () => (await call(server, "GET", `/v2/${endpoint}/health`)).body.workers.idle === 3, 60_000);
+  const mayEnd = join(scene.folder, `${endpoint}-end`);
   const jobs = await Promise.all(
-    [1, 2, 3].map((n) => submit(server, endpoint, { key: `${endpoint}-${n}`, ms: 6_000, fate: "return" })),
+    [1, 2, 3].map((n) => submit(server, endpoint, { key: `${endpoint}-${n}`, ms: 0, fate: "return", until: mayEnd })),
   );
   const runs = () => scene.runs().filter(({ job }) => jobs.includes(job));
   await until(() => runs().length === 3, 30_000);
-  return { endpoint, jobs, runs };
+  return { endpoint, jobs, runs, letEnd: () => writeFileSync(mayEnd, "") };
 }
 
 const hostOf = async (worker: string): Promise<Member | undefined> => {
@@ -164,12 +166,13 @@ describe.concurrent("connections that die in silence", { timeout: 120_000 }, () 
 describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
   it("are lost within 35 s, their jobs are done elsewhere; the one that returns stops its workers", async (test) => {
     const [staying, killed, stopped] = cluster.members as [Member, Member, Member];
-    const { endpoint, jobs, runs } = await makeSpread(test, staying);
+    const { endpoint, jobs, runs, letEnd } = await makeSpread(test, staying);
     const [dead, halted] = [processesOf(killed, endpoint), processesOf(stopped, endpoint)];
     expect([dead.length, halted.length]).toEqual([3, 3]);
     const goneAt = Date.now();
     for (const pid of dead) signal(pid, "SIGKILL");
     for (const pid of halted) signal(pid, "SIGSTOP");
+    letEnd();
     test.onTestFinished(() => {
       for (const pid of halted) signal(pid, "SIGCONT");
     });

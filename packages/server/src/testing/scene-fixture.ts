@@ -238,7 +238,7 @@ export class Scene {
 
   /** Waits, without moving the clock, for what comes over a socket or from a thread. */
   async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 60_000; // a busy machine may take long
+    const deadline = performance.now() + 60_000; // on a busy machine much takes long
     while (!(await isSo())) {
       if (performance.now() > deadline) throw new Error(`it never came: ${isSo}`);
       await new Promise((resolve) => setImmediate(resolve));
