@@ -239,6 +239,9 @@ export const limits = {
   gateAheadBytesMax: 64 * kib, // of what a client says before its WebSocket is agreed to: it has to wait for that
   gateFirstBytesMax: 16 * kib, // the beginning of a reply, put together with its head
   gateConnectMs: 2 * second,
+  workerPortFirst: 20_000, // local workers' own HTTP servers listen from here up to the system's ports for outgoing connections
+  workerPortsMin: 1_000, // with fewer ports than that between the two, workers get ports of outgoing connections
+  workerPortDrawsMax: 50, // so do they where so many draws were all taken
   gateReplyHeaderBytesMax: 64 * kib,
   gateStallMs: minute, // a client that reads nothing of a reply for so long is gone
   gateDrainMs: 30 * second, // WebSockets of a worker that is replaced may end by themselves

@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Endpoint, EndpointSettings } from "../domain/endpoint.js";
@@ -21,6 +20,7 @@ import type { Needs } from "../operations/needs.js";
 import type { ContainerLaunch, Launch } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
 import type { WorkerPatch } from "../store.js";
+import { freePort } from "./free-port.js";
 
 export interface LaunchOptions {
   /** Where workers of this host reach us: containers stand in a network of their own. Rejects with one sentence. */
@@ -83,7 +83,7 @@ async function addressOf(
   variables: Readonly<Record<string, string>>,
 ): Promise<WorkerAddress> {
   const named = namedPorts(variables);
-  const port = named.port ?? (isContainer ? containerPortDefault : await freePort(needs));
+  const port = named.port ?? (isContainer ? containerPortDefault : await drawPort(needs));
   return { host: isContainer ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
 }
 
@@ -97,20 +97,10 @@ export function whereIs(
   return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
 }
 
-/** A port that nobody listens on, and that no other worker was told. */
-async function freePort({ registry, place }: Launching): Promise<number> {
+/** A port for a worker of this host: none that another one was told. */
+function drawPort({ registry, place }: Launching): Promise<number> {
   const mine = registry.liveWorkers().filter(({ row }) => row.hostNo === place.hostNo);
-  const told = new Set(mine.map(({ row }) => readAddress(row.address)?.port));
-  for (;;) {
-    const port = await new Promise<number>((resolve, reject) => {
-      const probe = createServer().once("error", reject);
-      probe.listen(0, "127.0.0.1", () => {
-        const { port } = probe.address() as { port: number };
-        probe.close(() => resolve(port));
-      });
-    });
-    if (!told.has(port)) return port;
-  }
+  return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
 }
 
 type Volume = WorkerPlace["volume"];
