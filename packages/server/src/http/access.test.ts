@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { Grants, Rates, rateRows } from "../rates.js";
@@ -51,13 +52,14 @@ describe("Requests that were not let in leave their places to others:", () => {
       asked++;
       return answered.then(() => concurrent);
     };
+    const closes: Promise<unknown>[] = [];
+    http.app.server.on("request", (_, reply) => closes.push(once(reply, "close")));
     const leaving = new AbortController();
     const gone = Array.from({ length: concurrent }, () => cancel(leaving.signal).catch(() => undefined));
-    await scene.until(() => asked === 1);
+    await scene.until(() => asked === 1 && closes.length === concurrent);
     leaving.abort();
     await Promise.all(gone);
-    const connections = () => new Promise((done) => http.app.server.getConnections((_, count) => done(count)));
-    await scene.until(async () => (await connections()) === 0);
+    await Promise.all(closes);
     answer();
     await scene.settle();
   });
