@@ -95,7 +95,7 @@ describe("the answer to a take that is lost on the way", () => {
       const sync = await call(behind, "POST", `/v2/${endpoint}/runsync`, { input });
       expect(proxy.cuts()).toBe(1);
       expect(sync.body).toMatchObject({ status: "COMPLETED", retries: 1 });
-      expect(Date.now() - begunAt).toBeLessThan(5_000);
+      expect(Date.now() - begunAt).toBeLessThan(25_000); // its worker would count as lost no earlier than that
       expect(scene.runs().filter(({ key }) => key === "cut")).toHaveLength(1);
     } finally {
       await behind.end();
