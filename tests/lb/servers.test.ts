@@ -18,6 +18,8 @@ it("two servers each send requests to the workers of their own host, and count t
   const endpoint = await makeBalanced(test, here, { workersMin: 2, workersMax: 2 });
   const ask = (server: Member, path: string) =>
     fetch(`${server.url}/lb/${endpoint.id}${path}`, { headers: { authorization: server.key } });
+  // until both are ready, a request may go to the other server's
+  await until(async () => (await call(here, "GET", `/v2/${endpoint.id}/health`)).body.workers.idle === 2);
   const pids = await Promise.all(
     members.map(async (server) => ((await (await ask(server, "/")).json()) as { pid: number }).pid),
   );

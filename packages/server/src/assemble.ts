@@ -1,4 +1,4 @@
-import { bracketed, hostAddress } from "./assembly/addresses.js";
+import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
 import { findContainers } from "./assembly/containers.js";
@@ -142,7 +142,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     ...lending(clock, stores.reader),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     draining,
-    place: placeFacts(config, directory, { hostNo, facts: () => stock.facts, engine: facts, quota: await quota }),
+    place: placeFacts(config, directory, {
+      hostNo,
+      facts: () => stock.facts,
+      engine: facts,
+      quota: await quota,
+      server: shared && serverAddress(config, door.port),
+    }),
     hideInLog: (workerId, secret) => provider.hide(workerId, secret),
   };
 

@@ -134,6 +134,14 @@ export const settings = Type.Object({
       pattern: hostNamesPattern,
     }),
   ),
+  MILLRACE_SERVER_ADDRESS: Type.Optional(
+    Type.String({
+      description:
+        "host:port where the other servers of the database reach this one; by default MILLRACE_HOST (or, where that is every address, the host of MILLRACE_WORKER_URL) and the port.",
+      pattern:
+        "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+):([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])$",
+    }),
+  ),
   MILLRACE_TRUST_PROXY: onOff(
     "Whether the X-Forwarded headers of load-balanced requests are believed: only behind a proxy that sets them itself.",
     "off",
@@ -181,6 +189,8 @@ export interface Config {
   readonly lbDomain: string | undefined;
   /** The names that requests may be addressed to beside loopback's; undefined where any will do. */
   readonly hostNames: readonly string[] | undefined;
+  /** Where the other servers reach this one, where that was said. */
+  readonly serverAddress: { readonly host: string; readonly port: number } | undefined;
   readonly trustProxy: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
@@ -230,8 +240,15 @@ function expected(name: string): string {
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
   if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, as lb.example.com.";
   if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, as millrace.example.com.";
+  if (name === "MILLRACE_SERVER_ADDRESS") return "it must be host:port, as server-1:8000 or [fd00::1]:8000.";
   if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
+}
+
+function addressOf(text: string | undefined): Config["serverAddress"] {
+  if (text === undefined) return undefined;
+  const colonAt = text.lastIndexOf(":");
+  return { host: text.slice(0, colonAt).replace(/^\[|\]$/g, ""), port: Number(text.slice(colonAt + 1)) };
 }
 
 function chosenGpus(text: string): "all" | readonly string[] {
@@ -279,6 +296,7 @@ function toConfig(s: Settings): Config {
     webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isForUsAlone(s) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),
     hostNames: hostNames(s),
+    serverAddress: addressOf(s.MILLRACE_SERVER_ADDRESS),
     trustProxy: s.MILLRACE_TRUST_PROXY === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,

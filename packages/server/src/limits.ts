@@ -244,6 +244,10 @@ export const limits = {
   workerPortDrawsMax: 50, // so do they where so many draws were all taken
   gateReplyHeaderBytesMax: 64 * kib,
   gateStallMs: minute, // a client that reads nothing of a reply for so long is gone
+  gatePassOnMs: 5 * second, // another server takes or declines a request at once: it does not wait for a worker
+  gateAvoidMs: 10 * second, // a server that could not be reached is tried again; requests wait at their own meanwhile
+  gateMarkMs: 10 * second, // a request that is passed on is on its way no longer, the two clocks' difference included
+  gateMarksMax: 200_000, // remembered, so that none is used twice; beyond it requests wait at their own server
   gateDrainMs: 30 * second, // WebSockets of a worker that is replaced may end by themselves
   healthMs: 5 * second,
   healthSoonMs: 250, // until a worker is ready, and once it has failed
@@ -280,6 +284,7 @@ export const limits = {
 
 const relations: [boolean, string][] = [
   [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
+  [limits.gateConnectMs + limits.clockSkewMsMax < limits.gateMarkMs, "a mark holds until its request arrives"],
   [limits.pingMs * 3 <= limits.workerSilenceMs, "a worker may miss two pings"],
   [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],
   [

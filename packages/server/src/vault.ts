@@ -9,6 +9,8 @@ export interface Vault {
   /** Encrypts a text with the server's seal key. */
   seal(text: string): string;
   open(sealed: string): string;
+  /** An HMAC over a text, hex, with a key made of the seal key: servers that share a database know each other's words by it. */
+  mac(text: string): string;
   /**
    * The Standard Webhooks signature headers of a payload, which comes in pieces, signed with a `whsec_…` secret. While a large one
    * is signed, others have their turn.

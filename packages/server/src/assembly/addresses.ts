@@ -1,4 +1,7 @@
+import { createHash } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
 import type { Config } from "../config.js";
+import type { ServerAddress } from "../domain/host.js";
 
 /** A host as it stands in a URL. */
 export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);
@@ -7,7 +10,28 @@ export const bracketed = (host: string): string => (host.includes(":") ? `[${hos
 export const reachable = (host: string): string => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
 
 /** What the other servers call this machine: the address we listen on, or the one that workers are told. */
-export function hostAddress({ host, workerUrl }: Config): string {
+export function hostAddress({ host, workerUrl }: Pick<Config, "host" | "workerUrl">): string {
   if (!/^(127\.|::1$|::$|0\.0\.0\.0$|localhost$)/.test(host)) return host;
   return workerUrl === undefined ? "127.0.0.1" : new URL(workerUrl).hostname.replace(/^\[|\]$/g, "");
+}
+
+/** Where the other servers reach this one: as set, or the address we listen on; where that is every address, the name that workers know. */
+export function serverAddress({ host, workerUrl, serverAddress }: Config, port: number): ServerAddress {
+  const machine = machineId();
+  const isEvery = host === "0.0.0.0" || host === "::";
+  const at = serverAddress ?? { host: isEvery ? hostAddress({ host, workerUrl }) : host, port };
+  return { ...at, ...(machine === undefined ? {} : { machine }) };
+}
+
+/** Names this machine since it was started, and the network that we see there (a container has its own loopback). */
+function machineId(): string | undefined {
+  try {
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return createHash("sha256")
+      .update(`${boot} ${readlinkSync("/proc/self/ns/net")}`)
+      .digest("hex")
+      .slice(0, 32);
+  } catch {
+    return undefined; // not Linux: nobody is called on loopback
+  }
 }

@@ -11,5 +11,8 @@ export const openGate = (clock: Clock, bell: Bell, registry: Registry, isShared:
       bell.ring(topics.demand(endpointNo));
       if (isUrgent && isShared) bell.ring("hosts"); // they are told how many wait
     },
+    onOpen() {
+      if (isShared) bell.ring("hosts"); // requests that wait at another server may be passed on to us
+    },
     onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
   });

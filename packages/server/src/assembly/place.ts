@@ -1,6 +1,6 @@
 import type { Config } from "../config.js";
 import type { DataDirectory } from "../data-directory.js";
-import type { HostFacts } from "../domain/host.js";
+import type { HostFacts, ServerAddress } from "../domain/host.js";
 import { freeMemoryShare } from "../inventories/processors.js";
 import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
@@ -16,16 +16,19 @@ export function placeFacts(
     facts,
     engine,
     quota,
+    server,
   }: {
     hostNo: number;
     facts: () => HostFacts;
     engine: ReturnType<typeof engineFacts> | undefined;
     quota: Quota;
+    server: ServerAddress | undefined;
   },
 ): PlaceFacts {
   return {
     hostNo,
     facts,
+    ...(server ? { server } : {}),
     localProcesses: config.localProcesses,
     volumes: {
       dir: directory.volumes,

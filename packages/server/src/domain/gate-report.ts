@@ -15,6 +15,8 @@ export interface GateLoad {
 export interface GateReport {
   readonly endpoints: Readonly<Record<string, GateLoad>>;
   readonly workers: Readonly<Record<string, number>>;
+  /** The numbers of the endpoints for which it has a healthy worker. */
+  readonly open?: readonly number[];
 }
 
 export const noLoad: GateLoad = { waiting: 0, inFlight: 0, peak: 0, completed: 0, failed: 0, retried: 0 };

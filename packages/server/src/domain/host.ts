@@ -2,6 +2,7 @@ import { dataCenters } from "../limits.js";
 import type { EndpointSettings } from "./endpoint.js";
 import type { GateReport } from "./gate-report.js";
 import type { Gpu } from "./gpu.js";
+import { isLoopback } from "./worker-address.js";
 
 /** How a worker runs: what is no image is a directory. */
 export type WorkerKind = "process" | "container";
@@ -24,10 +25,23 @@ export interface HostFacts {
   readonly gpusUnseen?: true;
 }
 
-/** What a host has, and what waits and runs at its gate. */
+/** What a host has, what waits and runs at its gate, and where its server is reached. */
 export interface SaidFacts extends HostFacts {
   readonly gate?: GateReport;
+  readonly server?: ServerAddress;
 }
+
+/** Where the other servers reach a server. */
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Names its machine and the network it sees there; undefined where that is not known. */
+  readonly machine?: string;
+}
+
+/** Whether one server may call another. A loopback address means the same server only on the same machine. */
+export const mayCall = (there: ServerAddress, here: ServerAddress): boolean =>
+  !isLoopback(there.host) || (there.machine !== undefined && there.machine === here.machine);
 
 /** A host as the scaler sees it. */
 export interface HostView extends HostFacts {

@@ -35,7 +35,8 @@ export function readAddress(text: string | undefined): WorkerAddress | undefined
   return { host: six ?? host, port: Number(port), healthPort: Number(healthPort ?? port) };
 }
 
-const isLoopback = (host: string) => host === "::1" || host.startsWith("127.");
+/** Whether an address means the machine it is used on. */
+export const isLoopback = (host: string) => host === "::1" || host === "localhost" || host.startsWith("127.");
 
 /**
  * Whether a server may dial a worker. What is on loopback or on the network between containers of one machine is another

@@ -3,7 +3,7 @@ import { PlainSignal, type Signal } from "../clock.js";
 import type { Worker } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
-import { Gate, type GateWorker, type Seat } from "./gate.js";
+import { type Found, Gate, type GateWorker, type Seat } from "./gate.js";
 
 const endpointNo = 7;
 let clock: MovableClock;
@@ -26,7 +26,7 @@ const worker = (no: number, more: Partial<Worker> = {}): GateWorker => ({
   busyAt: 0,
 });
 const take = (tried?: Set<number>) => gate.take(endpointNo, false, tried);
-const noOf = (seat: Seat | undefined) => seat?.worker.row.no;
+const noOf = (found: Found | undefined) => (found && "worker" in found ? found.worker.row.no : undefined);
 const settle = () => new Promise<void>((done) => setImmediate(done));
 const stand = (ms = 1_000, signal: Signal = new PlainSignal()) =>
   gate.stand(endpointNo, { ms, isSocket: false, signals: [signal] });
@@ -92,6 +92,23 @@ describe("A request that finds no worker", () => {
     expect(gate.loadOf(endpointNo)).toMatchObject({ waiting: 0, inFlight: 3 });
   });
 
+  it("is passed on to another server that tells of a worker, to each in its turn, until that one fails", async () => {
+    const server = (hostNo: number, nos = [endpointNo]) => ({ hostNo, host: "10.0.0.1", port: 1, open: new Set(nos) });
+    const standing = [stand(), stand()];
+    gate.hear([], [server(1, [8])]);
+    expect(gate.loadOf(endpointNo).waiting).toBe(2);
+    gate.hear([], [server(1, [8]), server(2), server(3)]);
+    const hosts = (await Promise.all(standing)).map((found) => found && "hostNo" in found && found.hostNo);
+    expect(hosts.sort()).toEqual([2, 3]);
+    gate.avoid(server(2), 1_000);
+    gate.avoid(server(3), 1_000, endpointNo);
+    expect(gate.other(endpointNo)).toBeUndefined();
+    gate.hear([], [server(2), server(3, [8, endpointNo])]);
+    expect([gate.other(endpointNo), gate.other(8)?.hostNo]).toEqual([undefined, 3]);
+    await clock.advance(1_000, settle);
+    expect(gate.other(endpointNo)).toBeDefined();
+  });
+
   it("gives up when its time is over", async () => {
     const standing = stand(2_000);
     await clock.advance(1_999, settle);
@@ -155,7 +172,13 @@ describe("What is counted", () => {
     gate.open(worker(1));
     take();
     const report = gate.report();
-    expect(report).toEqual({ endpoints: { 7: expect.objectContaining({ inFlight: 1 }) }, workers: { 1: 1 } });
+    expect(report).toEqual({
+      endpoints: { 7: expect.objectContaining({ inFlight: 1 }) },
+      workers: { 1: 1 },
+      open: [7],
+    });
+    gate.shut(1);
+    expect(gate.report().open).toEqual([]);
     rings = [];
     const there = {
       endpoints: { 7: { waiting: 2, oldestAt: 5, inFlight: 1, peak: 1, completed: 1, failed: 0, retried: 0 } },

@@ -2,6 +2,7 @@ import type { Clock, Signal } from "../clock.js";
 import { addLoads, type GateLoad, type GateReport, noLoad } from "../domain/gate-report.js";
 import type { Worker } from "../domain/worker.js";
 import { limits } from "../limits.js";
+import { type OtherServer, OtherServers } from "./other-servers.js";
 
 /** A worker as the gate sees it: its row changes under it. */
 export interface GateWorker {
@@ -29,11 +30,15 @@ interface Standing {
   readonly since: number;
   readonly tried: ReadonlySet<number>;
   readonly isSocket: boolean;
-  readonly give: (seat: Seat | undefined) => void;
+  readonly give: (found: Found | undefined) => void;
 }
+
+/** Where a request goes: a worker that is reached from here, or another server that has one. */
+export type Found = Seat | OtherServer;
 
 /** All of one endpoint. */
 interface Line {
+  readonly endpointNo: number;
   readonly seats: Seat[];
   readonly standing: Set<Standing>;
   inFlight: number;
@@ -53,6 +58,8 @@ export interface GateParts {
   readonly onDemand: (endpointNo: number, isUrgent: boolean) => void;
   /** A worker has had more in flight at once than any of this version before. */
   readonly onSlots: (row: Worker, slots: number) => void;
+  /** A worker was opened: requests at the other servers may go to it. */
+  readonly onOpen?: () => void;
 }
 
 const none: ReadonlySet<number> = new Set();
@@ -67,6 +74,7 @@ export class Gate {
   readonly #seats = new Map<number, Seat>(); // by worker
   readonly #suspects = new Set<number>();
   #elsewhere: readonly GateReport[] = [];
+  readonly #others = new OtherServers();
   #turns = 0;
   /** Called when a worker is to be asked for its health at once. */
   onSuspect: () => void = () => {};
@@ -77,9 +85,12 @@ export class Gate {
 
   /** A worker is healthy: who stands goes to it. */
   open(worker: GateWorker): void {
+    const { endpointNo } = worker.row;
     const seat = this.#seatOf(worker);
+    const isNew = !seat.isOpen;
     seat.isOpen = true;
-    this.#serve(this.#lineOf(worker.row.endpointNo));
+    this.#serve(this.#lineOf(endpointNo));
+    if (isNew) this.#parts.onOpen?.();
   }
 
   /** No new requests go to a worker; those in flight go on. */
@@ -118,7 +129,7 @@ export class Gate {
     let bestLoad = 0;
     for (const seat of line.seats) {
       const { row } = seat.worker;
-      if (!seat.isOpen || row.wanted !== "running" || row.endedAt !== undefined) continue;
+      if (!mayServe(seat)) continue;
       let load = seat.requests + seat.sockets;
       if (tried.has(row.no)) load += triedLast;
       for (const { workers } of this.#elsewhere) load += workers[row.no] ?? 0;
@@ -128,6 +139,14 @@ export class Gate {
     }
     if (best) this.#begin(line, best, isSocket);
     return best;
+  }
+
+  /** Another server that has a healthy worker. */
+  other = (endpointNo: number): OtherServer | undefined => this.#others.find(endpointNo, this.#parts.clock.now());
+
+  /** Passes nothing on to a server for `ms`: what one endpoint's requests met there, or what all would meet. */
+  avoid({ hostNo }: OtherServer, ms: number, endpointNo?: number): void {
+    this.#others.avoid(hostNo, this.#parts.clock.now() + ms, endpointNo);
   }
 
   /** What was taken is over. */
@@ -145,21 +164,21 @@ export class Gate {
   /** Whether one more may stand. */
   isFull = (endpointNo: number): boolean => (this.#lines.get(endpointNo)?.standing.size ?? 0) >= limits.gateWaitingMax;
 
-  /** Stands until a worker is healthy; undefined when `ms` have passed, or at `signals`. */
-  async stand(endpointNo: number, { ms, isSocket, signals, tried = none }: Wait): Promise<Seat | undefined> {
+  /** Stands until a worker is healthy, here or at another server; undefined when `ms` have passed, or at `signals`. */
+  async stand(endpointNo: number, { ms, isSocket, signals, tried = none }: Wait): Promise<Found | undefined> {
     const line = this.#lineOf(endpointNo);
     const over = new AbortController();
-    return new Promise<Seat | undefined>((resolve) => {
+    return new Promise<Found | undefined>((resolve) => {
       const leave = () => standing.give(undefined);
       const standing: Standing = {
         since: this.#parts.clock.now(),
         tried,
         isSocket,
-        give: (seat) => {
+        give: (found) => {
           if (!line.standing.delete(standing)) return;
           over.abort();
           for (const signal of signals) signal.removeEventListener("abort", leave);
-          resolve(seat);
+          resolve(found);
           this.#ringSoon(endpointNo, line);
         },
       };
@@ -206,11 +225,14 @@ export class Gate {
     const workers: Record<string, number> = {};
     for (const [no, seat] of this.#seats)
       if (seat.requests + seat.sockets > 0) workers[no] = seat.requests + seat.sockets;
-    return { endpoints, workers };
+    const open = [...this.#lines.values()].filter(({ seats }) => seats.some(mayServe));
+    return { endpoints, workers, open: open.map(({ endpointNo }) => endpointNo) };
   }
 
-  /** Takes over what the other servers have told. */
-  hear(reports: readonly GateReport[]): void {
+  /** Takes over what the other servers have told: what waits and runs there, and which of them requests may be passed on to. */
+  hear(reports: readonly GateReport[], others: readonly OtherServer[] = []): void {
+    this.#others.hear(others, this.#parts.clock.now());
+    for (const line of this.#lines.values()) this.#serve(line);
     const before = this.#elsewhere;
     this.#elsewhere = reports;
     const nos = new Set([...before, ...reports].flatMap(({ endpoints }) => Object.keys(endpoints)));
@@ -244,10 +266,10 @@ export class Gate {
 
   #serve(line: Line): void {
     for (const standing of [...line.standing]) {
-      const no = line.seats[0]?.worker.row.endpointNo;
-      const seat = no === undefined ? undefined : this.take(no, standing.isSocket, standing.tried);
-      if (!seat) return;
-      standing.give(seat);
+      const no = line.endpointNo;
+      const found = this.take(no, standing.isSocket, standing.tried) ?? this.other(no);
+      if (!found) return;
+      standing.give(found);
     }
   }
 
@@ -278,6 +300,7 @@ export class Gate {
     let line = this.#lines.get(endpointNo);
     if (!line) {
       line = {
+        endpointNo,
         seats: [],
         standing: new Set(),
         inFlight: 0,
@@ -303,6 +326,9 @@ export class Gate {
     return seat;
   }
 }
+
+const mayServe = ({ isOpen, worker: { row } }: Seat): boolean =>
+  isOpen && row.wanted === "running" && row.endedAt === undefined;
 
 /** How one request stands. */
 export interface Wait {

@@ -1,6 +1,8 @@
+import type { GateReport } from "../domain/gate-report.js";
+import { mayCall, type ServerAddress } from "../domain/host.js";
 import { limits } from "../limits.js";
-import type { Needs } from "../operations/needs.js";
-import type { SharedStore } from "../store.js";
+import type { Needs, OtherServer } from "../operations/needs.js";
+import type { Host, SharedStore } from "../store.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
@@ -21,8 +23,8 @@ export function shareStateLoop(
 ): Loop {
   const { registry, clock, place, emit, gate, bell } = needs;
   let saidAt = 0;
-  /** Endpoints whose requests wait here, as the others were told. */
-  let waiting: ReadonlySet<string> = new Set();
+  /** What the others were told. */
+  let told: ReadonlySet<string> = new Set();
   let isAway = false;
   let timeAt = clock.now() + timeEveryMs;
 
@@ -34,9 +36,10 @@ export function shareStateLoop(
     // a server that stops looks too silent to be given workers, and too lively to be lost with those it has
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();
+    const { server } = place;
     const said = await shared.beat({
       hostNo,
-      facts: { ...place.facts(), gate: report },
+      facts: { ...place.facts(), gate: report, ...(server ? { server } : {}) },
       now,
       seenAt,
       leases: asked,
@@ -48,11 +51,14 @@ export function shareStateLoop(
     saidAt = now;
     registry.hosts = said.hosts;
     const others = said.hosts.filter(({ no, seenAt }) => no !== hostNo && seenAt > now - limits.leaseMs);
-    gate.hear(others.flatMap((host) => (host.gate ? [host.gate] : [])));
-    const waits = new Set(Object.keys(report.endpoints).filter((no) => (report.endpoints[no]?.waiting ?? 0) > 0));
-    // who decides how many workers there are looks at once
-    if ([...waits].some((no) => !waiting.has(no))) bell.ringElsewhere("hosts");
-    waiting = waits;
+    gate.hear(
+      others.flatMap((host) => (host.gate ? [host.gate] : [])),
+      server ? others.flatMap((host) => callable(host, server)) : [],
+    );
+    const tells = newsOf(report);
+    // the server that decides how many workers there are looks at once, and so do those whose requests wait for a worker
+    if ([...tells].some((each) => !told.has(each))) bell.ringElsewhere("hosts");
+    told = tells;
     // a new owner has to know what the one before it has written
     await registry.refresh();
     leases.hold(said.leases, untilAt - limits.beatMs);
@@ -85,6 +91,19 @@ export function shareStateLoop(
 }
 
 const timeEveryMs = 10_000;
+
+/** What the others must hear at once: which endpoints' requests wait here, and which have a healthy worker. */
+const newsOf = ({ endpoints, open = [] }: GateReport): Set<string> =>
+  new Set([
+    ...Object.keys(endpoints).flatMap((no) => ((endpoints[no]?.waiting ?? 0) > 0 ? [`waits ${no}`] : [])),
+    ...open.map((no) => `open ${no}`),
+  ]);
+
+/** Another server as the gate knows it, where requests may be passed on to it. */
+const callable = ({ no, server, gate }: Host, here: ServerAddress): OtherServer[] =>
+  server && gate?.open && mayCall(server, here)
+    ? [{ hostNo: no, host: server.host, port: server.port, open: new Set(gate.open) }]
+    : [];
 
 /** How far the database's clock is ahead of this machine's, in milliseconds; half of the round trip is its error. */
 export async function aheadOf(shared: SharedStore): Promise<number> {

@@ -5,7 +5,7 @@ import { isContainer, type Worker, workerState } from "../domain/worker.js";
 import { mayDial, readAddress, type WorkerAddress } from "../domain/worker-address.js";
 import { endpointNotFound, Refusal } from "../errors.js";
 import { limits } from "../limits.js";
-import type { Seat } from "../lines/gate.js";
+import type { Found } from "../lines/gate.js";
 import { crashPause } from "./crash-pause.js";
 import type { Needs } from "./needs.js";
 import { obstacle, whyThrottled } from "./read-job.js";
@@ -21,16 +21,16 @@ export interface Search {
   readonly gone: Signal;
 }
 
-/** A worker for a request that found none free: waits for one, and refuses with the reason where none comes. */
-export async function findWorker(needs: Finding, endpoint: Endpoint, search: Search): Promise<Seat> {
+/** A worker, or a server that has one, for a request that found none: waits, and refuses with the reason where none comes. */
+export async function findWorker(needs: Finding, endpoint: Endpoint, search: Search): Promise<Found> {
   const { isSocket, tried, untilAt, gone } = search;
   const why = reason(needs, endpoint);
   if (why.isHopeless) throw refused(why.sentence, hopelessRetrySeconds);
   if (needs.gate.isFull(endpoint.no))
     throw refused(`${limits.gateWaitingMax} requests wait for a worker already.`, soonRetrySeconds);
   const ms = Math.max(0, untilAt - needs.clock.now());
-  const seat = await needs.gate.stand(endpoint.no, { ms, isSocket, tried, signals: [gone, needs.draining] });
-  if (seat) return seat;
+  const found = await needs.gate.stand(endpoint.no, { ms, isSocket, tried, signals: [gone, needs.draining] });
+  if (found) return found;
   if (needs.draining.aborted) {
     const retryAfterSeconds = limits.drainRetryAfterSeconds;
     throw new Refusal("UNAVAILABLE", "The service is stopping; try again in a few seconds.", { retryAfterSeconds });

@@ -1,6 +1,6 @@
 import type { Bell } from "../bell.js";
 import type { Clock, Signal } from "../clock.js";
-import type { HostFacts } from "../domain/host.js";
+import type { HostFacts, ServerAddress } from "../domain/host.js";
 import type { VolumeBound, VolumeUse } from "../domain/volume.js";
 import type { Emit } from "../events.js";
 import type { Ids } from "../ids.js";
@@ -43,6 +43,8 @@ export interface Parts
 /** What this host is, and what it lets users do. */
 export interface PlaceFacts {
   readonly hostNo: number;
+  /** Where the other servers reach this one, where there may be others. */
+  readonly server?: ServerAddress;
   /** What it has for workers now. */
   readonly facts: () => HostFacts;
   readonly localProcesses: boolean;
@@ -83,6 +85,7 @@ export interface EngineVolumes {
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;
 
 /** What operations speak of, for those who only translate. */
-export type { Seat } from "../lines/gate.js";
+export type { Found, Seat } from "../lines/gate.js";
+export type { OtherServer } from "../lines/other-servers.js";
 export type { LiveWorker } from "../registry.js";
 export type { Chunk, IdempotencyRecord } from "../store.js";

@@ -47,6 +47,14 @@ describe("The vault", () => {
     ]);
   });
 
+  it("makes one sum of a text and a key, and another of every other", () => {
+    const sum = vault.mac("text");
+    expect(sum).toMatch(/^[0-9a-f]{64}$/);
+    expect(
+      [vault.mac("text"), vault.mac("texts"), localVault(randomBytes(32)).mac("text")].map((each) => each === sum),
+    ).toEqual([true, false, false]);
+  });
+
   it("signs as the Standard Webhooks library checks", async () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const now = Date.now();

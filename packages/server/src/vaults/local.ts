@@ -9,6 +9,7 @@ const prefix = "sealed1:";
 export function localVault(sealKey: Buffer): Vault {
   const sha256 = (text: string | Uint8Array) => hash("sha256", text, "hex");
   const remembered = new Map<string, string>();
+  const macKey = createHmac("sha256", sealKey).update("millrace between servers").digest();
   return {
     hash: sha256,
     hashKey: (key) => {
@@ -32,6 +33,7 @@ export function localVault(sealKey: Buffer): Vault {
       cipher.setAuthTag(bytes.subarray(12, 28));
       return Buffer.concat([cipher.update(bytes.subarray(28)), cipher.final()]).toString("utf8");
     },
+    mac: (text) => createHmac("sha256", macKey).update(text).digest("hex"),
     sign: async (secret, webhookId, wallMs, payload) => {
       const timestamp = String(Math.floor(wallMs / 1_000));
       const hmac = createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"));

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type Agent, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { PlainSignal } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoint.js";
@@ -6,20 +6,26 @@ import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { findWorker } from "../../operations/find-worker.js";
 import { noteServed } from "../../operations/hear-health.js";
-import type { Needs, Seat } from "../../operations/needs.js";
+import type { Found, Needs, OtherServer, Seat } from "../../operations/needs.js";
 import { readAway } from "../linger.js";
 import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../replies.js";
 import { admit, admitAtOnce } from "./admit.js";
 import { isIdempotent, PassingBody, readWhole } from "./body.js";
 import type { Dialler } from "./dialler.js";
-import { forward, MalformedReply, type Outcome } from "./forward.js";
-import { requestHeaders } from "./headers.js";
+import { forward, type Outcome } from "./forward.js";
+import { passedHeaders, requestHeaders } from "./headers.js";
+import { declined, type Marks, passedOn } from "./mark.js";
+import { passOn } from "./pass-on.js";
 import type { Target } from "./target.js";
 import { type Asking, tunnel } from "./tunnel.js";
+import { Declined, failure, type Verdict, verdictOf } from "./verdict.js";
 
 export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "place" | "emit"> & {
   readonly dialler: Dialler;
   readonly isProxyTrusted: boolean;
+  readonly marks: Marks;
+  /** Connections to other servers. */
+  readonly agent: Agent;
 };
 
 const route = "/lb/:endpointId/*";
@@ -40,6 +46,8 @@ export class Call {
   /** Workers that have failed it; how often it was lost, and how often no connection was made for it. */
   #tried: Set<number> | undefined;
   readonly #failures = { lost: 0, unsent: 0 };
+  /** Whether another server has passed it on: it is not passed on again, and does not wait here. */
+  #isPassed = false;
 
   constructor(needs: Calling, request: IncomingMessage, reply: ServerResponse, target: Target, asking?: Asking) {
     this.#needs = needs;
@@ -60,6 +68,11 @@ export class Call {
 
   /** Lets it in, where it may, and sends it on its way. */
   begin(): void {
+    const mark = this.#request.headers[passedOn];
+    if (mark !== undefined) {
+      this.#beginPassed(String(mark));
+      return;
+    }
     const asked = { request: this.#request, endpointId: this.#target.endpointId, isSocket: this.#isSocket };
     const endpoint = admitAtOnce(this.#needs, asked);
     if (endpoint) this.#enter(endpoint);
@@ -69,8 +82,30 @@ export class Call {
         .catch((error) => this.refuse(error));
   }
 
-  /** Answers with a refusal, in the shape of every error. */
-  refuse(error: unknown): void {
+  /** Lets in what another server has passed on: it has checked the client's key. */
+  #beginPassed(mark: string): void {
+    const { marks, registry, draining } = this.#needs;
+    const { method = "", url = "" } = this.#request;
+    const { endpointId } = this.#target;
+    if (!marks.accept(mark, { endpointId, method, url })) {
+      const words = `The header ${passedOn} is for requests that one server passes on to another.`;
+      this.refuse(new Refusal("INVALID_INPUT", words), "unsent");
+      return;
+    }
+    this.#isPassed = true;
+    const endpoint = registry.endpoint(endpointId);
+    if (draining.aborted || endpoint?.settings.type !== "LB" || endpoint.deletedAt !== undefined) this.#decline();
+    else this.#enter(endpoint);
+  }
+
+  /** Gives a request back to the server that has passed it on. */
+  #decline(): void {
+    const verdict = this.#failures.lost > 0 ? "lost" : "unsent";
+    this.refuse(new Refusal("NO_WORKER", "No worker of this server could take the request."), verdict);
+  }
+
+  /** Answers with a refusal, in the shape of every error; `givenBack` tells the server that has passed it on what became of it. */
+  refuse(error: unknown, givenBack?: Declined["verdict"]): void {
     const reply = this.#reply;
     if (reply.headersSent || reply.destroyed) {
       reply.destroy();
@@ -81,6 +116,7 @@ export class Call {
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
     const headers = jsonHeaders(this.#requestId, refusal);
     headers.push("content-length", String(Buffer.byteLength(text)));
+    if (givenBack !== undefined) headers.push(declined, givenBack);
     // its own words: a reply that could not be passed on has left the worker's
     reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
     reply.end(text);
@@ -91,15 +127,17 @@ export class Call {
     const { socket, headers, httpVersion, rawHeaders } = this.#request;
     if (this.#reply.destroyed || socket.destroyed) return; // it went while its key was looked up
     this.#endpoint = endpoint;
-    this.#headers = requestHeaders(rawHeaders, {
-      address: plainAddress(socket.remoteAddress),
-      isSecure: (socket as TLSSocket).encrypted === true,
-      host: headers.host ?? "",
-      prefix: this.#target.prefix,
-      requestId: this.#requestId,
-      httpVersion,
-      isTrusted: this.#needs.isProxyTrusted,
-    });
+    if (this.#isPassed) this.#headers = passedHeaders(rawHeaders);
+    else
+      this.#headers = requestHeaders(rawHeaders, {
+        address: plainAddress(socket.remoteAddress),
+        isSecure: (socket as TLSSocket).encrypted === true,
+        host: headers.host ?? "",
+        prefix: this.#target.prefix,
+        requestId: this.#requestId,
+        httpVersion,
+        isTrusted: this.#needs.isProxyTrusted,
+      });
     if (!this.#isKept()) {
       this.#find();
       return;
@@ -118,12 +156,19 @@ export class Call {
     return hasBody(this.#request) && isIdempotent(method) && length <= limits.gateKeptBytesMax;
   }
 
-  /** Takes a worker, at once where one is healthy. */
+  /** Takes a worker, at once where one is healthy, else a server that has one. */
   #find(): void {
     const { gate } = this.#needs;
-    const seat = gate.take(this.#endpoint.no, this.#isSocket, this.#tried);
-    if (seat) this.#send(seat);
+    const { no } = this.#endpoint;
+    const found = gate.take(no, this.#isSocket, this.#tried) ?? (this.#isPassed ? undefined : gate.other(no));
+    if (found) this.#go(found);
+    else if (this.#isPassed) this.#decline();
     else this.#wait().catch((error) => this.refuse(error));
+  }
+
+  #go(found: Found): void {
+    if ("worker" in found) this.#send(found);
+    else this.#passOn(found);
   }
 
   async #wait(): Promise<void> {
@@ -133,12 +178,12 @@ export class Call {
     this.#untilAt ??= this.#needs.clock.now() + limits.gateWaitMs;
     try {
       const search = { isSocket: this.#isSocket, untilAt: this.#untilAt, gone };
-      const seat = await findWorker(this.#needs, this.#endpoint, {
+      const found = await findWorker(this.#needs, this.#endpoint, {
         ...search,
         ...(this.#tried ? { tried: this.#tried } : {}),
       });
-      if (gone.aborted) this.#needs.gate.release(seat, this.#isSocket, "retried");
-      else this.#send(seat);
+      if (!gone.aborted) this.#go(found);
+      else if ("worker" in found) this.#needs.gate.release(found, this.#isSocket, "retried");
     } catch (error) {
       if (!gone.aborted) throw error;
     } finally {
@@ -162,10 +207,7 @@ export class Call {
         done,
       );
     } else {
-      if (this.#body === null && hasBody(this.#request)) {
-        this.#invite();
-        this.#body = new PassingBody(this.#request);
-      }
+      if (this.#body === null && hasBody(this.#request)) this.#openBody();
       // written out, here and where it is passed on: spread copies are objects of no known shape, and slow to read
       const sending = {
         method: this.#request.method ?? "GET",
@@ -176,6 +218,55 @@ export class Call {
       };
       forward(connections, sending, this.#reply, done);
     }
+  }
+
+  /** Sends it to a server that has a worker. */
+  #passOn(server: OtherServer): void {
+    const { agent, marks } = this.#needs;
+    const { method = "GET" } = this.#request;
+    const { endpointId, path } = this.#target;
+    const url = `/lb/${endpointId}${path}`; // whichever address the client has used
+    const headers = [...this.#headers, passedOn, marks.make(server.hostNo, { endpointId, method, url })];
+    const done = (outcome: Outcome) => this.#passedOn(server, outcome);
+    const silenceMs = this.#silenceMs;
+    if (this.#asking) {
+      tunnel(
+        server,
+        { path: url, headers, silenceMs: silenceMs + limits.gatePassOnMs, isServer: true },
+        this.#asking,
+        done,
+      );
+      return;
+    }
+    const kept = this.#body;
+    const isStream = kept instanceof PassingBody || (kept === null && hasBody(this.#request));
+    const body = isStream ? () => this.#openBody() : kept;
+    passOn(agent, server, { method, path: url, headers, body, silenceMs }, this.#reply, done);
+  }
+
+  /** What became of it at the other server. */
+  #passedOn(server: OtherServer, outcome: Outcome): void {
+    if (outcome.kind !== "unanswered") {
+      this.#end(outcome.kind === "gone" && !this.#reply.headersSent);
+      return;
+    }
+    const { gate } = this.#needs;
+    const { error } = outcome;
+    const verdict = verdictOf(error);
+    if (error instanceof Declined) gate.avoid(server, limits.beatMs, this.#endpoint.no);
+    else if (verdict === "unsent" || verdict === "lost") gate.avoid(server, limits.gateAvoidMs);
+    // a server that is not reached is no reason to give up: the request waits here
+    if (verdict === "unsent" ? this.#isBodyWhole() : this.#mayRetry(verdict)) this.#find();
+    else this.refuse(failure(verdict));
+  }
+
+  /** The body, to be read as it comes. */
+  #openBody(): PassingBody {
+    if (this.#body instanceof PassingBody) return this.#body;
+    this.#invite();
+    const body = new PassingBody(this.#request);
+    this.#body = body;
+    return body;
   }
 
   /** Who has asked whether to send the body may: a worker is there. */
@@ -200,6 +291,10 @@ export class Call {
       if (worker) noteServed(this.#needs, worker).catch((error) => emit({ type: "server.warning", message, error }));
     }
     if (outcome.kind === "broken") gate.suspect(row.no);
+    this.#end(isUnserved);
+  }
+
+  #end(isUnserved: boolean): void {
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
     this.#served(isUnserved ? clientHasGone : this.#reply.statusCode);
   }
@@ -223,13 +318,19 @@ export class Call {
   /** What did not reach a worker may go to another; what did, where it may be carried out twice. */
   #mayRetry(verdict: Verdict): boolean {
     const { method = "" } = this.#request;
-    const body = this.#body;
-    if (body instanceof PassingBody && (body.destroyed || body.readableDidRead)) return false; // some of it is gone
+    if (!this.#isBodyWhole()) return false;
     if (verdict === "unsent") return ++this.#failures.unsent < limits.gateDialsMax;
     return verdict === "lost" && isIdempotent(method) && ++this.#failures.lost < limits.gateTriesMax;
   }
 
+  /** Whether nothing of the body is gone. */
+  #isBodyWhole(): boolean {
+    const body = this.#body;
+    return !(body instanceof PassingBody && (body.destroyed || body.readableDidRead));
+  }
+
   #served(status: number): void {
+    if (this.#isPassed) return; // the server that was asked counts it
     const durationMs = performance.now() - this.#beganAt;
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
@@ -243,31 +344,3 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
 
 /** An address of IPv4 in the clothes of IPv6 is shown without them. */
 const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);
-
-type Verdict = "unsent" | "lost" | "late" | "malformed" | "refused";
-
-const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_INVALID_|ERR_HTTP_HEADERS_SENT$)/;
-
-/** What an error before the reply says of the worker. */
-function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
-  const { code = "", syscall } = error;
-  // undici takes no 100 that was not asked for
-  if (error instanceof MalformedReply || (code === "UND_ERR_SOCKET" && error.message === "bad response"))
-    return "malformed";
-  if (syscall === "connect" || code === "UND_ERR_CONNECT_TIMEOUT") return "unsent";
-  if (code === "UND_ERR_HEADERS_TIMEOUT") return "late";
-  if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH") return "refused";
-  return malformed.test(code) ? "malformed" : "lost";
-}
-
-function failure(verdict: Verdict): Refusal {
-  if (verdict === "refused") return new Refusal("INVALID_INPUT", "The request cannot be sent on: check its headers.");
-  if (verdict === "late")
-    return new Refusal(
-      "WORKER_TIMEOUT",
-      "The worker did not begin its reply within the endpoint's executionTimeoutMs.",
-    );
-  if (verdict === "malformed") return new Refusal("WORKER_FAILED", "The worker's reply was not well-formed HTTP.");
-  const advice = "whether the request was carried out is not known.";
-  return new Refusal("WORKER_FAILED", `The worker was lost before it replied; ${advice}`);
-}

@@ -53,7 +53,7 @@ export function forward(
 }
 
 /** One reply on its way. */
-class Passage implements Dispatcher.DispatchHandler {
+export class Passage implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse;
   readonly #done: (outcome: Outcome) => void;
   #controller: Dispatcher.DispatchController | undefined;

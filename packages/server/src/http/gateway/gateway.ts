@@ -1,12 +1,14 @@
-import { type IncomingMessage, type Server, ServerResponse } from "node:http";
+import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import type { HostJudge } from "../host-names.js";
+import type { Needs } from "../../operations/needs.js";
 import { misframed } from "../misframed.js";
 import { Ahead } from "./ahead.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./dialler.js";
+import { Marks, passedOn } from "./mark.js";
 import { afterReplies, plainAgain } from "./plain-again.js";
 import { type Target, targetOf } from "./target.js";
 
@@ -31,26 +33,34 @@ export interface Gateway {
 }
 
 /** Load-balanced requests and WebSockets, passed on to workers. They come before the routes: their bodies are not read here. */
-export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, options: GatewayOptions): Gateway {
+export function openGateway(
+  needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent"> & Needs<"ids">,
+  options: GatewayOptions,
+): Gateway {
   const dialler = new Dialler(needs.place.hostNo);
-  const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted };
+  const agent = new Agent({ keepAlive: true, scheduling: "lifo", timeout: limits.gateIdleMs });
+  const marks = new Marks(needs);
+  const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted, marks, agent };
   const domain = options.domain?.toLowerCase();
   const sockets = new Set<Duplex>();
 
-  /** What a WebSocket is asked for; undefined for all else. */
-  function webSocketTarget({ url = "", headers, method }: IncomingMessage): Target | undefined {
-    const isWebSocket = headers.upgrade?.toLowerCase() === "websocket" && method === "GET";
-    return isWebSocket ? targetOf(url, headers.host, domain) : undefined;
+  /** What a load-balanced request is for. What servers pass on has its endpoint in the path, and the host that the client named. */
+  function target({ url = "", headers }: IncomingMessage): Target | undefined {
+    const named = headers[passedOn] === undefined ? undefined : targetOf(url, undefined, undefined);
+    return named ?? targetOf(url, headers.host, domain);
   }
 
-  function upgrade(target: Target, request: IncomingMessage, socket: Duplex, ahead: Ahead): void {
+  const isWebSocket = ({ headers, method }: IncomingMessage): boolean =>
+    headers.upgrade?.toLowerCase() === "websocket" && method === "GET";
+
+  function upgrade(asked: Target, request: IncomingMessage, socket: Duplex, ahead: Ahead): void {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     const reply = new ServerResponse(request);
     reply.shouldKeepAlive = false;
     reply.assignSocket(socket as never);
     reply.once("finish", () => hangUp(socket, ahead));
-    const call = new Call(calling, request, reply, target, { socket, ahead, reply });
+    const call = new Call(calling, request, reply, asked, { socket, ahead, reply });
     const refusal = misframed(request, options.isOurHost) ?? (hasBody(request) ? withBody() : undefined);
     if (refusal) call.refuse(refusal);
     else call.begin();
@@ -58,9 +68,9 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
 
   return {
     take(request, reply) {
-      const target = targetOf(request.url ?? "", request.headers.host, domain);
-      if (!target) return false;
-      const call = new Call(calling, request, reply, target);
+      const asked = target(request);
+      if (!asked) return false;
+      const call = new Call(calling, request, reply, asked);
       const refusal = misframed(request, options.isOurHost);
       if (refusal) call.refuse(refusal);
       else call.begin();
@@ -70,11 +80,11 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
       server.on("upgrade", (request, socket, head) => {
         // Node has left it to us; a connection may ask again and again
         if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
-        const target = webSocketTarget(request);
-        if (target) {
+        const asked = isWebSocket(request) ? target(request) : undefined;
+        if (asked) {
           // one that says much has not waited for the answer (RFC 6455, 4.1)
           const ahead = new Ahead(socket, head, () => socket.destroy());
-          afterReplies(socket, () => upgrade(target, request, socket, ahead));
+          afterReplies(socket, () => upgrade(asked, request, socket, ahead));
           return;
         }
         // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
@@ -85,6 +95,7 @@ export function openGateway(needs: Omit<Calling, "dialler" | "isProxyTrusted">, 
     forget: (workerNo) => dialler.forget(workerNo),
     async close() {
       for (const socket of sockets) socket.destroy();
+      agent.destroy();
       await dialler.close();
     },
   };

@@ -1,3 +1,5 @@
+import { declined, passedOn } from "./mark.js";
+
 /** Of one connection alone: not handed on (RFC 9110, 7.6.1). */
 const hopByHop = [
   "connection",
@@ -22,15 +24,16 @@ const forwarding = [
   "x-real-ip",
 ];
 /** Ours to read: the key is no worker's business, and of an expectation we say ourselves what becomes. */
-const ours = ["authorization", "proxy-authorization", "expect"];
+const ours = ["authorization", "proxy-authorization", "expect", passedOn];
 /** Said anew whoever is believed. */
 const saidAnew = ["x-forwarded-for", "x-forwarded-prefix", "via"];
 
 const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
 const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
-const fromWorkers = new Set(hopByHop);
+const fromServers = new Set([...hopByHop, ...ours]);
+const fromWorkers = new Set([...hopByHop, declined]);
 /** The lengths of the names that are looked at in replies: most others need no look. */
-const toldApart = new Set([...hopByHop, "content-length"].map(({ length }) => length));
+const toldApart = new Set([...fromWorkers, "content-length"].map(({ length }) => length));
 /** Naming these in Connection takes nothing away. */
 const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
 
@@ -79,6 +82,15 @@ export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   left.push("via", `${via}${hop.httpVersion} millrace`);
   if (!saysId) left.push("x-request-id", hop.requestId);
   return left;
+}
+
+/** The same of a request that another server has passed on, which has said all that is to be said. */
+export function passedHeaders(raw: readonly string[]): string[] {
+  const headers: string[] = [];
+  for (let at = 0; at < raw.length; at += 2) {
+    if (!fromServers.has((raw[at] as string).toLowerCase())) headers.push(raw[at] as string, raw[at + 1] as string);
+  }
+  return headers;
 }
 
 /** The headers a client is sent of a worker's reply, as bytes came; `mayTrail`: whether trailers can follow what has no length. */

@@ -1,10 +1,12 @@
 import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { WorkerAddress } from "../../domain/worker-address.js";
 import { limits } from "../../limits.js";
 import type { Ahead } from "./ahead.js";
+import { boundConnect } from "./connect.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
+import { declined } from "./mark.js";
+import { Declined } from "./verdict.js";
 
 /** A client that asks for a WebSocket, and its connection. */
 export interface Asking {
@@ -19,18 +21,21 @@ export interface Opening {
   readonly headers: readonly string[];
   /** Until the worker has answered. */
   readonly silenceMs: number;
+  /** Whether another server is asked, which may give the request back. */
+  readonly isServer?: true;
 }
 
 /** Asks a worker for a WebSocket: where it agrees both ends are joined until one of them is gone, else its answer is passed on. */
 export function tunnel(
-  { host, port }: WorkerAddress,
-  { path, headers, silenceMs }: Opening,
+  { host, port }: { readonly host: string; readonly port: number },
+  { path, headers, silenceMs, isServer }: Opening,
   asking: Asking,
   done: (outcome: Outcome) => void,
 ): void {
   const { socket, ahead, reply } = asking;
   const upgrading = [...headers, "Connection", "Upgrade", "Upgrade", "websocket"];
   const asked = open({ host, port, path, headers: upgrading, agent: false, setHost: false, timeout: silenceMs });
+  boundConnect(asked);
   let isOver = false;
   const over = (outcome: Outcome) => {
     if (isOver) return;
@@ -55,6 +60,12 @@ export function tunnel(
   let isAnswered = false;
   asked.once("response", (answer) => {
     isAnswered = true;
+    const why = answer.headers[declined];
+    if (isServer && why !== undefined) {
+      over({ kind: "unanswered", error: new Declined(why === "lost" ? "lost" : "unsent") });
+      asked.destroy();
+      return;
+    }
     try {
       passOn(answer, reply, over);
     } catch (error) {

@@ -1,0 +1,43 @@
+import { Refusal } from "../../errors.js";
+import { MalformedReply } from "./forward.js";
+
+/** What an error before the reply says: `unsent` means that no worker can have seen the request. */
+export type Verdict = "unsent" | "lost" | "late" | "malformed" | "refused";
+
+/** Another server gave a request back: no worker of its own serves it. */
+export class Declined extends Error {
+  readonly verdict: "unsent" | "lost";
+
+  constructor(verdict: "unsent" | "lost") {
+    super("the other server has declined the request");
+    this.verdict = verdict;
+  }
+}
+
+const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_INVALID_|ERR_HTTP_HEADERS_SENT$)/;
+
+/** What an error before the reply says of the worker. */
+export function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
+  const { code = "", syscall } = error;
+  if (error instanceof Declined) return error.verdict;
+  // undici takes no 100 that was not asked for
+  if (error instanceof MalformedReply || (code === "UND_ERR_SOCKET" && error.message === "bad response"))
+    return "malformed";
+  if (syscall === "connect" || syscall === "getaddrinfo" || code === "UND_ERR_CONNECT_TIMEOUT") return "unsent";
+  if (code === "UND_ERR_HEADERS_TIMEOUT") return "late";
+  if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH") return "refused";
+  return malformed.test(code) ? "malformed" : "lost";
+}
+
+/** What the client is told of it. */
+export function failure(verdict: Verdict): Refusal {
+  if (verdict === "refused") return new Refusal("INVALID_INPUT", "The request cannot be sent on: check its headers.");
+  if (verdict === "late")
+    return new Refusal(
+      "WORKER_TIMEOUT",
+      "The worker did not begin its reply within the endpoint's executionTimeoutMs.",
+    );
+  if (verdict === "malformed") return new Refusal("WORKER_FAILED", "The worker's reply was not well-formed HTTP.");
+  const advice = "whether the request was carried out is not known.";
+  return new Refusal("WORKER_FAILED", `The worker was lost before it replied; ${advice}`);
+}

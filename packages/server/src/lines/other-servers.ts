@@ -1,0 +1,37 @@
+/** Another server that has a healthy worker for some endpoints: their requests may be passed on to it. */
+export interface OtherServer {
+  readonly hostNo: number;
+  readonly host: string;
+  readonly port: number;
+  /** The endpoints' numbers. */
+  readonly open: ReadonlySet<number>;
+}
+
+/** The other servers as they told last, without those that just failed a request. */
+export class OtherServers {
+  #servers: readonly OtherServer[] = [];
+  /** Until when a server, or an endpoint at it, is left out. */
+  readonly #avoided = new Map<string, number>();
+  #turn = 0;
+
+  hear(servers: readonly OtherServer[], now: number): void {
+    this.#servers = servers;
+    for (const [key, untilAt] of this.#avoided) if (untilAt <= now) this.#avoided.delete(key);
+  }
+
+  /** A server that has a worker for the endpoint; each in its turn where there are several. */
+  find(endpointNo: number, now: number): OtherServer | undefined {
+    const isAvoided = (key: string) => (this.#avoided.get(key) ?? 0) > now;
+    const able = this.#servers.filter(
+      ({ hostNo, open }) => open.has(endpointNo) && !isAvoided(keyOf(hostNo)) && !isAvoided(keyOf(hostNo, endpointNo)),
+    );
+    return able[this.#turn++ % able.length];
+  }
+
+  /** Leaves a server out for a while, for one endpoint or for all. */
+  avoid(hostNo: number, untilAt: number, endpointNo?: number): void {
+    this.#avoided.set(keyOf(hostNo, endpointNo), untilAt);
+  }
+}
+
+const keyOf = (hostNo: number, endpointNo?: number): string => `${hostNo} ${endpointNo ?? "all"}`;
