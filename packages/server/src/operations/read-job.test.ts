@@ -54,6 +54,15 @@ describe("Waiting for a job", () => {
     expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
   });
 
+  it("ends with the reason of that moment, not of its beginning", async () => {
+    const wait = waiting(await scene.submit(endpoint), 5_000);
+    await scene.advance(4_000);
+    const said = { failedStarts: limits.crashLoopStarts, at: scene.clock.now(), verdict: "boom" };
+    await scene.parts.registry.noteStart(scene.now(endpoint), endpoint.version, said);
+    await scene.advance(1_000);
+    expect(wait.body).toMatchObject({ waitReason: "crash_looping", waitDetail: expect.stringContaining("boom") });
+  });
+
   it("ends with one whole answer where the job ends in that very millisecond", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);

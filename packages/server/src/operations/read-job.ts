@@ -50,7 +50,8 @@ export async function awaitJob(
   });
 }
 
-async function whyWaiting(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<Waiting> {
+async function whyWaiting(needs: Reading, asked: Endpoint, job: JobReport): Promise<Waiting> {
+  const endpoint = needs.registry.endpointByNo(asked.no) ?? asked; // it may have changed since the wait began
   const held = await needs.tallies.holdings(endpoint.no);
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
