@@ -1,6 +1,5 @@
-import { topics } from "../bell.js";
 import { limits } from "../limits.js";
-import { ringStops, timeOutJob } from "../operations/change-job.js";
+import { deleteExpired, timeOutJob } from "../operations/change-job.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
@@ -22,16 +21,7 @@ export function expireJobsLoop(needs: Expiring): Loop {
         recordsAt = now + recordsEveryMs;
         await forgetRecords(needs, now);
       }
-      while (!signal.aborted) {
-        const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
-        for (const job of stopped) {
-          needs.bell.ring(topics.job(job.id));
-          needs.bell.ring(topics.demand(job.endpointNo));
-          ringStops(needs, job.workerNo);
-        }
-        if (deleted > 0) needs.emit({ type: "job.expired", count: deleted });
-        if (!more) break;
-      }
+      while (!signal.aborted && (await deleteExpired(needs, now)));
       return needs.reader.nextExpiry();
     },
   };

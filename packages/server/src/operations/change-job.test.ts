@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { topics } from "../bell.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
@@ -115,6 +116,16 @@ describe("Setting a ttl", () => {
     await scene.advance(15_000);
     await setTtl(scene.parts, endpoint, id, 10_000);
     await refused(scene.status(endpoint, id), "JOB_NOT_FOUND");
+  });
+
+  it("that has passed already takes the job out of the counts before the reply", async () => {
+    const [runs, waits] = [await scene.running(endpoint, worker), await scene.submit(endpoint)];
+    await scene.advance(15_000);
+    let rings = 0;
+    scene.parts.bell.on(topics.demand(endpoint.no), () => void rings++);
+    for (const id of [runs, waits]) await setTtl(scene.parts, endpoint, id, 10_000);
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, waitingNormal: 0, running: 0 });
+    expect(rings).toBeGreaterThan(0);
   });
 
   it("of an unknown job is refused", async () => {

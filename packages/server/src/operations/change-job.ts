@@ -48,10 +48,27 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
     throw invalid(`'ttl' must be a whole number of milliseconds from ${limits.ttlMsMin} to ${limits.ttlMsMax}.`);
   }
   const job = await findJob(needs, endpoint, jobId);
-  const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, needs.clock.now());
+  const now = needs.clock.now();
+  const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, now);
   needs.bell.ring("expiries");
+  if (job.createdAt + ttlMs <= now) {
+    await deleteExpired(needs, now); // a caller told that it is gone must not find it counted
+    needs.bell.ring(topics.demand(endpoint.no));
+  }
   needs.bell.ring(topics.job(jobId)); // whoever waits for it looks again when it is gone
   if (!found) throw jobNotFound(jobId);
+}
+
+/** Deletes a batch of what has expired, the oldest first, and has stopped what ran of it; answers whether there is more. */
+export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now: number): Promise<boolean> {
+  const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
+  for (const job of stopped) {
+    needs.bell.ring(topics.job(job.id));
+    needs.bell.ring(topics.demand(job.endpointNo));
+    ringStops(needs, job.workerNo);
+  }
+  if (deleted > 0) needs.emit({ type: "job.expired", count: deleted });
+  return more;
 }
 
 /** Cancels the jobs that waited when it came, in batches, so that nothing else waits long meanwhile. */
