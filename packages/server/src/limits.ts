@@ -137,6 +137,7 @@ export const limits = {
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
   decisionKeptMs: 24 * hour,
+  decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them
   hostKeptMs: 24 * hour,
   deliveryKeptMs: 24 * hour,
 

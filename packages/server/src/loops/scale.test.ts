@@ -455,6 +455,18 @@ describe("The decisions", () => {
     expect(start).toMatchObject({ reason: expect.stringMatching(/a job waits/), inputs: { waiting: 1, workers: [] } });
     expect(decisions.length).toBeLessThan(6);
   });
+
+  it("whose writes fail are stored with the next look, in their order", async () => {
+    await scaled();
+    const record = vi.spyOn(scene.stores.decisions, "record");
+    for (let times = 0; times < 2; times++) record.mockRejectedValueOnce(new Error("the disk is full"));
+    await scene.submit(endpoint);
+    await scene.advance(60_000);
+    const outcomes = (await showDecisions(scene.parts, endpoint)).map(({ outcome }) => outcome).reverse();
+    expect(outcomes.filter((outcome) => outcome === "start 1")).toHaveLength(1);
+    expect(outcomes.indexOf("start 1")).toBeLessThan(outcomes.length - 1);
+    expect(new Set(outcomes).size).toBe(outcomes.length);
+  });
 });
 
 it("With nothing to do the scaler does nothing", async () => {

@@ -19,6 +19,8 @@ interface Last {
   readonly reason: string;
   untilAt: number;
   times: number;
+  /** What is not stored yet, the oldest first: its writes have failed. */
+  readonly unstored: (() => Promise<void>)[];
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -173,9 +175,12 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
   if (before && before.outcome === outcome && before.reason === reason) {
     before.times++;
     before.untilAt = inputs.now;
+    await store(before);
     return;
   }
-  last.set(endpoint.no, { outcome, reason, untilAt: inputs.now, times: 1 });
+  const unstored = (before?.unstored ?? []).slice(-limits.decisionsUnstoredMax);
+  const present = { outcome, reason, untilAt: inputs.now, times: 1, unstored };
+  last.set(endpoint.no, present);
   const { settings, demand, workers, slots, failedStarts } = inputs;
   const { scalerType, scalerValue, workersMin, workersMax, idleTimeout } = settings;
   const states = workers.map((worker) => worker.state);
@@ -191,8 +196,17 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
     failedStarts,
   };
   const decision = { at: inputs.now, inputs: JSON.stringify(shown), outcome, reason };
-  await needs.decisions.record(endpoint.no, decision, before);
+  unstored.push(() => needs.decisions.record(endpoint.no, decision, before));
   const { start, resume, pause, close, stop } = decided;
   const changes = start + resume.length + pause.length + close.length + stop.length > 0;
   if (changes) needs.emit({ type: "endpoint.scaled", endpointId: endpoint.id, outcome, reason });
+  await store(present);
+}
+
+/** Stores decisions in their order. One that cannot be stored now is stored after the next look. */
+async function store({ unstored }: Last): Promise<void> {
+  for (let next = unstored[0]; next; next = unstored[0]) {
+    await next();
+    unstored.shift();
+  }
 }
