@@ -29,7 +29,7 @@ export async function openBell({ databaseUrl, dataDir }: Config, hearing: Hearin
       url: databaseUrl,
       hostId,
       isAlone: () => !hasOthers(registry, hostNo, clock.now()),
-      isServedHere: (topic) => (lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.standing ?? 0) > 0,
+      isServedHere: (topic) => lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.canServe ?? false,
       refresh: () => registry.refresh(),
     });
   } catch (error) {

@@ -15,6 +15,10 @@ export function takeLines(
     line = new TakeLine({
       take: (asks) => jobs.take(endpointNo, asks, clock.now()),
       busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
+      mayTake(workerNo) {
+        const row = registry.workerByNo(workerNo)?.row;
+        return row !== undefined && row.wanted === "running" && row.endedAt === undefined;
+      },
       onError: (error) => emit({ type: "server.warning", message: "jobs could not be taken just now", error }),
       onLeft: () => bell.ringElsewhere(topic),
     });

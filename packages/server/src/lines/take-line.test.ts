@@ -76,6 +76,29 @@ describe("A line", () => {
     expect(line.standing).toBe(2);
   });
 
+  it("that holds only polls of workers that may take nothing does not serve, and says when jobs may be left", async () => {
+    const closed = new Set([1, 2]);
+    const lefts: number[] = [];
+    let turns = 0;
+    const line = new TakeLine({
+      take: async () => ({ jobs: [], dry: ++turns > 2 }),
+      busyAt: () => 0,
+      mayTake: (workerNo) => !closed.has(workerNo),
+      onError: () => {},
+      onLeft: () => void lefts.push(turns),
+    });
+    line.stand(1, 1);
+    await settled();
+    expect([line.standing, line.canServe, lefts]).toEqual([1, false, [1]]);
+    const open = line.stand(3, 1);
+    await settled();
+    expect([line.canServe, lefts]).toEqual([true, [1]]);
+    open.leave();
+    expect([line.standing, line.canServe]).toEqual([1, false]);
+    closed.delete(1);
+    expect(line.canServe).toBe(true);
+  });
+
   it("takes one turn at a time, however often it is rung", async () => {
     const { line, turns, end, stand } = openLine();
     stand(1);

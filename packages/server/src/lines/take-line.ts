@@ -17,8 +17,10 @@ export interface TakeLineParts {
   readonly take: (asks: readonly Ask[]) => Promise<Taken>;
   /** When a worker last held a job: the most recently busy one is served first, so that the others may go. 0: the last of all. */
   readonly busyAt: (workerNo: number) => number;
+  /** Whether jobs are handed to a worker; everyone where it is not said. A closed one may stand here until its poll ends. */
+  readonly mayTake?: (workerNo: number) => boolean;
   readonly onError: (error: unknown) => void;
-  /** Jobs may wait, and nobody stands here. */
+  /** Jobs may wait, and nobody who may take them stands here. */
   readonly onLeft?: () => void;
 }
 
@@ -39,6 +41,13 @@ export class TakeLine {
 
   get standing(): number {
     return this.#polls.size;
+  }
+
+  /** Whether a worker stands here that may take a job. */
+  get canServe(): boolean {
+    const { mayTake = () => true } = this.#parts;
+    for (const { open, workerNo } of this.#polls.values()) if (open && mayTake(workerNo)) return true;
+    return false;
   }
 
   /** A job may be waiting. */
@@ -101,7 +110,7 @@ export class TakeLine {
       }
       if (dry) this.#dry = !this.#again;
       else if (jobs.length > 0) this.#again = this.#polls.size > 0;
-      if (!dry && this.#polls.size === 0) this.#parts.onLeft?.();
+      if (!dry && !this.canServe) this.#parts.onLeft?.();
     } finally {
       for (const poll of polls) {
         poll.inTurn = false;
