@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import { limits } from "../limits.js";
 import { plainHost } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
 import { cancelJob, cancelWaiting, setTtl } from "./change-job.js";

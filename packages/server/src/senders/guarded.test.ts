@@ -134,12 +134,12 @@ describe("A guarded sender", () => {
   );
 
   it("does not tell the address that a name resolved to", async () => {
-    const sent = await sender.post(`http://localhost:${port}/`, "{}", headers, never);
+    const sent = await sender.post(`http://localhost:${port}/`, [Buffer.from("{}")], headers, never);
     expect(sent.error).toBe("the target was refused: its address is not a public one");
   });
 
   it.each([1, 22, 25, 53, 111, 445, 587, 993, 1023])("refuses port %i, where no web server is", async (odd) => {
-    const sent = await sender.post(`http://hooks.invalid:${odd}/`, "{}", headers, never);
+    const sent = await sender.post(`http://hooks.invalid:${odd}/`, [Buffer.from("{}")], headers, never);
     expect(sent).toEqual({
       status: undefined,
       error: `the target was refused: port ${odd} is not one of web servers`,
@@ -152,12 +152,14 @@ describe("A guarded sender", () => {
     "https://hooks.invalid:80",
     "http://hooks.invalid:1024",
   ])("dials %s", async (url) =>
-    expect((await sender.post(`${url}/`, "{}", headers, never)).error).toMatch(/^the call failed/),
+    expect((await sender.post(`${url}/`, [Buffer.from("{}")], headers, never)).error).toMatch(/^the call failed/),
   );
 
   it("dials every port where private addresses are allowed", async () => {
     await reopen((_, response) => response.end("ok"));
-    expect((await sender.post("http://hooks.invalid:22/", "{}", headers, never)).error).toMatch(/^the call failed/);
+    expect((await sender.post("http://hooks.invalid:22/", [Buffer.from("{}")], headers, never)).error).toMatch(
+      /^the call failed/,
+    );
   });
 
   it("sends to private addresses where that is allowed, body and headers as they are", async () => {

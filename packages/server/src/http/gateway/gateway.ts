@@ -2,8 +2,8 @@ import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:h
 import type { Duplex } from "node:stream";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
-import type { HostJudge } from "../host-names.js";
 import type { Needs } from "../../operations/needs.js";
+import type { HostJudge } from "../host-names.js";
 import { misframed } from "../misframed.js";
 import { Ahead } from "./ahead.js";
 import { Call, type Calling } from "./call.js";

@@ -33,7 +33,7 @@ function container(lines: readonly { ns: number; text: string }[]): Docker.Conta
 
 async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  const contained = { workerId: "worker00000001", container: of, secret: undefined };
+  const contained = { workerId: "worker00000001", container: of, secrets: [] };
   for await (const some of containerLogs(contained, "engine", { signal: never, ...query })) lines.push(...some);
   return lines;
 }
