@@ -1,10 +1,11 @@
 import { limits } from "./limits.js";
 
+const nothing = new Uint8Array(0);
+
 /** Parts of a text, put where they belong as they come: to join a large one at its end would be one long step. */
 export class Joined {
   readonly #announced: number;
-  #parts: Uint8Array[] = [];
-  #memory: Buffer | undefined;
+  #memory: Uint8Array = nothing;
   #length = 0;
 
   /** `announced`: how long the whole says it is; it is never longer. */
@@ -19,22 +20,25 @@ export class Joined {
   add(part: Uint8Array): void {
     const at = this.#length;
     this.#length += part.length;
-    if (this.#memory) this.#memory.set(part, at);
-    else this.#parts.push(part);
-    // an announcement alone is given no memory; once a share of it has come, it is given all
-    if (!this.#memory && this.#length >= limits.bodyBelievedShare * this.#announced) this.#believe();
+    if (at === 0 && this.#length === this.#announced) {
+      this.#memory = part;
+      return;
+    }
+    if (this.#length > this.#memory.length) this.#grow();
+    this.#memory.set(part, at);
   }
 
   whole(): Buffer {
-    return this.#memory?.subarray(0, this.#length) ?? Buffer.concat(this.#parts, this.#length);
+    const { buffer, byteOffset } = this.#memory;
+    return Buffer.from(buffer as ArrayBuffer, byteOffset, this.#length);
   }
 
-  #believe(): void {
-    this.#memory = Buffer.allocUnsafe(this.#announced);
-    let at = 0;
-    for (const part of this.#parts.splice(0)) {
-      this.#memory.set(part, at);
-      at += part.length;
-    }
+  /** An announcement alone is given no memory; once a share of it has come, it is given all. Parts are not kept: each costs far more than a byte. */
+  #grow(): void {
+    const isBelieved = this.#length >= limits.bodyBelievedShare * this.#announced;
+    const wanted = Math.max(2 * this.#length, limits.bodyBytesFree);
+    const memory = Buffer.allocUnsafe(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
+    memory.set(this.#memory);
+    this.#memory = memory;
   }
 }

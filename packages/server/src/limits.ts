@@ -196,8 +196,11 @@ export const limits = {
 
   // HTTP
   bodiesBytesMax: 192 * mib, // of all bodies that are being received or stored; beyond it 503
+  bodiesOwnerShare: 3 / 4, // of that, what one owner may hold: the others can go on
+  bodyBytesFree: 4 * kib, // of a body, so much is not counted: most are smaller, and come at once
+  bodyStallMs: 30 * second, // a client that sends nothing of its body for so long is hung up on
   wordsBytesMax: 512 * mib, // the same of workers' results, which are refused last
-  bodyBytesSmall: 256 * kib, // smaller ones are not counted
+  bodyBytesSmall: 256 * kib, // larger ones are read at a pace, and checked off the main thread
   bodyBelievedShare: 1 / 8, // of a body that has come: then all that it announced is given memory
   bodyTurnMs: 2, // large bodies must not keep the event loop from its work: they are read at
   bodyBytesPerTurn: mib, // this much in such a time, all together: 500 MB/s
@@ -299,6 +302,9 @@ const relations: [boolean, string][] = [
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
   [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],
   [limits.lentBytesPerOwner < limits.lentBytesMax, "one owner leaves room for others"],
+  [limits.connectionsMax * limits.bodyBytesFree <= limits.bodiesBytesMax, "what is not counted of bodies is bounded"],
+  [limits.openaiBytesMax <= limits.bodiesOwnerShare * limits.bodiesBytesMax, "one owner may send the largest body"],
+  [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],

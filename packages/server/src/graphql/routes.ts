@@ -32,10 +32,6 @@ interface Call {
 
 /** The GraphQL API: POST runs a query, GET from a browser shows an explorer (contract: GraphQL API). */
 export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"]): Promise<void> {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) =>
-    done(null, body),
-  );
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error);
     if (!refusal) parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error });

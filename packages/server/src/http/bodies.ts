@@ -1,68 +1,40 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { bodyTooLarge, Refusal } from "../errors.js";
+import type { ApiKey } from "../domain/key.js";
 import { Joined, PartedText, type Sent } from "../json.js";
 import { limits } from "../limits.js";
+import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
 import { pace } from "./pace.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    largeBody?: LargeBody;
-  }
-}
-
-/** Bytes of large bodies that are being received or stored: clients' and workers' apart, so that neither refuses the other. */
-const inFlight = { clients: 0, workers: 0 };
-const most = { clients: limits.bodiesBytesMax, workers: limits.wordsBytesMax };
-
-/** What a large body counts, and holds, until it is released. */
-class LargeBody {
-  readonly #from: keyof typeof inFlight;
-  #bytes = 0;
-  #isReleased = false;
-  text: PartedText | undefined;
-
-  constructor(from: keyof typeof inFlight) {
-    this.#from = from;
-  }
-
-  /** Counts bytes that came; false where there are too many on their way. */
-  count(bytes: number): boolean {
-    if (this.#isReleased) return true; // what still comes is read away
-    if (inFlight[this.#from] + bytes > most[this.#from]) return false;
-    inFlight[this.#from] += bytes;
-    this.#bytes += bytes;
-    return true;
-  }
-
-  /** It is stored or refused: what it counted is free again, though the answer may take long. */
-  release(): void {
-    inFlight[this.#from] -= this.#bytes;
-    this.#bytes = 0;
-    this.#isReleased = true;
-    this.text?.drop();
+    countedBody?: CountedBody;
   }
 }
 
 /**
- * Counts the bytes of large bodies as they arrive, until they are released or the answer is written; too many at once are
- * refused for a moment. What was only announced is not counted: an idle upload holds up nobody.
+ * Counts the bytes of bodies as they arrive, until they are released or the answer is written; too many at once are refused
+ * for a moment. What was only announced is not counted: an idle upload holds up nobody.
  */
-export function countBodies(app: FastifyInstance, from: keyof typeof inFlight): void {
+export function countBodies(
+  app: FastifyInstance,
+  sender: Sender,
+  ownerOf: (request: FastifyRequest) => number = callerOf,
+): void {
   app.addHook("preParsing", (request, reply, payload, parse) => {
-    if (announced(request) > limits.bodyBytesSmall) {
-      const body = new LargeBody(from);
-      request.largeBody = body;
-      reply.raw.once("close", () => body.release());
+    if (announced(request) > 0) {
+      const body = new CountedBody(request.raw, sender, ownerOf(request));
+      request.countedBody = body;
+      if (reply.raw.closed) body.release();
+      else reply.raw.once("close", () => body.release());
     }
     parse(null, payload);
   });
 }
 
-const tooMany = () =>
-  new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
-    retryAfterSeconds: 1,
-  });
+/** Not every route asks for a key: those that do not read no bodies. */
+const callerOf = ({ caller }: { readonly caller?: ApiKey }): number => caller?.ownerNo ?? 0;
 
 /** How long a body says it is. */
 const announced = ({ headers }: FastifyRequest): number =>
@@ -90,12 +62,12 @@ class Arriving {
 
   add(part: Buffer): void {
     this.#body.add(part);
-    const { largeBody } = this.#request;
+    const { countedBody } = this.#request;
     const isSmall = this.length <= limits.bodyBytesSmall;
-    if (isSmall || !this.#isJson || !largeBody || this.#body instanceof PartedText) return;
+    if (isSmall || !this.#isJson || !countedBody || this.#body instanceof PartedText) return;
     const text = new PartedText(this.#bytesMax);
     text.add(this.#body.whole());
-    largeBody.text = text;
+    countedBody.text = text;
     this.#body = text;
   }
 
@@ -106,40 +78,70 @@ class Arriving {
 
 /** Hears a body part by part, a large one at the pace of all of them, until it ends or `hear` has an error for it. */
 function follow(
-  { largeBody }: FastifyRequest,
+  request: FastifyRequest,
   payload: Readable,
   hear: (part: Buffer) => Error | undefined,
   over: (error: Error | null) => void,
 ): void {
+  const { countedBody } = request;
+  const isLarge = announced(request) > limits.bodyBytesSmall;
   const end = (error: Error | null) => {
     payload.off("data", take);
+    countedBody?.end();
     over(error);
   };
   const take = (part: Buffer) => {
     const { length } = part;
-    const error = largeBody?.count(length) === false ? tooMany() : hear(part);
-    if (largeBody) pace(payload, length);
+    const error = countedBody?.count(length) === false ? tooManyBodies() : hear(part);
+    if (isLarge) pace(payload, length);
     if (error) end(error);
   };
+  countedBody?.begin();
   payload.on("data", take);
   payload.once("end", () => end(null));
   payload.on("error", (error) => end(Object.assign(error, { statusCode: 400 })));
 }
 
+/** Reads a body of the route's bound. `isJson`: it is only checked and handed on. */
+function readBounded(
+  request: FastifyRequest,
+  payload: Readable,
+  isJson: boolean,
+  done: (error: Error | null, body?: Sent) => void,
+): void {
+  const bytesMax = request.routeOptions.bodyLimit ?? 0;
+  const length = announced(request);
+  if (length !== Number.POSITIVE_INFINITY && length > bytesMax) {
+    done(bodyTooLarge(bytesMax));
+    return;
+  }
+  const body = new Arriving(request, isJson, bytesMax);
+  const hear = (part: Buffer) => {
+    if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
+    body.add(part);
+    return undefined;
+  };
+  follow(request, payload, hear, (error) => (error ? done(error) : done(null, body.whole())));
+}
+
 /** Bodies as bytes, under any content type: the route reads them. */
 export function takeBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (request, payload, done) => readBounded(request, payload, true, done));
+}
+
+/** The same as text, read by `parse`, which may throw a refusal. */
+export function takeText(app: FastifyInstance, parse: (text: string) => unknown): void {
+  app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request, payload, done) => {
-    const bytesMax = request.routeOptions.bodyLimit ?? 0;
-    const length = announced(request);
-    if (length !== Number.POSITIVE_INFINITY && length > bytesMax) return done(bodyTooLarge(bytesMax));
-    const body = new Arriving(request, true, bytesMax);
-    const hear = (part: Buffer) => {
-      if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
-      body.add(part);
-      return undefined;
-    };
-    follow(request, payload, hear, (error) => done(error, body.whole()));
+    readBounded(request, payload, false, (error, body) => {
+      if (error) return done(error);
+      try {
+        done(null, parse(String(body)));
+      } catch (mistake) {
+        done(mistake as Error);
+      }
+    });
   });
 }
 

@@ -9,7 +9,9 @@ import { submitJob } from "../operations/submit-job.js";
 import { admitAtOnce } from "./access.js";
 import type { HostJudge } from "./host-names.js";
 import type { JobParts } from "./jobs/routes.js";
+import { readAway } from "./linger.js";
 import { misframed } from "./misframed.js";
+import { readWhole } from "./read-whole.js";
 import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
 import { isNextUp, sendLent } from "./send-lent.js";
 
@@ -55,10 +57,13 @@ function hasSmallBody({ headers }: IncomingMessage): boolean {
 }
 
 function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, send, fail }: Entered): void {
-  readWhole(request, (body) => {
+  const then = (body: Buffer, release: () => void) => {
     const submit = { endpoint, route: "run", body, waitMs: undefined, idempotencyKey: undefined, requestId } as const;
-    submitJob(parts, submit).then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
-  });
+    submitJob(parts, submit)
+      .finally(release)
+      .then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
+  };
+  readWhole(request, endpoint.ownerNo, { then, refuse: fail });
 }
 
 function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: Entered): void {
@@ -118,16 +123,8 @@ function enter(
   };
   const fail = (error: unknown) => {
     const refusal = asRefusal(error, { id: requestId, route }, parts.emit);
+    if (!request.complete) readAway(request);
     send(refusal.status, refusalText(refusal, requestId), refusal);
   };
   return { endpoint: admitted.endpoint, requestId, send, fail, served };
-}
-
-/** A body that mostly comes in one piece; of one whose client goes away nothing is heard. */
-function readWhole(request: IncomingMessage, then: (body: Buffer) => void): void {
-  let body: Buffer | undefined;
-  request.on("data", (piece: Buffer) => {
-    body = body === undefined ? piece : Buffer.concat([body, piece]);
-  });
-  request.on("end", () => then(body ?? Buffer.alloc(0)));
 }

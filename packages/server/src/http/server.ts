@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { parse } from "node:querystring";
@@ -9,6 +8,7 @@ import { limits } from "../limits.js";
 import { admitToManagement } from "../operations/authenticate.js";
 import type { Parts } from "../operations/needs.js";
 import type { LogParts } from "../operations/read-logs.js";
+import { countBodies, takeText } from "./bodies.js";
 import { fastLane } from "./fast-lane.js";
 import type { Gateway } from "./gateway/gateway.js";
 import type { HostJudge } from "./host-names.js";
@@ -17,6 +17,7 @@ import { linger } from "./linger.js";
 import { misframed } from "./misframed.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
+import { refuseUnread } from "./refuse-unread.js";
 import { asRefusal, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { workerRoutes } from "./workers/routes.js";
@@ -87,7 +88,7 @@ export async function buildHttp(
   app.setErrorHandler((error, request, reply) => {
     const { url: route = "", bodyLimit } = request.routeOptions;
     const refusal = asRefusal(error, { id: request.id, route, bodyLimit }, parts.emit);
-    request.largeBody?.release();
+    request.countedBody?.release();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
@@ -119,19 +120,19 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
-  for (const prefix of ["/graphql", "/sdk/graphql"]) {
-    await app.register(
-      async (scope) => {
-        scope.addHook("onSend", (request, reply, _payload, done) => {
-          if (reply.statusCode === 413) linger(request.raw, reply);
-          done();
-        });
-        await parts.graphql(scope, prefix === "/sdk/graphql");
-      },
-      { prefix },
-    );
-  }
+  await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
+  await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);
+}
+
+async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {
+  takeText(app, (text) => text);
+  countBodies(app, "clients");
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    if (reply.statusCode === 413) linger(request.raw, reply);
+    done();
+  });
+  await parts.graphql(app, setToZero);
 }
 
 /** A path of any length has no place in such a document. */
@@ -154,24 +155,6 @@ async function documented(
     },
   });
   app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async () => app.swagger());
-}
-
-const unread: Readonly<Record<string, readonly [status: string, sentence: string]>> = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The request's headers are too large."],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request took too long to arrive."],
-};
-
-/** Answers what could not be read as a request, in the shape of every error; never into an answer that has begun. */
-function refuseUnread(code: string | undefined, socket: Socket & { _httpMessage?: { headersSent: boolean } }): void {
-  if (!socket.writable || socket._httpMessage?.headersSent) {
-    socket.destroy();
-    return;
-  }
-  const [status, error] = unread[code ?? ""] ?? ["400 Bad Request", "The request is not well-formed HTTP."];
-  const body = JSON.stringify({ error, code: "INVALID_INPUT", requestId: randomUUID() });
-  const type = "content-type: application/json; charset=utf-8";
-  const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
-  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }
 
 /**

@@ -42,10 +42,3 @@ export class PassingBody extends Readable {
 /** Idempotent methods: carried out twice is as once (RFC 9110, 9.2.2). */
 export const isIdempotent = (method: string): boolean =>
   ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "PROPFIND", "SEARCH", "REPORT"].includes(method);
-
-/** A small body, whole: it can be sent again. */
-export function readWhole(request: IncomingMessage, then: (body: Buffer) => void): void {
-  const parts: Buffer[] = [];
-  request.on("data", (part: Buffer) => parts.push(part));
-  request.once("end", () => then(Buffer.concat(parts)));
-}

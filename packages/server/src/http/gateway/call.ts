@@ -8,9 +8,10 @@ import { findWorker } from "../../operations/find-worker.js";
 import { noteServed } from "../../operations/hear-health.js";
 import type { Found, Needs, OtherServer, Seat } from "../../operations/needs.js";
 import { readAway } from "../linger.js";
+import { readWhole } from "../read-whole.js";
 import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../replies.js";
 import { admit, admitAtOnce } from "./admit.js";
-import { isIdempotent, PassingBody, readWhole } from "./body.js";
+import { isIdempotent, PassingBody } from "./body.js";
 import type { Dialler } from "./dialler.js";
 import { forward, type Outcome } from "./forward.js";
 import { passedHeaders, requestHeaders } from "./headers.js";
@@ -142,10 +143,13 @@ export class Call {
       this.#find();
       return;
     }
-    readWhole(this.#request, (body) => {
-      this.#body = body;
+    const then = (body: Buffer, release: () => void) => {
+      this.#body = body; // kept until the reply ends: it may be sent again
+      if (this.#reply.closed) return release();
+      this.#reply.once("close", release);
       this.#find();
-    });
+    };
+    readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
   }
 
   /** Whether its body is kept here: one that is small, may be sent twice, and comes without being asked for. */

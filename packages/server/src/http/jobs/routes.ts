@@ -146,7 +146,7 @@ async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
   });
-  request.largeBody?.release();
+  request.countedBody?.release();
   request.body = undefined; // a long wait for the result need not hold it
   return submitted;
 }

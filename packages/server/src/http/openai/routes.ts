@@ -72,7 +72,7 @@ async function submit(parts: OpenAiParts, request: FastifyRequest) {
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
   });
-  request.largeBody?.release();
+  request.countedBody?.release();
   request.body = undefined; // a long wait for the result need not hold it
   return { ...submitted, hasKey: key !== undefined };
 }

@@ -2,7 +2,6 @@ import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 import { invalid, Refusal } from "../../errors.js";
-import { limits } from "../../limits.js";
 import { admitToManagement } from "../../operations/authenticate.js";
 import type { EndpointInput } from "../../operations/endpoint-settings.js";
 import type { Parts } from "../../operations/needs.js";
@@ -29,7 +28,7 @@ import {
   showVolume,
 } from "../../operations/show-resources.js";
 import { showWorkers } from "../../operations/show-workers.js";
-import { ignoreBodies } from "../bodies.js";
+import { countBodies, ignoreBodies, takeText } from "../bodies.js";
 import { otherMethods } from "../methods.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -83,14 +82,14 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
 
 /** Bodies are JSON under any content type. Names such as `__proto__` are data: only known fields are read. */
 function takeJson(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string", bodyLimit: limits.managementBytesMax }, (_request, body, done) => {
+  takeText(app, (text) => {
     try {
-      done(null, JSON.parse(body as string));
+      return JSON.parse(text);
     } catch {
-      done(new Refusal("INVALID_JSON", "The body is not JSON."));
+      throw new Refusal("INVALID_JSON", "The body is not JSON.");
     }
   });
+  countBodies(app, "clients");
   app.addHook("preValidation", async (request) => {
     const { body } = request;
     if (typeof body !== "object" || body === null || Array.isArray(body))

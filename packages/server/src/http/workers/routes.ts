@@ -132,7 +132,11 @@ const nameOf = (given: unknown): string | undefined =>
 function wordRoutes(app: FastifyInstance, parts: Parts): void {
   // the secret is checked before the body is read
   app.addHook("onRequest", async (request) => void (await workerOf(parts, request)));
-  countBodies(app, "workers");
+  countBodies(
+    app,
+    "workers",
+    (request) => parts.registry.endpoint((request.params as Params).endpointId)?.ownerNo ?? 0,
+  );
   const word = (request: FastifyRequest) => request.body as Word;
   const bytes = (request: FastifyRequest) => request.body as Buffer | undefined;
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
