@@ -1,4 +1,6 @@
+import { getIntrospectionQuery } from "graphql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../limits.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
@@ -17,6 +19,36 @@ const saveAuth = `mutation ($input: SaveRegistryAuthInput!) { saveRegistryAuth(i
 const ask = (query: string, variables: object) => http.post("/graphql", { query, variables });
 const secret = "hunter2secret";
 const good = { name: "n", username: "u", password: "p" };
+
+describe("A query", () => {
+  const said = async (query: string) => {
+    const { status, json } = await ask(query, {});
+    return [status, json.errors?.[0].message, json.errors?.[0].extensions.code];
+  };
+
+  it("may select so many fields, and no more: each is compared with the others", async () => {
+    const { graphqlSelectionsMax: most } = limits;
+    const of = (count: number) => `{myself{${"id ".repeat(count - 1)}}}`;
+    expect(await said(of(most))).toEqual([200, undefined, undefined]);
+    const message = "The query selects more than 300 fields and fragments.";
+    expect(await said(of(most + 1))).toEqual([400, message, "GRAPHQL_VALIDATION_FAILED"]);
+  });
+
+  it.each([
+    ["fragments", (count: number) => `{myself{${"...F ".repeat(count)}}}fragment F on Myself{id}`],
+    ["inline fragments", (count: number) => `{${"...{myself{id}}".repeat(count / 2)}}`],
+    ["definitions", (count: number) => "fragment F on Myself{id}".repeat(count / 2 + 1)],
+  ])("is bounded in its %s, too", async (_, of) => {
+    expect((await said(of(limits.graphqlSelectionsMax)))[1]).toMatch(/more than 300 fields and fragments/);
+  });
+
+  it("may ask for the whole schema, and hold a long environment in its text", async () => {
+    expect((await said(getIntrospectionQuery()))[0]).toBe(200);
+    const env = Array.from({ length: 200 }, (_, n) => `{key:"NAME_${n}",value:"x"}`).join();
+    const template = `name:"long",imageName:"hello:1",dockerArgs:"",containerDiskInGb:5,volumeInGb:0,env:[${env}]`;
+    expect((await said(`mutation{saveTemplate(input:{${template}}){id}}`))[0]).toBe(200);
+  });
+});
 
 describe("A variable that does not fit", () => {
   it.each([

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import {
+  BREAK,
   type DocumentNode,
   type ExecutionResult,
   execute,
@@ -8,6 +9,7 @@ import {
   parse,
   type SelectionSetNode,
   validate,
+  visit,
 } from "graphql";
 import { type ApiKey, mayChange } from "../domain/key.js";
 import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../errors.js";
@@ -85,6 +87,10 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   } catch (error) {
     return send(reply, 400, { errors: [coded(error as GraphQLError, "GRAPHQL_PARSE_FAILED")] });
   }
+  if (hasTooMany(document)) {
+    const message = `The query selects more than ${limits.graphqlSelectionsMax} fields and fragments.`;
+    return send(reply, 400, { errors: [coded(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")] });
+  }
   const mistakes = [...validate(schema, document)];
   if (mistakes.length === 0 && tooDeep(document)) mistakes.push(new GraphQLError("The query is nested too deep."));
   if (mistakes.length > 0) {
@@ -133,6 +139,14 @@ function withoutEmptyEnums(value: unknown, depth = 0): unknown {
 
 const hasMutation = (document: DocumentNode) =>
   document.definitions.some((each) => each.kind === Kind.OPERATION_DEFINITION && each.operation === "mutation");
+
+/** Whether it selects so much that comparing its fields with each other would hold up all else. */
+function hasTooMany(document: DocumentNode): boolean {
+  let count = 0;
+  const add = () => (++count > limits.graphqlSelectionsMax ? BREAK : undefined);
+  visit(document, { Field: add, FragmentSpread: add, InlineFragment: add, FragmentDefinition: add });
+  return count > limits.graphqlSelectionsMax;
+}
 
 /** Depth of plain selections; fragments are bounded by the number of tokens, and cycles by validation. */
 function tooDeep(document: DocumentNode): boolean {
