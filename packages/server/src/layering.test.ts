@@ -13,7 +13,7 @@ interface Rule {
 }
 
 const contracts = ["store", "bell", "provider", "inventory", "quota", "sender", "vault", "clock", "ids", "events"];
-const memory = ["registry", "lines", "rates", "json"];
+const memory = ["registry", "misses", "live-workers", "lines", "rates", "json"];
 const operationsMay = ["domain", ...contracts, ...memory, "errors"];
 const driver = ["domain", "clock", "ids", "errors"];
 const edge = ["http", "operations", "domain", "errors", "clock", "ids", "events", "rates", "json"];
@@ -30,7 +30,8 @@ const serverRules: readonly Rule[] = [
     own: ["domain", ...contracts, "json-parts", "json-scan", "json-split", "json-thread", "json-utf8"],
     npm: [],
   },
-  { who: /^(registry|rates|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
+  { who: /^(registry|misses|live-workers)$/, own: ["domain", ...contracts, "misses", "live-workers"], npm: [] },
+  { who: /^(rates|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: operationsMay, npm: [] },
   { who: /^loops\//, own: [...operationsMay, "operations"], npm: [] },
   { who: /^stores\/tables\//, own: [...driver, "store"], npm: ["kysely"] },

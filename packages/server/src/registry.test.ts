@@ -68,6 +68,20 @@ function slow<T extends object>(name: string, store: T): T {
   });
 }
 
+/** Stores that note each call. */
+function counted(stores: Stores, asked: string[]): Stores {
+  const noting = <T extends object>(name: string, store: T): T =>
+    new Proxy(store, {
+      get: (target, verb: string) => {
+        asked.push(`${name}.${verb}`);
+        return (target as Record<string, unknown>)[verb];
+      },
+    });
+  const { keys, endpoints, templates, volumes, registryAuths, workers } = stores;
+  const all = { keys, endpoints, templates, volumes, registryAuths, workers };
+  return { ...stores, ...Object.fromEntries(Object.entries(all).map(([name, store]) => [name, noting(name, store)])) };
+}
+
 /** Holds the next call of a store's verb; resolves `reached` when it has come there. */
 function holdNext(verb: string, at: "before" | "after") {
   let reached = () => {};
@@ -109,7 +123,9 @@ describe("A server that looks again", () => {
     const endpoint = await others.createEndpoint(made);
     const template = await others.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
     const live = await others.createWorker({ ...worker, endpointNo: endpoint.no });
-    expect(await ours.known(() => ours.endpoint(made.id))).toMatchObject({ settings: { name: "first" } });
+    expect(await ours.known("endpoint", made.id, () => ours.endpoint(made.id))).toMatchObject({
+      settings: { name: "first" },
+    });
     await others.saveEndpoint(endpoint, named("second"), plainRelease);
     await others.patchWorker(live, { wanted: "closed" });
     await others.removeTemplate(template);
@@ -117,6 +133,51 @@ describe("A server that looks again", () => {
     expect(ours.endpoint(made.id)).toMatchObject({ settings: { name: "second" }, version: 2 });
     expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
     expect(ours.templates()).toEqual([]);
+  });
+
+  describe("for what it does not know", () => {
+    /** How often each store was asked, by a server over `counted` stores. */
+    let asked: string[];
+    let counting: Registry;
+    beforeEach(async () => {
+      asked = [];
+      counting = new Registry(counted(stores, asked), { now: () => now });
+      await counting.load(now);
+      asked.length = 0;
+    });
+    const know = (id: string) => counting.known("key", id, () => counting.key(id));
+
+    it("asks for that alone, all who ask meanwhile together, and reads nothing else", async () => {
+      const garbage = Array.from({ length: 100 }, (_, n) => know(`garbage${n}`));
+      expect(new Set(await Promise.all(garbage))).toEqual(new Set([undefined]));
+      await Promise.all(
+        ["endpoint", "volume", "worker"].map((kind) => counting.known(kind as "endpoint", "x", () => {})),
+      );
+      expect(asked).toEqual(["keys.existing", "endpoints.existing", "volumes.existing", "workers.existing"]);
+    });
+
+    it("remembers what is nowhere until everything is read again, and never asks for what is no id", async () => {
+      for (let n = 0; n < 20; n++) await know("garbage");
+      for (const id of ["", "a\0b", "é", "x".repeat(129), "a b"]) expect(await know(id)).toBeUndefined();
+      expect(asked).toEqual(["keys.existing"]);
+      await counting.refresh();
+      asked.length = 0;
+      await know("garbage");
+      expect(asked).toEqual(["keys.existing"]);
+    });
+
+    it("reads everything once it is there", async () => {
+      await others.createEndpoint(made);
+      const finding = [1, 2].map(() => counting.known("endpoint", made.id, () => counting.endpoint(made.id)));
+      expect(await Promise.all(finding)).toMatchObject([{ id: made.id }, { id: made.id }]);
+      expect(asked.filter((verb) => verb === "endpoints.all")).toHaveLength(1);
+    });
+
+    it("tells each caller that the database is away, and asks again for the next", async () => {
+      const away = { ...stores, keys: { ...stores.keys, existing: () => Promise.reject(new Error("away")) } };
+      const alone = new Registry(away, { now: () => now });
+      for (let n = 0; n < 2; n++) await expect(alone.known("key", "a", () => {})).rejects.toThrow("away");
+    });
   });
 
   it("sees that an endpoint was deleted of which nothing is left", async () => {

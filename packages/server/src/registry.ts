@@ -9,6 +9,7 @@ import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
 import { isFrozen, type Wanted, type Worker } from "./domain/worker.js";
 import { limits } from "./limits.js";
+import { Misses, type Sought } from "./misses.js";
 import type { Host, NewRelease, Place, Sign, StartNote, Stores, User, WorkerPatch } from "./store.js";
 
 /** What this server knows of a worker beyond its row: begun anew at each start. */
@@ -76,12 +77,12 @@ export class Registry {
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  #miss: Promise<void> | undefined;
-  #missedAt = 0;
+  readonly #misses: Misses;
 
   constructor(stores: Stores, options: RegistryOptions = {}) {
     this.#stores = stores;
     this.#options = options;
+    this.#misses = new Misses(stores, () => this.refresh());
   }
 
   /** Reads everything; every worker's last sign of life is `now`. */
@@ -108,23 +109,11 @@ export class Registry {
   }
 
   /** Finds something; what is not known is looked for once in the store, where another server may have put it. */
-  async known<T>(find: () => T | undefined): Promise<T | undefined> {
+  async known<T>(kind: Sought, id: string, find: () => T | undefined): Promise<T | undefined> {
     const found = find();
     if (found !== undefined || !this.isShared) return found;
-    await this.#missed();
+    await this.#misses.look(kind, id);
     return find();
-  }
-
-  /** One reading for all that is missed meanwhile: callers whom nobody knows must not keep the database busy. */
-  #missed(): Promise<void> {
-    this.#miss ??= new Promise((begin) =>
-      setTimeout(begin, this.#missedAt + limits.missGapMs - performance.now()),
-    ).then(() => {
-      this.#miss = undefined; // who comes from now on needs a reading that begins later
-      this.#missedAt = performance.now();
-      return this.refresh();
-    });
-    return this.#miss;
   }
 
   /** Reads again what other servers may have changed; resolves when a reading that began after this call is over. */
@@ -146,6 +135,7 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
+    this.#misses.forget();
     const { shared } = this.#stores;
     const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
     const since = now < this.#allReadAt + limits.allWorkersReadMs ? this.#mark : undefined;

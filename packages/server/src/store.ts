@@ -279,6 +279,8 @@ export interface EndpointStore {
   remove(no: number, now: number): Promise<void>;
   /** All that are not deleted, or whose jobs or workers have not ended. */
   all(): Promise<Endpoint[]>;
+  /** Those of these ids that are there and not deleted. */
+  existing(ids: readonly string[]): Promise<string[]>;
   /** Notes how a start went, where the endpoint is of the present version still. */
   noteStart(no: number, note: TriedStart): Promise<void>;
   /** Versions, the newest first, as many as are kept. */
@@ -313,6 +315,7 @@ export interface VolumeStore {
   save(volume: Volume): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<Volume[]>;
+  existing(ids: readonly string[]): Promise<string[]>;
 }
 
 export interface RegistryAuthStore {
@@ -380,6 +383,8 @@ export interface WorkerStore {
   /** An endpoint's workers, the newest first, also those that ended. */
   ofEndpoint(endpointNo: number, limit: number): Promise<Worker[]>;
   find(id: string): Promise<Worker | undefined>;
+  /** Those of these ids whose workers have a secret, and have not ended. */
+  existing(ids: readonly string[]): Promise<string[]>;
   forget(endedBefore: number): Promise<void>;
 }
 
@@ -395,6 +400,8 @@ export interface KeyStore {
   users(): Promise<User[]>;
   createUser(user: Omit<User, "no">): Promise<User>;
   keys(): Promise<ApiKey[]>;
+  /** Those of these hashes whose keys are valid. */
+  existing(hashes: readonly string[]): Promise<string[]>;
   /** Adds a key; a bootstrap key replaces the one before. */
   add(key: { hash: string; ownerNo: number; scope: Scope; prefix: string; isBootstrap: boolean }): Promise<void>;
 }

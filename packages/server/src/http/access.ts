@@ -38,7 +38,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, request.headers.authorization);
   const { endpointId } = request.params as { endpointId: string };
-  const endpoint = await needs.registry.known(() => needs.registry.endpoint(endpointId));
+  const endpoint = await needs.registry.known("endpoint", endpointId, () => needs.registry.endpoint(endpointId));
   if (!isVisible(endpoint, caller)) throw endpointNotFound(endpointId);
   const { config } = request.routeOptions;
   const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;

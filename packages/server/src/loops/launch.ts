@@ -118,7 +118,7 @@ async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<V
   const [id] = settings.networkVolumeIds;
   if (id === undefined) return undefined;
   // it may have been made, or have grown, at another host
-  const volume = await needs.registry.known(() => needs.registry.volume(id));
+  const volume = await needs.registry.known("volume", id, () => needs.registry.volume(id));
   if (!volume) throw new Error(`its network volume '${id}' is deleted`);
   return { id, path: await keepVolume(needs, volume) };
 }

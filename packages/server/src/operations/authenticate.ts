@@ -12,7 +12,7 @@ const hashOf = ({ vault }: Needs<"vault">, header: string | undefined): string |
 /** The key of a request: `Bearer <key>` or the bare key (contract: Authentication). */
 export async function authenticate(needs: Needs<"registry" | "vault">, header: string | undefined): Promise<ApiKey> {
   const hash = hashOf(needs, header);
-  const found = hash === undefined ? undefined : await needs.registry.known(() => needs.registry.key(hash));
+  const found = hash && (await needs.registry.known("key", hash, () => needs.registry.key(hash)));
   if (!found) throw unauthorized();
   return found;
 }

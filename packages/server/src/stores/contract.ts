@@ -6,6 +6,7 @@ import { holderGuard } from "./contracts/holder-guard.js";
 import { idempotency } from "./contracts/idempotency.js";
 import { jobLife } from "./contracts/job-life.js";
 import { jobTable } from "./contracts/job-table.js";
+import { misses } from "./contracts/misses.js";
 import { purges } from "./contracts/purges.js";
 import { reads } from "./contracts/reads.js";
 import { registryAuths } from "./contracts/registry-auths.js";
@@ -28,6 +29,7 @@ const parts = [
   reads,
   chunks,
   deliveries,
+  misses,
   registryAuths,
   texts,
   workerRows,

@@ -26,7 +26,8 @@ export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
 export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, asked.request.headers.authorization);
-  const endpoint = await needs.registry.known(() => needs.registry.endpoint(asked.endpointId));
+  const id = asked.endpointId;
+  const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
   if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
   if (!mayPass(caller, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
   if (endpoint.settings.type === "LB") return endpoint;

@@ -24,7 +24,7 @@ async function workerOf(
   request: FastifyRequest,
 ): Promise<LiveWorker> {
   const { endpointId, workerId } = request.params as Params;
-  const worker = await registry.known(() => {
+  const worker = await registry.known("worker", workerId, () => {
     const found = registry.worker(workerId);
     return found?.row.secretHash === undefined ? undefined : found;
   });

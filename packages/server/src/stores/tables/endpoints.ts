@@ -108,6 +108,10 @@ export function endpointStore(runner: Runner): EndpointStore {
         );
       return (await runner.read(query.compile())).map(toEndpoint);
     },
+    existing: async (ids) => {
+      const query = sql.selectFrom("endpoint").select("id").where("id", "in", ids).where("deleted_at", "is", null);
+      return (await runner.read(query.compile())).map(({ id }) => id);
+    },
     noteStart: async (no, { present, tried, failedStarts, at, verdict, isHeld }) => {
       const isUp = failedStarts === 0;
       const pause = isHeld ? { failed_starts: 0, failed_at: null } : { failed_starts: failedStarts, failed_at: at };

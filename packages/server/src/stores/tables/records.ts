@@ -138,6 +138,14 @@ export function keyStore(runner: Runner): KeyStore {
         isAdmin: row.is_admin === 1,
       }));
     },
+    existing: async (hashes) => {
+      const query = sql
+        .selectFrom("api_key")
+        .select("hash")
+        .where("hash", "in", hashes)
+        .where("revoked_at", "is", null);
+      return (await runner.read(query.compile())).map(({ hash }) => hash);
+    },
     add: async ({ hash, ownerNo, scope, prefix, isBootstrap }) => {
       const values = {
         hash,

@@ -67,6 +67,10 @@ export function volumeStore(runner: Runner): VolumeStore {
     remove: async (no) => {
       await runner.write([sql.deleteFrom("volume").where("no", "=", no).compile()]);
     },
+    existing: async (ids) => {
+      const query = sql.selectFrom("volume").select("id").where("id", "in", ids);
+      return (await runner.read(query.compile())).map(({ id }) => id);
+    },
     all: async () => (await runner.read(sql.selectFrom("volume").selectAll().compile())).map(toVolume),
   };
 }

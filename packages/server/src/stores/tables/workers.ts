@@ -129,6 +129,15 @@ export function workerStore(runner: Runner): WorkerStore {
       const [row] = await runner.read(sql.selectFrom("worker").selectAll().where("id", "=", id).compile());
       return row && toWorker(row);
     },
+    existing: async (ids) => {
+      const query = sql
+        .selectFrom("worker")
+        .select("id")
+        .where("id", "in", ids)
+        .where("ended_at", "is", null)
+        .where("secret_hash", "is not", null);
+      return (await runner.read(query.compile())).map(({ id }) => id);
+    },
     forget: async (endedBefore) => {
       await runner.write([sql.deleteFrom("worker").where("ended_at", "<=", endedBefore).compile()]);
     },

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { Registry } from "../../registry.js";
+import type { Stores } from "../../store.js";
+import type { Setting } from "./scene.js";
+
+/** What a server that does not know something finds of it. */
+export function misses(setting: () => Setting): void {
+  describe("what a server does not know", () => {
+    it("is found by its id while it is there", async () => {
+      const { scene, first } = setting();
+      const { stores, now } = scene;
+      const { id: ownerId, no: ownerNo } = await stores.keys.createUser({
+        id: "user",
+        isAdmin: true,
+        webhookSecret: "",
+      });
+      const key = { hash: "hash", ownerNo, scope: { kind: "everything" }, prefix: "mr", isBootstrap: false } as const;
+      await stores.keys.add(key);
+      const volume = { id: "volume00000001", ownerNo, name: "v", size: 1, dataCenterId: "" };
+      await stores.volumes.create(volume);
+      expect(ownerId).toBe("user");
+      expect(await stores.keys.existing(["hash", "other"])).toEqual(["hash"]);
+      expect(await stores.volumes.existing([volume.id, "other"])).toEqual([volume.id]);
+      expect(await stores.endpoints.existing(["endpoint000001", "other"])).toEqual(["endpoint000001"]);
+      const { id } = (await stores.workers.all(now)).find(({ no }) => no === first)!;
+      expect(await stores.workers.existing([id])).toEqual([]); // it has no secret yet
+      await stores.workers.save(first, { secretHash: "secret" });
+      expect(await stores.workers.existing([id, "other"])).toEqual([id]);
+      await stores.workers.save(first, { endedAt: now });
+      await stores.endpoints.remove(scene.endpointNo, now);
+      expect([await stores.workers.existing([id]), await stores.endpoints.existing(["endpoint000001"])]).toEqual([
+        [],
+        [],
+      ]);
+    });
+
+    it("is asked for by one query for many, and nothing is read beside it", async () => {
+      const { stores, now } = setting().scene;
+      let queries = 0;
+      const existing = (hashes: readonly string[]) => {
+        queries++;
+        return stores.keys.existing(hashes);
+      };
+      const refused = () => Promise.reject(new Error("everything was read"));
+      const keys = { ...stores.keys, existing, keys: refused, users: refused };
+      const shared = { mark: refused } as unknown as NonNullable<Stores["shared"]>;
+      const registry = new Registry({ ...stores, shared, keys }, { now: () => now });
+      const garbage = Array.from({ length: 200 }, (_, n) => registry.known("key", `garbage${n}`, () => {}));
+      await Promise.all(garbage);
+      for (let n = 0; n < 200; n++) await registry.known("key", `garbage${n}`, () => {});
+      expect(queries).toBe(1);
+    });
+  });
+}
