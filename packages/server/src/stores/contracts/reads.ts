@@ -70,6 +70,19 @@ export function reads(setting: () => Setting): void {
       expect(await scene.stores.reader.position(scene.endpointNo, place, 2)).toBe(2);
     });
 
+    it("count for many jobs and endpoints at once, each for itself", async () => {
+      const other = await scene.endpoint("endpoint000002");
+      const ids = await scene.submitMany(3);
+      const places = await Promise.all(ids.map(async (id) => (await scene.job(id)).place));
+      const { reader, tallies } = scene.stores;
+      const positions = places.map((place) => reader.position(scene.endpointNo, place, 100));
+      expect(await Promise.all([...positions, reader.position(other, places[2]!, 100)])).toEqual([0, 1, 2, 0]);
+      await scene.take(first);
+      const { endpointNo } = scene;
+      const [held, same, none] = await Promise.all([endpointNo, endpointNo, other].map((no) => tallies.holdings(no)));
+      expect([held?.get(first), same?.get(first), none?.size]).toEqual([1, 1, 0]);
+    });
+
     it("know since when the oldest normal job waits", async () => {
       await scene.submit({ lowPriority: true });
       expect(await scene.stores.tallies.oldestWaiting(scene.endpointNo)).toBeUndefined();

@@ -37,8 +37,9 @@ export const readerSql = {
     AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.no = j.worker_no AND w.ended_at IS NULL)`,
   nextDeadline: "SELECT min(deadline_at) AS at FROM job WHERE status = 1",
   nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0",
-  position: `SELECT count(*) AS n FROM
-    (SELECT 1 FROM job WHERE endpoint_no = $1 AND status = 0 AND place < $2 LIMIT $3) p`,
+  position: `SELECT a.n, (SELECT count(*) FROM
+      (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = 0 AND place < a.place LIMIT a.max) p) AS before
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)`,
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
 
@@ -56,6 +57,12 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
   const held = gathered(async (asked: readonly [workerNo: number][]) => {
     const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
+  });
+  const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
+    const columns = [0, 1, 2].map((column) => numbers(asked.map((each) => each[column] as number)));
+    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, columns);
+    const before = new Map(rows.map((row) => [row.n - 1, row.before]));
+    return asked.map((_, n) => before.get(n) ?? 0);
   });
   const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
   return {
@@ -83,8 +90,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     orphaned: async () => (await reads.read<HeldRow>(readerSql.orphaned, [])).map(toHeldJob),
     nextDeadline: () => at(readerSql.nextDeadline),
     nextExpiry: () => at(readerSql.nextExpiry),
-    position: async (endpointNo, place, max) =>
-      (await reads.read<{ n: number }>(readerSql.position, [endpointNo, place, max]))[0]?.n ?? 0,
+    position: (...asked) => position(asked),
     lastPlace: async () => (await reads.read<{ place: number }>(readerSql.lastPlace, []))[0]?.place ?? 0,
   };
 }

@@ -1,4 +1,6 @@
 import type { Tally, TallyReader } from "../../store.js";
+import { gathered } from "../tables/gathered.js";
+import { numbers } from "./arrays.js";
 import type { Connections } from "./connection.js";
 
 const counts = {
@@ -55,8 +57,8 @@ const added = Object.entries(counts)
 export const tallySql = {
   tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
   oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`,
-  holdings: `SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
-    FROM worker w WHERE w.endpoint_no = $1 AND w.ended_at IS NULL`,
+  holdings: `SELECT w.endpoint_no, w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
+    FROM worker w WHERE w.endpoint_no = ANY ($1::bigint[]) AND w.ended_at IS NULL`,
   recount: `SELECT count(*) FILTER (WHERE status = 0) AS waiting,
     count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS "waitingNormal",
     count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = $1`,
@@ -68,13 +70,17 @@ export function postgresTallyReader(reads: Connections): TallyReader {
     ...none,
     ...(await reads.read<Tally>(tallySql.tally, [no]))[0],
   });
+  // a list asks for the same endpoint once for each job that waits
+  const holdings = gathered(async (asked: readonly number[]) => {
+    const rows = await reads.read<{ endpoint_no: number; no: number; held: number }>(tallySql.holdings, [
+      numbers([...new Set(asked)]),
+    ]);
+    return asked.map((no) => new Map(rows.filter((row) => row.endpoint_no === no).map((row) => [row.no, row.held])));
+  });
   return {
     tally,
     oldestWaiting: async (no) => (await reads.read<{ queued_at: number }>(tallySql.oldest, [no]))[0]?.queued_at,
-    holdings: async (no) =>
-      new Map(
-        (await reads.read<{ no: number; held: number }>(tallySql.holdings, [no])).map((row) => [row.no, row.held]),
-      ),
+    holdings,
     recount: async (no) => ({ ...(await tally(no)), ...(await reads.read<Tally>(tallySql.recount, [no]))[0] }),
   };
 }

@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { listJobs } from "../../operations/read-job.js";
+import { Scene } from "../../testing/scene-fixture.js";
+import type { Connections } from "./connection.js";
+import { postgresJobReader } from "./reader.js";
+import { postgresTallyReader } from "./tallies.js";
+
+it("A list of waiting jobs is one question for what runs, and one for all positions", async () => {
+  const scene = await Scene.open();
+  const endpoint = await scene.endpoint();
+  for (let n = 0; n < 50; n++) await scene.submit(endpoint);
+  const asked: string[] = [];
+  const reads = {
+    read: async (text: string) => {
+      asked.push(text);
+      return [];
+    },
+  } as unknown as Connections;
+  const { position } = postgresJobReader(reads);
+  const { holdings } = postgresTallyReader(reads);
+  const { registry, clock, place } = scene.parts;
+  const reader = { ...scene.parts.reader, list: scene.stores.reader.list, position };
+  const tallies = { ...scene.parts.tallies, holdings };
+  const { texts } = await listJobs({ registry, clock, place, reader, tallies }, endpoint, { limit: 50 });
+  await scene.close();
+  expect(texts).toHaveLength(50);
+  expect(asked).toHaveLength(2);
+});
