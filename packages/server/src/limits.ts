@@ -136,6 +136,7 @@ export const limits = {
   imageCheckMs: second, // a save waits no longer for what the container engine knows of an image
   engineRetryMs: second, // a container engine that is away is asked again
   workerRowKeptMs: 24 * hour,
+  forgetMs: 10 * minute, // so often it is looked for what is kept no longer
   decisionKeptMs: 24 * hour,
   decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them
   hostKeptMs: 24 * hour,

@@ -1,42 +1,17 @@
 import { PlainSignal } from "./clock.js";
-import { type Heard, nothingHeard } from "./domain/absence.js";
 import { type Endpoint, type EndpointSettings, servingVersion } from "./domain/endpoint.js";
 import type { ApiKey } from "./domain/key.js";
-import { type Habits, noHabits } from "./domain/prefetch.js";
 import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
 import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
 import { isFrozen, type Wanted, type Worker } from "./domain/worker.js";
 import { limits } from "./limits.js";
+import { type LiveWorker, LiveWorkers } from "./live-workers.js";
 import { Misses, type Sought } from "./misses.js";
 import type { Host, NewRelease, Place, Sign, StartNote, Stores, User, WorkerPatch } from "./store.js";
 
-/** What this server knows of a worker beyond its row: begun anew at each start. */
-export interface LiveWorker {
-  row: Worker;
-  /** Its last call of any kind; at our start, now. */
-  seenAt: number;
-  /** When it last held a job, or became ready. */
-  busyAt: number;
-  /** When it last asked for jobs, or such a poll ended. */
-  polledAt: number;
-  heard: Heard;
-  /** How it takes its jobs. */
-  habits: Habits;
-  /** Jobs it was already told to stop. */
-  readonly told: Set<string>;
-  /** How many of its polls are held now. */
-  readonly polls: Set<{ readonly arrivedAt: number }>;
-  /** Jobs on their way to it: taken, but the answer is not yet written. */
-  readonly unwritten: Set<string>;
-  /** How many failed starts before it were forgiven because it came up. */
-  forgave: number;
-  /** What is being done to start it, where that takes long and is done here. */
-  doing?: string | undefined;
-  /** Set when its polls are to be answered at once. */
-  dismissed: PlainSignal;
-}
+export type { LiveWorker } from "./live-workers.js";
 
 export interface RegistryOptions {
   /** Something was written that other servers have in memory, too. */
@@ -59,10 +34,10 @@ export class Registry {
   readonly #templates = new Map<string, Template>();
   readonly #volumes = new Map<string, Volume>();
   readonly #registryAuths = new Map<string, RegistryAuth>();
-  readonly #workers = new Map<number, LiveWorker>();
-  readonly #workerNos = new Map<string, number>();
-  readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
-  readonly #slots = new Map<string, number>();
+  readonly #workers = new LiveWorkers();
+  /** By endpoint and version. */
+  readonly #slots = new Map<number, Map<number, number>>();
+  readonly #forgetting = new Set<(endpointNo: number) => void>();
   readonly #options: RegistryOptions;
   #lastChange: Promise<unknown> = Promise.resolve();
   #hosts: readonly Host[] = [];
@@ -92,7 +67,7 @@ export class Registry {
     for (const template of await this.#stores.templates.all()) this.#templates.set(template.id, template);
     for (const volume of await this.#stores.volumes.all()) this.#volumes.set(volume.id, volume);
     for (const auth of await this.#stores.registryAuths.all()) this.#registryAuths.set(auth.id, auth);
-    for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#admit(row, now);
+    for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#workers.admit(row, now);
   }
 
   /** Whether other servers may change what is here. */
@@ -163,8 +138,8 @@ export class Registry {
     if (!isOurs(this.#registryAuths)) replace(this.#registryAuths, registryAuths);
     let isComplete = true;
     for (const row of rows) {
-      const live = this.#workers.get(row.no);
-      if (!live) this.#admit(row, now);
+      const live = this.#workers.byNo(row.no);
+      if (!live) this.#workers.admit(row, now);
       else if (!isOurs(live)) live.row = row;
       else isComplete = false; // another's change beside ours is still to be read
       this.#hear(row);
@@ -199,7 +174,7 @@ export class Registry {
 
   /** Takes over what other servers have heard of a worker. */
   #hear(row: Worker): void {
-    const live = this.#workers.get(row.no) as LiveWorker;
+    const live = this.#workers.byNo(row.no) as LiveWorker;
     live.seenAt = Math.max(live.seenAt, row.seenAt);
     live.busyAt = Math.max(live.busyAt, row.busyAt);
     live.polledAt = Math.max(live.polledAt, row.polledAt);
@@ -234,7 +209,7 @@ export class Registry {
         seenAt,
         busyAt,
         polledAt,
-        slots: this.#slots.get(`${row.endpointNo}/${row.version}`) ?? 1,
+        slots: this.#slots.get(row.endpointNo)?.get(row.version) ?? 1,
       }));
   }
 
@@ -306,12 +281,17 @@ export class Registry {
     await this.#written(this.#endpoints, () => this.#stores.endpoints.remove(endpoint.no, now));
     this.#put({ ...(this.#endpoints.get(endpoint.no) ?? endpoint), deletedAt: now });
   }
-  /** Forgets endpoints that were deleted long ago, once their workers have ended. */
-  forgetEndpoints(deletedBefore: number): void {
+  /** Calls `listener` with each endpoint that is forgotten: what else is in memory for it goes, too. */
+  onForget(listener: (endpointNo: number) => void): void {
+    this.#forgetting.add(listener);
+  }
+  #forgetEndpoints(deletedBefore: number): void {
     for (const { no, id, deletedAt } of this.#endpoints.values()) {
       if (deletedAt === undefined || deletedAt > deletedBefore || this.workersOf(no).length > 0) continue;
       this.#endpoints.delete(no);
       this.#endpointNos.delete(id);
+      this.#slots.delete(no);
+      for (const listener of this.#forgetting) listener(no);
     }
   }
   /** How the start of a worker of this version went, as the endpoint was then; three that fail hold a version that never came up. */
@@ -337,10 +317,11 @@ export class Registry {
   releases = (no: number): Promise<Release[]> => this.#stores.endpoints.releases(no);
   release = (no: number, n: number): Promise<Release | undefined> => this.#stores.endpoints.release(no, n);
   /** The most jobs that a worker of the version that serves has held or asked for; 1 until known. */
-  slots = (endpoint: Endpoint): number => this.#slots.get(`${endpoint.no}/${servingVersion(endpoint)}`) ?? 1;
+  slots = (endpoint: Endpoint): number => this.#slots.get(endpoint.no)?.get(servingVersion(endpoint)) ?? 1;
   noteSlots(endpointNo: number, version: number, slots: number): void {
-    const name = `${endpointNo}/${version}`;
-    if (slots > (this.#slots.get(name) ?? 1)) this.#slots.set(name, slots);
+    const known = this.#slots.get(endpointNo) ?? new Map<number, number>();
+    if (slots <= (known.get(version) ?? 1)) return;
+    this.#slots.set(endpointNo, known.set(version, slots));
   }
 
   // templates, volumes and credentials
@@ -392,21 +373,17 @@ export class Registry {
 
   // workers
 
-  worker(id: string): LiveWorker | undefined {
-    const no = this.#workerNos.get(id);
-    return no === undefined ? undefined : this.#workers.get(no);
-  }
-  workerByNo = (no: number): LiveWorker | undefined => this.#workers.get(no);
+  worker = (id: string): LiveWorker | undefined => this.#workers.byId(id);
+  workerByNo = (no: number): LiveWorker | undefined => this.#workers.byNo(no);
   /** Workers that have not ended. */
-  liveWorkers = (): LiveWorker[] => [...this.#workers.values()].filter((worker) => worker.row.endedAt === undefined);
-  endedWorkers = (): LiveWorker[] => [...this.#workers.values()].filter((worker) => worker.row.endedAt !== undefined);
-  workersOf = (endpointNo: number): LiveWorker[] =>
-    [...(this.#byEndpoint.get(endpointNo) ?? [])].filter((worker) => worker.row.endedAt === undefined);
+  liveWorkers = (): LiveWorker[] => this.#workers.live();
+  endedWorkers = (): LiveWorker[] => this.#workers.ended();
+  workersOf = (endpointNo: number): LiveWorker[] => this.#workers.of(endpointNo);
 
   async createWorker(made: Parameters<Stores["workers"]["create"]>[0]): Promise<LiveWorker> {
     const row = await this.#stores.workers.create(made);
     this.#options.onChange?.();
-    const live = this.#workers.get(row.no) ?? this.#admit(row, made.createdAt);
+    const live = this.#workers.byNo(row.no) ?? this.#workers.admit(row, made.createdAt);
     // a reading that is on its way has not seen it
     if (this.isShared) this.#writes.set(live, { onTheWay: 0, lastTurn: ++this.#turns });
     return live;
@@ -451,43 +428,26 @@ export class Registry {
     this.#stores.workers.ofEndpoint(endpointNo, limit);
   /** A worker's row, also of one that ended long ago. */
   workerListed = (id: string): Promise<Worker | undefined> => this.#stores.workers.find(id);
-  /** Forgets workers that ended long ago. */
+  /** Deletes the rows of workers that ended long ago. */
   async forgetWorkers(endedBefore: number): Promise<void> {
-    for (const [no, { row }] of this.#workers) {
-      if (row.endedAt === undefined || row.endedAt > endedBefore) continue;
-      const live = this.#workers.get(no)!;
-      this.#workers.delete(no);
-      this.#workerNos.delete(row.id);
-      this.#byEndpoint.get(row.endpointNo)?.delete(live);
-    }
+    this.#workers.forget(endedBefore);
     await this.#stores.workers.forget(endedBefore);
+  }
+  /** Forgets workers that ended and endpoints that were deleted before, where their workers have ended; in memory alone. */
+  forgetEnded(before: number): void {
+    this.#workers.forget(before);
+    this.#forgetEndpoints(before);
+  }
+  /** How many entries are in memory for endpoints and workers. */
+  get size(): number {
+    const slots = [...this.#slots.values()].reduce((sum, { size }) => sum + size, 0);
+    return this.#endpoints.size + this.#endpointNos.size + this.#workers.size + slots + this.#writes.size;
   }
 
   #put(endpoint: Endpoint): Endpoint {
     this.#endpoints.set(endpoint.no, endpoint);
     this.#endpointNos.set(endpoint.id, endpoint.no);
     return endpoint;
-  }
-
-  #admit(row: Worker, now: number): LiveWorker {
-    const live: LiveWorker = {
-      row,
-      seenAt: now,
-      busyAt: now, // a whole idle time after a restart, too
-      polledAt: now,
-      heard: nothingHeard,
-      habits: noHabits,
-      told: new Set(),
-      polls: new Set(),
-      unwritten: new Set(),
-      dismissed: new PlainSignal(),
-      forgave: 0,
-    };
-    this.#workers.set(row.no, live);
-    this.#workerNos.set(row.id, row.no);
-    const peers = this.#byEndpoint.get(row.endpointNo) ?? new Set();
-    this.#byEndpoint.set(row.endpointNo, peers.add(live));
-    return live;
   }
 }
 

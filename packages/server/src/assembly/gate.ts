@@ -4,8 +4,8 @@ import { Gate } from "../lines/gate.js";
 import type { Registry } from "../registry.js";
 
 /** Where load-balanced requests stand: the scaler hears of them, and the other servers, where there are any. */
-export const openGate = (clock: Clock, bell: Bell, registry: Registry, isShared: boolean): Gate =>
-  new Gate({
+export function openGate(clock: Clock, bell: Bell, registry: Registry, isShared: boolean): Gate {
+  const gate = new Gate({
     clock,
     onDemand(endpointNo, isUrgent) {
       bell.ring(topics.demand(endpointNo));
@@ -16,3 +16,6 @@ export const openGate = (clock: Clock, bell: Bell, registry: Registry, isShared:
     },
     onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
   });
+  registry.onForget((endpointNo) => gate.close(endpointNo));
+  return gate;
+}

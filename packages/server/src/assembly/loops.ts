@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
+import { forgetEndedLoop } from "../loops/forget-ended.js";
 import { keepTimeLoop } from "../loops/keep-time.js";
 import { Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
@@ -56,6 +57,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),
     own(() => timeOutJobsLoop(parts)),
+    serve(forgetEndedLoop(parts)),
     serve(keepTimeLoop(given.noteTime)),
     serve(pollHealthLoop(parts, given.polling)),
     serve(

@@ -8,6 +8,12 @@ export function takeLines(
   lines: Map<number, TakeLine>,
   { jobs, registry, bell, clock, emit }: Needs<"jobs" | "registry" | "bell" | "clock" | "emit">,
 ): Parts["line"] {
+  const deaf = new Map<number, () => void>();
+  registry.onForget((no) => {
+    deaf.get(no)?.();
+    deaf.delete(no);
+    lines.delete(no);
+  });
   return (endpointNo) => {
     let line = lines.get(endpointNo);
     if (line) return line;
@@ -24,7 +30,10 @@ export function takeLines(
     });
     lines.set(endpointNo, line);
     const ringing = line;
-    bell.on(topic, () => ringing.ring());
+    deaf.set(
+      endpointNo,
+      bell.on(topic, () => ringing.ring()),
+    );
     return line;
   };
 }

@@ -114,6 +114,7 @@ export class Gate {
 
   /** A request failed at a worker: it is to be asked for its health now. */
   suspect(workerNo: number): void {
+    if (!this.#seats.has(workerNo)) return; // its last requests may end after it has
     this.#suspects.add(workerNo);
     this.onSuspect();
   }

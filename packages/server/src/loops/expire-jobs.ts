@@ -7,8 +7,6 @@ type Expiring = Needs<
   "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared"
 >;
 
-const recordsEveryMs = 600_000;
-
 /** Deletes what has expired, in small batches, and old records with it. Reads hide the expired at once; this cleans up. */
 export function expireJobsLoop(needs: Expiring): Loop {
   let recordsAt = 0;
@@ -18,7 +16,7 @@ export function expireJobsLoop(needs: Expiring): Loop {
     gapMs: 1_000,
     async tick(now, signal) {
       if (now >= recordsAt) {
-        recordsAt = now + recordsEveryMs;
+        recordsAt = now + limits.forgetMs;
         await forgetRecords(needs, now);
       }
       while (!signal.aborted && (await deleteExpired(needs, now)));
@@ -29,7 +27,6 @@ export function expireJobsLoop(needs: Expiring): Loop {
 
 async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
-  needs.registry.forgetEndpoints(now - limits.workerRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
   await needs.shared?.forgetHosts(now - limits.hostKeptMs);

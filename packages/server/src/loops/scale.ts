@@ -46,6 +46,15 @@ export function scaleLoop(needs: Scaling): Loop {
     }
   }
 
+  /** Forgets those that the registry has forgotten. */
+  function forgetGone(): void {
+    for (const [no, off] of heard) {
+      if (needs.registry.endpointByNo(no)) continue;
+      off();
+      for (const noted of [heard, last, dueAt, dirty]) noted.delete(no);
+    }
+  }
+
   async function look(endpoint: Endpoint, now: number): Promise<void> {
     const inputs = await scaleInputs(needs, endpoint, now);
     const decided = endpoint.deletedAt === undefined ? heldOr(endpoint, plan(inputs)) : dismissal(inputs);
@@ -72,6 +81,7 @@ export function scaleLoop(needs: Scaling): Loop {
     },
     async tick(now) {
       listenToAll();
+      forgetGone();
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
       // first: nobody has to make a place for those who find one
       const { left, lookInMs } = await placeThrottled(needs);

@@ -1,0 +1,16 @@
+import { limits } from "../limits.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+/** Forgets workers that ended and endpoints that were deleted long ago. Every server does it for its own memory. */
+export function forgetEndedLoop({ registry }: Needs<"registry">): Loop {
+  return {
+    name: "forget-ended",
+    topics: [],
+    gapMs: limits.forgetMs,
+    async tick(now) {
+      registry.forgetEnded(now - limits.workerRowKeptMs);
+      return now + limits.forgetMs;
+    },
+  };
+}
