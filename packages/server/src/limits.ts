@@ -146,6 +146,7 @@ export const limits = {
   queuedCallsMax: 20_000,
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
+  lockMs: 5 * second, // a group of writes waits so long for another process that holds the file's lock
   groupsOnTheWayMax: 2,
   checkpointWrites: 500, // a write is some 2 to 6 pages of the log
   groupBytesMax: 32 * mib,

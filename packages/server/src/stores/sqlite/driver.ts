@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { limits } from "../../limits.js";
 
 /** A value SQLite stores. */
 export type Value = string | number | bigint | Uint8Array | null;
@@ -39,7 +40,7 @@ export function openForWriting(path: string): Database {
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA wal_autocheckpoint = 0");
-  db.exec("PRAGMA busy_timeout = 5000");
+  db.exec(`PRAGMA busy_timeout = ${limits.lockMs}`);
   db.exec("PRAGMA cache_size = -65536");
   db.exec("PRAGMA temp_store = MEMORY");
   db.exec("PRAGMA journal_size_limit = 67108864");

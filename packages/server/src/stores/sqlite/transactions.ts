@@ -11,7 +11,7 @@ export interface Write {
 /** What became of a write. */
 export type Outcome =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly message: string; readonly isFull: boolean };
+  | { readonly ok: false; readonly message: string; readonly isFull: boolean; readonly isLocked?: boolean };
 
 // biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; here they are only called
 export type Verbs = Readonly<Record<string, (...args: any[]) => unknown>>;
@@ -26,7 +26,8 @@ export interface Gathered {
 
 /**
  * Runs groups of writes on the only connection that writes, each in one transaction. A group that fails is run again write by
- * write, so that a bad row fails alone. Throws where the disk has failed: a failed fsync is never retried, since what the disk
+ * write, so that a bad row fails alone; but where another process holds the lock, each would wait for it again, and the group
+ * fails as one. Throws where the disk has failed: a failed fsync is never retried, since what the disk
  * holds is unknown, and the process must end.
  */
 export class Transactions {
@@ -64,6 +65,8 @@ export class Transactions {
       if (isFatal(error)) throw error;
       // with the room that was given up, what is on its way is finished
       if (isFull(error) && this.#reserve.release()) return this.run(group);
+      if (isLocked(error))
+        return group.map(() => ({ ok: false, message: error.message, isFull: false, isLocked: true }));
       if (group.length > 1) return group.flatMap((write) => this.run([write]));
       return [{ ok: false, message: error instanceof Error ? error.message : String(error), isFull: isFull(error) }];
     }
@@ -90,6 +93,9 @@ export class Transactions {
 
 const isFatal = (error: unknown): boolean =>
   error instanceof Error && /disk I\/O error|disk image is malformed/i.test(error.message);
+
+const isLocked = (error: unknown): error is Error =>
+  error instanceof Error && /database (table )?is locked|SQLITE_(BUSY|LOCKED)/i.test(error.message);
 
 const isFull = (error: unknown): boolean =>
   error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message);

@@ -1,8 +1,11 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
-import type { Database } from "./driver.js";
-import { Transactions } from "./transactions.js";
+import { type Database, openForWriting } from "./driver.js";
+import { Transactions, type Write } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
 
 /** A writer over a database that notes what it is told, and the verbs `note` and `fail`. */
@@ -64,6 +67,38 @@ describe("The writer", () => {
     const commits = told.filter((line) => line === "COMMIT").length;
     const rollbacks = told.filter((line) => line === "ROLLBACK").length;
     expect([commits, rollbacks, told.filter((line) => line === "discard").length]).toEqual([2, 2, 2]);
+  });
+
+  it("fails a group as one where another connection holds the lock, and goes on when it is free", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-lock-"));
+    const [ours, other] = [1, 2].map(() => openForWriting(join(folder, "db"))) as [Database, Database];
+    ours.exec("CREATE TABLE note (name TEXT); PRAGMA busy_timeout = 0");
+    let begun = 0;
+    const db: Database = {
+      prepare: (sql) => ours.prepare(sql),
+      exec(sql) {
+        if (sql.startsWith("BEGIN")) begun++;
+        ours.exec(sql);
+      },
+      close: () => ours.close(),
+    };
+    const verbs = { note: (name: string) => void ours.prepare("INSERT INTO note VALUES (?)").run(name) };
+    const gathered = { flush: () => {}, discard: () => {} };
+    const transactions = new Transactions(db, gathered, verbs, { release: () => false });
+    const send = (group: readonly Write[]) => transactions.run(group);
+    const onFatal = (error: Error) => expect.unreachable(error.message);
+    const writer = new GroupWriter({ send, onFatal, reserve: { hasRoom: () => true } });
+    const writeMany = async () =>
+      new Set(
+        await Promise.all(Array.from({ length: limits.groupCallsMax }, () => codeOf(writer.call("note", ["a"])))),
+      );
+    other.exec("BEGIN IMMEDIATE");
+    expect([await writeMany(), begun]).toEqual([new Set(["UNAVAILABLE"]), 1]);
+    other.exec("ROLLBACK");
+    expect([await writeMany(), begun]).toEqual([new Set(["done"]), 2]);
+    expect(ours.prepare("SELECT count(*) AS n FROM note").get().n).toBe(limits.groupCallsMax);
+    for (const each of [ours, other]) each.close();
+    rmSync(folder, { recursive: true });
   });
 
   it("refuses clients when the queue of calls is full, and workers' words last", async () => {

@@ -136,7 +136,7 @@ export class GroupWriter {
     group.forEach((call, at) => {
       const outcome = outcomes[at] as Outcome;
       if (outcome.ok) call.resolve(outcome.value ?? undefined);
-      else call.reject(outcome.isFull ? storageFull() : new Error(outcome.message));
+      else call.reject(outcome.isFull ? storageFull() : outcome.isLocked ? busy() : new Error(outcome.message));
     });
     if (this.#length > 0) this.#schedule();
     else if (this.#onTheWay === 0) this.#idle?.();
