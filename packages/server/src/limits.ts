@@ -229,6 +229,8 @@ export const limits = {
   connectionsMax: 20_000,
   hashesRemembered: 20_000, // of keys and workers' secrets: one for each connection at most
   keyCharsRemembered: 128, // ours are shorter; what is longer is somebody's garbage
+  listSliceItems: 50, // of a list, so many are made before others have their turn
+  listSliceBytes: 64 * kib, // and so much of its text
   graphqlTokensMax: 2_000, // 240 variables in the text of a query; all of them take 10 ms to validate, 4,000 up to 50 ms
   graphqlSelectionsMax: 300, // fields are compared with each other: these in 10 ms, 2,000 in 600 ms; introspection has 82
   graphqlDepthMax: 12,

@@ -4,6 +4,7 @@ import Type from "typebox";
 import type { Parts } from "../../operations/needs.js";
 import { createRegistryAuth, deleteRegistryAuth, ownRegistryAuth } from "../../operations/save-registry-auth.js";
 import { showRegistryAuth } from "../../operations/show-resources.js";
+import { sendList } from "../send-list.js";
 import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
 
 const path = "/containerregistryauth";
@@ -22,12 +23,10 @@ export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
 /** The same, for routes without a body. */
 export function registryAuthReads(app: FastifyInstance, parts: Parts): void {
   const own = (request: FastifyRequest) => ownRegistryAuth(parts, request.caller, idOf(request, id));
-  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), async ({ caller }) =>
-    parts.registry
-      .registryAuths()
-      .filter(({ ownerNo }) => ownerNo === caller.ownerNo)
-      .map(showRegistryAuth),
-  );
+  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), ({ caller }, reply) => {
+    const mine = parts.registry.registryAuths().filter(({ ownerNo }) => ownerNo === caller.ownerNo);
+    return sendList(reply, mine, showRegistryAuth);
+  });
   app.get(
     `${path}/:${id}`,
     doc("Show a container registry auth", tag, api.RegistryAuth, { params: params(id) }),

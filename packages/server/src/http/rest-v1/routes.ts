@@ -30,6 +30,7 @@ import {
 import { showWorkers } from "../../operations/show-workers.js";
 import { countBodies, ignoreBodies, takeText } from "../bodies.js";
 import { otherMethods } from "../methods.js";
+import { sendList } from "../send-list.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
@@ -207,9 +208,9 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   app.get(
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
-    async (request) => {
+    (request, reply) => {
       const live = registry.endpoints().filter((endpoint) => isVisible(request.caller, endpoint));
-      return Promise.all(live.map((endpoint) => endpointView(parts, endpoint, request.query as Query)));
+      return sendList(reply, live, (endpoint) => endpointView(parts, endpoint, request.query as Query));
     },
   );
   app.get(
@@ -230,16 +231,16 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     ),
     async (request) => showDecisions(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
   );
-  app.get("/templates", doc("List templates", "templates", Type.Array(api.Template)), async (request) =>
-    mine(request, registry.templates()).map(showTemplate),
+  app.get("/templates", doc("List templates", "templates", Type.Array(api.Template)), (request, reply) =>
+    sendList(reply, mine(request, registry.templates()), showTemplate),
   );
   app.get(
     "/templates/:templateId",
     doc("Show a template", "templates", api.Template, { params: params("templateId") }),
     async (request) => showTemplate(ownTemplate(parts, request.caller, idOf(request, "templateId"))),
   );
-  app.get("/networkvolumes", doc("List network volumes", "network volumes", Type.Array(api.Volume)), async (request) =>
-    mine(request, registry.volumes()).map((volume) => showVolume(parts, volume)),
+  app.get("/networkvolumes", doc("List network volumes", "network volumes", Type.Array(api.Volume)), (request, reply) =>
+    sendList(reply, mine(request, registry.volumes()), (volume) => showVolume(parts, volume)),
   );
   app.get(
     "/networkvolumes/:networkVolumeId",
