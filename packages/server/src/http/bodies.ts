@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { bodyTooLarge, Refusal } from "../errors.js";
 import type { ApiKey } from "../domain/key.js";
+import { bodyTooLarge } from "../errors.js";
 import { Joined, PartedText, type Sent } from "../json.js";
 import { limits } from "../limits.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { listJobs } from "../../operations/read-job.js";
+import { listJobs } from "../../operations/list-jobs.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import type { Connections } from "./connection.js";
 import { postgresJobReader } from "./reader.js";
@@ -16,13 +16,12 @@ it("A list of waiting jobs is one question for what runs, and one for all positi
       return [];
     },
   } as unknown as Connections;
-  const { position } = postgresJobReader(reads);
+  const { position } = postgresJobReader(reads, reads);
   const { holdings } = postgresTallyReader(reads);
-  const { registry, clock, place } = scene.parts;
   const reader = { ...scene.parts.reader, list: scene.stores.reader.list, position };
   const tallies = { ...scene.parts.tallies, holdings };
-  const { texts } = await listJobs({ registry, clock, place, reader, tallies }, endpoint, { limit: 50 });
+  const page = await listJobs({ ...scene.parts, reader, tallies }, endpoint, { limit: 50 }, scene.stays);
   await scene.close();
-  expect(texts).toHaveLength(50);
+  expect(JSON.parse(`[${page.pieces.join("")}]`)).toHaveLength(50);
   expect(asked).toHaveLength(2);
 });
