@@ -232,6 +232,7 @@ export const limits = {
   listSliceItems: 50, // of a list, so many are made before others have their turn
   listSliceBytes: 64 * kib, // and so much of its text
   graphqlTokensMax: 2_000, // 240 variables in the text of a query; all of them take 10 ms to validate, 4,000 up to 50 ms
+  graphqlEntriesMax: 20_000, // of all lists of one query, under whatever aliases: its answer is made in memory
   graphqlSelectionsMax: 300, // fields are compared with each other: these in 10 ms, 2,000 in 600 ms; introspection has 82
   graphqlDepthMax: 12,
   drainRetryAfterSeconds: 5,

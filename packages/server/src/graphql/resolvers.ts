@@ -23,12 +23,14 @@ import {
 } from "../operations/save-template.js";
 import { showEndpoint, showRegistryAuth, showVolume } from "../operations/show-resources.js";
 import { showWorkers } from "../operations/show-workers.js";
+import { type Counted, listed } from "./listed.js";
 import { checkRanges } from "./ranges.js";
 
 /** What a resolver is given beside its arguments. */
 export interface Context {
   readonly parts: Parts & { readonly setToZero: boolean };
   readonly caller: ApiKey;
+  readonly counted: Counted;
 }
 
 interface Pair {
@@ -158,18 +160,14 @@ function myself(_: unknown, context: Context) {
   const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
   return {
     id: registry.user(context.caller.ownerNo)?.id,
-    endpoints: () =>
-      registry
-        .endpoints()
-        .filter((endpoint) => isVisible(context.caller, endpoint))
-        .map((endpoint) => endpointView(context, endpoint)),
+    endpoints: () => {
+      const visible = registry.endpoints().filter((endpoint) => isVisible(context.caller, endpoint));
+      return listed(context.counted, visible, (endpoint) => endpointView(context, endpoint));
+    },
     networkVolumes: () =>
-      registry
-        .volumes()
-        .filter(mine)
-        .map((volume) => showVolume(context.parts, volume)),
-    podTemplates: () => registry.templates().filter(mine).map(templateView),
-    containerRegistryCreds: () => registry.registryAuths().filter(mine).map(showRegistryAuth),
+      listed(context.counted, registry.volumes().filter(mine), (volume) => showVolume(context.parts, volume)),
+    podTemplates: () => listed(context.counted, registry.templates().filter(mine), templateView),
+    containerRegistryCreds: () => listed(context.counted, registry.registryAuths().filter(mine), showRegistryAuth),
     serverlessDiscount: null,
   };
 }

@@ -1,8 +1,10 @@
 import { getIntrospectionQuery } from "graphql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { limits } from "../limits.js";
+import { plainTemplate } from "../testing/facts-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { listed } from "./listed.js";
 
 let scene: Scene;
 let http: Http;
@@ -40,6 +42,32 @@ describe("A query", () => {
     ["definitions", (count: number) => "fragment F on Myself{id}".repeat(count / 2 + 1)],
   ])("is bounded in its %s, too", async (_, of) => {
     expect((await said(of(limits.graphqlSelectionsMax)))[1]).toMatch(/more than 300 fields and fragments/);
+  });
+
+  it("gives others their turn within its lists, and lists no more than its answer may hold", async () => {
+    const { registry } = scene.parts;
+    const settings = { ...plainTemplate, name: "many" };
+    const make = (n: number) => registry.createTemplate({ id: `many${n}`, ownerNo: scene.admin.ownerNo, settings });
+    await Promise.all(Array.from({ length: 500 }, (_, n) => make(n)));
+    const count = registry.templates().length;
+    const { json } = await ask("{myself{podTemplates{id}}}", {});
+    expect(json.data.myself.podTemplates).toHaveLength(count);
+    const aliases = Array.from({ length: 1 + limits.graphqlEntriesMax / count }, (_, n) => `a${n}:podTemplates{id}`);
+    const refused = await ask(`{myself{${aliases.join(" ")}}}`, {});
+    expect(refused.json.errors[0]).toMatchObject({
+      message: "The query lists more than 20000 entries: ask for one list at a time.",
+      extensions: { code: "INVALID_INPUT" },
+    });
+    let turns = 0;
+    const beat = () => {
+      turns++;
+      if (isOpen) setImmediate(beat);
+    };
+    let isOpen = true;
+    setImmediate(beat);
+    const entries = await Promise.all(listed({ entries: 0 }, Array(1_000).fill(1), (each) => each));
+    isOpen = false;
+    expect([entries.length, turns >= 1_000 / limits.listSliceItems - 1]).toEqual([1_000, true]);
   });
 
   it("may ask for the whole schema, and hold a long environment in its text", async () => {

@@ -102,7 +102,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     schema,
     document,
     rootValue: resolvers,
-    contextValue: { parts, caller: request.caller } satisfies Context,
+    contextValue: { parts, caller: request.caller, counted: { entries: 0 } } satisfies Context,
     variableValues: call.variables,
     operationName: call.operationName,
   });
