@@ -164,7 +164,6 @@ export const limits = {
   hostSilenceMs: 30 * second,
   missGapMs: 100, // what is not known is looked for in the store at most so often
   missesMax: 256, // and so much of it at once
-  unknownMax: 10_000, // names that are remembered as unknown until everything is read again
   clockSkewMsMax: second,
   hostLockMs: 15 * second, // a server that was killed may count as connected so long
   databaseStartMs: 30 * second, // a database that starts with us may take so long

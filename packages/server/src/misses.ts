@@ -16,12 +16,11 @@ const isId = (id: string): boolean => /^[\w-]{1,128}$/.test(id);
 
 /**
  * Looks in the store for what is not in memory: all that is missed meanwhile by one query of each kind, on an index. Only what
- * is there has everything read again; what is not is unknown until the next reading.
+ * is there has everything read again. What is not is never remembered: another server may make it at any moment.
  */
 export class Misses {
   readonly #stores: Stores;
   readonly #refresh: () => Promise<void>;
-  readonly #unknown = new Set<string>();
   readonly #waiting: Miss[] = [];
   #isSet = false;
   #lookedAt = 0;
@@ -33,16 +32,11 @@ export class Misses {
 
   /** Resolves when what is sought is in memory, or is nowhere. */
   async look(kind: Sought, id: string): Promise<void> {
-    if (!isId(id) || this.#unknown.has(nameOf(kind, id))) return;
+    if (!isId(id)) return;
     await new Promise<void>((resolve, reject) => {
       this.#waiting.push({ kind, id, resolve, reject });
       this.#schedule();
     });
-  }
-
-  /** Everything was read: what was not there may be now. */
-  forget(): void {
-    this.#unknown.clear();
   }
 
   #schedule(): void {
@@ -57,7 +51,6 @@ export class Misses {
     try {
       const found = await this.#find(batch);
       if (found.size > 0) await this.#refresh();
-      for (const { kind, id } of batch) if (!found.has(nameOf(kind, id))) this.#note(nameOf(kind, id));
       for (const { resolve } of batch) resolve();
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -76,11 +69,6 @@ export class Misses {
       return (await stores[kind].existing([...ids])).map((id) => nameOf(kind, id));
     });
     return new Set((await Promise.all(names)).flat());
-  }
-
-  #note(name: string): void {
-    if (this.#unknown.size >= limits.unknownMax) this.#unknown.clear();
-    this.#unknown.add(name);
   }
 }
 

@@ -110,7 +110,6 @@ export class Registry {
 
   async #readAll(now: number): Promise<void> {
     const begun = ++this.#turns;
-    this.#misses.forget();
     const { shared } = this.#stores;
     const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
     const since = now < this.#allReadAt + limits.allWorkersReadMs ? this.#mark : undefined;

@@ -47,7 +47,6 @@ export function misses(setting: () => Setting): void {
       const registry = new Registry({ ...stores, shared, keys }, { now: () => now });
       const garbage = Array.from({ length: 200 }, (_, n) => registry.known("key", `garbage${n}`, () => {}));
       await Promise.all(garbage);
-      for (let n = 0; n < 200; n++) await registry.known("key", `garbage${n}`, () => {});
       expect(queries).toBe(1);
     });
   });
