@@ -87,11 +87,12 @@ export const changeSql = {
     WHERE worker_no = $1 AND no = ANY ($2::bigint[]) AND stop_wanted = 1`,
 
   cancelWaiting: `
-  WITH ended AS (
+  WITH chosen AS MATERIALIZED (
+    SELECT no FROM job WHERE endpoint_no = $2 AND status = 0 AND place <= $3 AND expires_at > $4
+    ORDER BY place LIMIT $5 FOR UPDATE),
+  ended AS (
     UPDATE job j SET status = 4, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
-    WHERE j.endpoint_no = $2 AND j.no IN (
-      SELECT no FROM job WHERE endpoint_no = $2 AND status = 0 AND place <= $3 AND expires_at > $4
-      ORDER BY place LIMIT $5 FOR UPDATE)
+    FROM chosen WHERE j.endpoint_no = $2 AND j.no = chosen.no
     RETURNING ${settledColumns}),
   outputs AS (
     INSERT INTO job_output (job_no, error) SELECT no, $6::text FROM ended
