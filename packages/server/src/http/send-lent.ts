@@ -24,30 +24,37 @@ export async function isNextUp(reply: ServerResponse, gone: Signal): Promise<boo
 
 /** What a client has read of a large reply, and how long it kept us waiting. */
 class ReaderPace {
-  readonly #shares: Needs<"shares">["shares"];
+  readonly #needs: Needs<"shares" | "clock">;
   #bytes = 0;
   #waitedMs = 0;
   #waitsSince: number | undefined;
 
-  constructor(shares: Needs<"shares">["shares"]) {
-    this.#shares = shares;
+  constructor(needs: Needs<"shares" | "clock">) {
+    this.#needs = needs;
   }
 
   /** Waits for the client to take what was written. */
   async taken(bytes: number, drained: Promise<unknown>): Promise<void> {
-    const since = performance.now();
+    const since = this.#needs.clock.now();
     this.#waitsSince = since;
     await drained;
-    this.#waitedMs += performance.now() - since;
+    this.#waitedMs += this.#needs.clock.now() - since;
     this.#waitsSince = undefined;
     this.#bytes += bytes;
   }
 
-  /** Whether it should give its share back: it reads nothing, or while others wait for room, too slowly. */
-  get isStuck(): boolean {
+  /** Hangs up when the client should give its share back: it reads nothing, or while others wait for room, too slowly. */
+  async watch(reply: ServerResponse, over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      await this.#needs.clock.sleep(limits.readerLookMs, over);
+      if (!over.aborted && this.#isStuck) reply.destroy();
+    }
+  }
+
+  get #isStuck(): boolean {
     if (this.#waitsSince === undefined) return false;
-    const waitsMs = performance.now() - this.#waitsSince;
-    if (!this.#shares.isWanted) return waitsMs > limits.readerStallMs;
+    const waitsMs = this.#needs.clock.now() - this.#waitsSince;
+    if (!this.#needs.shares.isWanted) return waitsMs > limits.readerStallMs;
     const patienceMs = limits.readerStallWantedMs + (this.#bytes / limits.readerBytesPerSecondMin) * 1_000;
     return waitsMs > limits.readerStallWantedMs || this.#waitedMs + waitsMs > patienceMs;
   }
@@ -58,7 +65,7 @@ class ReaderPace {
  * or when the client makes no progress. `headers` get the content's length added.
  */
 export async function sendLent(
-  { shares }: Needs<"shares">,
+  needs: Needs<"shares" | "clock">,
   reply: ServerResponse,
   headers: readonly string[],
   body: LentBody,
@@ -68,10 +75,10 @@ export async function sendLent(
   const over = new AbortController();
   const { signal } = over;
   reply.once("close", () => over.abort());
-  const pace = new ReaderPace(shares);
-  const watch = setInterval(() => void (pace.isStuck && reply.destroy()), limits.readerLookMs);
+  const pace = new ReaderPace(needs);
   try {
     if (reply.destroyed || reply.closed) return;
+    void pace.watch(reply, signal);
     reply.writeHead(200, [...headers, "content-length", String(bytes)]);
     for (const slice of slicesOf(pieces)) {
       await turnFor(slice.length);
@@ -83,7 +90,7 @@ export async function sendLent(
   } catch {
     reply.destroy(); // its client has gone, or is stuck
   } finally {
-    clearInterval(watch);
+    over.abort();
     body.release();
   }
 }
@@ -104,7 +111,7 @@ function smallText(pieces: LentBody["pieces"]): string | undefined {
 
 /** Sends a lent body by a route's reply, with the headers that were set on it. */
 export async function sendLentReply(
-  parts: Needs<"shares">,
+  parts: Needs<"shares" | "clock">,
   reply: FastifyReply,
   body: LentBody,
   type = jsonType,
