@@ -151,7 +151,9 @@ function mistakes({ submission, runs }: Case): string[] {
     if (submission.cancel === undefined) found.push(`${name} was cancelled by nobody: ${text}`);
     return found;
   }
-  const raised = /raised by ([0-9a-f-]{36})/.exec(error ?? "")?.[1];
+  // the last lines of a lost worker may be about another job of its own
+  const isLoss = /^Each worker that ran this job was lost/.test(error ?? "");
+  const raised = isLoss ? undefined : /raised by ([0-9a-f-]{36})/.exec(error ?? "")?.[1];
   if (status === "FAILED" && raised === undefined) {
     if (retries !== 2) found.push(`${name} failed for no reason of its own: ${text}`);
     return found;

@@ -18,6 +18,7 @@ const usualMostMs = 100;
 
 describe.each(["SQLite", "PostgreSQL"])(
   "beside readers of a result of 20 MB others are served as ever: %s",
+  { timeout: 600_000 },
   (database) => {
     let server: TestServer;
     let bystander: Bystander;
@@ -74,11 +75,11 @@ describe.each(["SQLite", "PostgreSQL"])(
       await bystander.expectNothingLost();
     });
 
-    it("250 requests on one connection", async () => {
+    it("250 requests on one connection, whose client goes away after the tenth result", async () => {
       await attack("250 pipelined requests", 1, async (members) => {
         const [bytes, member] = [counted(members), members[0] as Hostile];
         for (let n = 0; n < 250; n++) member.head("GET", path);
-        await until(() => (bytes[0] as number) > 250 * outputBytes, 120_000);
+        await until(() => (bytes[0] as number) > 10 * outputBytes, 120_000);
       });
       await bystander.expectNothingLost();
     });

@@ -58,6 +58,7 @@ export const limits = {
   busyTakeHoldMs: second, // some workers post a result only once the take beside it is answered
   takeBatchMax: 1_000,
   turnAsksMax: 256, // of those who stand in a line, so many are asked for at once
+  takeLentWaitMs: 2 * second, // a take waits no longer for room for its inputs: then its jobs go back
   takeReadBytesMax: 256 * kib, // larger inputs are read apart from their job, in memory that is lent
   takeBytesMax: 16 * mib, // of inputs: with the job that reaches it a turn is over, and the next one goes on
   doneBatchMax: 1_000,
@@ -211,12 +212,14 @@ export const limits = {
   textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read apart from their job, in memory that is lent
   textPieceBytes: 2 * mib, // read at a time from the database: a few milliseconds
   lentBytesMax: 256 * mib, // of large results, lists and logs on their way out; who finds no room waits, then gets 503
-  lentBytesPerOwner: 160 * mib, // others always find room
+  lentStreamBytesMax: 96 * mib, // the same of streams as they come, and of logs
+  lentInputBytesMax: 96 * mib, // the same of inputs that workers take
+  lentOwnerShare: 5 / 8, // of each account, what one owner may have: others always find room
   lentWaitMs: 15 * second, // for room: longer than a stuck reader may keep its share
   lentWriteBytes: 256 * kib, // handed to a socket at a time
   lentBytesPerTurn: mib, // handed to all sockets in one turn of the event loop: well under a millisecond of copying
   readerStallMs: 30 * second, // a client that reads nothing of a large reply for so long is gone
-  readerStallWantedMs: 3 * second, // the same while others wait for room
+  readerStallWantedMs: 7 * second, // the same while others wait for room: kernels take a slow reader's bytes in large steps
   readerLookMs: second, // readers' progress is looked at so often
   readerBytesPerSecondMin: 64 * kib, // a client that reads more slowly while others wait for room is hung up on
   headerBytesMax: 16 * kib,
@@ -308,7 +311,12 @@ const relations: [boolean, string][] = [
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
   [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],
-  [limits.lentBytesPerOwner < limits.lentBytesMax, "one owner leaves room for others"],
+  [limits.lentOwnerShare < 1, "one owner leaves room for others"],
+  [
+    limits.takeBytesMax + limits.runsyncBytesMax <= limits.lentOwnerShare * limits.lentInputBytesMax,
+    "an owner's workers can be handed a whole turn",
+  ],
+  [limits.takeLentWaitMs < limits.absentAfterMs, "a job whose input waits for room is not yet missed by pings"],
   [limits.connectionsMax * limits.bodyBytesFree <= limits.bodiesBytesMax, "what is not counted of bodies is bounded"],
   [limits.openaiBytesMax <= limits.bodiesOwnerShare * limits.bodiesBytesMax, "one owner may send the largest body"],
   [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],

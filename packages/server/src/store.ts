@@ -141,6 +141,8 @@ export interface JobReader {
     jobId: string,
     now: number,
     bytesMax: number,
+    /** Where nobody waits for them any more, the reading may end early, with undefined. */
+    gone?: { readonly aborted: boolean },
   ): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
   /** What came with the job's input, as stored, and the input's size. */
   submission(

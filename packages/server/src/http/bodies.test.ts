@@ -61,9 +61,9 @@ describe("A body", () => {
     expect([job?.id, input.toString() === json(size)]).toEqual([id, true]);
     expect((await done(id, Buffer.from(`{"output":${json(size)}}`), chunked)).status).toBe(200);
     const found = (await scene.parts.reader.find(endpoint.no, id, scene.clock.now()))!;
-    const { job: whole, release } = await wholeJob(scene.parts, endpoint, found, scene.stays);
+    const { job: whole, share } = await wholeJob(scene.parts, endpoint, found, scene.stays);
     expect(whole.output === json(size)).toBe(true);
-    release();
+    share?.release();
   });
 
   it.each(ways)("that is no UTF-8 is refused of a client, and fails a job: $size, $chunked", async (way) => {

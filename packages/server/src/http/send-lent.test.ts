@@ -45,11 +45,11 @@ function deaf(requests = 1): Socket {
 const held = () => scene.parts.shares.heldBytes;
 const reads = () => scene.until(() => held() > outputBytes);
 const readsNoMore = () => scene.until(() => held() === 0);
-/** Owners other than the reader's take all that is left of the memory, and one asks for more. */
-async function crowd(): Promise<{ asked: Promise<unknown> }> {
-  const left = limits.lentBytesMax - held();
-  for (const ownerNo of [1_001, 1_002]) await scene.parts.shares.ask(ownerNo, left / 2, new PlainSignal());
-  return { asked: scene.parts.shares.ask(1_003, 1, new PlainSignal()) };
+/** Owners other than the reader's take all that is left of an account, and one asks for more. */
+async function crowd(shares = scene.parts.shares, bytesMax: number = limits.lentBytesMax) {
+  const left = bytesMax - shares.heldBytes;
+  for (const ownerNo of [1_001, 1_002]) await shares.ask(ownerNo, left / 2, new PlainSignal());
+  return { asked: shares.ask(1_003, 1, new PlainSignal()) };
 }
 
 describe("A large result", () => {
@@ -121,16 +121,17 @@ describe("A large input", () => {
     const id = await scene.submit(endpoint, { input });
     const { json } = await http.get(takeUrl());
     expect(json).toEqual({ id, input });
-    await readsNoMore();
+    await scene.until(() => scene.parts.inputShares.heldBytes === 0);
   });
 
   it("goes back to the queue when no memory is free in time", async () => {
-    await crowd();
+    await crowd(scene.parts.inputShares, limits.lentInputBytesMax);
     const id = await scene.submit(endpoint, { input });
     const call = http.get(takeUrl());
     await scene.until(async () => (await scene.state(endpoint, id)) === "IN_PROGRESS");
-    await scene.advance(limits.lentWaitMs);
+    await scene.advance(limits.takeLentWaitMs);
     expect((await call).status).toBe(204);
     expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+    await scene.advance(limits.lentWaitMs);
   });
 });

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import type { Signal } from "../clock.js";
+import type { Clock, Signal } from "../clock.js";
 import type { JobReport } from "../domain/job.js";
 import { limits } from "../limits.js";
-import { type LentBody, lendStatus, noRoom } from "../operations/lend-status.js";
+import { type LentBody, lendStatus } from "../operations/lend-status.js";
 import type { Needs } from "../operations/needs.js";
 import { describeJob } from "../operations/read-job.js";
 import { goneSignal, jsonType, sendJson } from "./replies.js";
@@ -24,81 +24,105 @@ export async function isNextUp(reply: ServerResponse, gone: Signal): Promise<boo
 
 /** What a client has read of a large reply, and how long it kept us waiting. */
 class ReaderPace {
-  readonly #needs: Needs<"shares" | "clock">;
+  readonly #clock: Clock;
+  readonly #isWanted: () => boolean;
   #bytes = 0;
   #waitedMs = 0;
   #waitsSince: number | undefined;
 
-  constructor(needs: Needs<"shares" | "clock">) {
-    this.#needs = needs;
+  constructor(clock: Clock, isWanted: () => boolean) {
+    this.#clock = clock;
+    this.#isWanted = isWanted;
   }
 
   /** Waits for the client to take what was written. */
   async taken(bytes: number, drained: Promise<unknown>): Promise<void> {
-    const since = this.#needs.clock.now();
+    const since = this.#clock.now();
     this.#waitsSince = since;
     await drained;
-    this.#waitedMs += this.#needs.clock.now() - since;
+    this.#waitedMs += this.#clock.now() - since;
     this.#waitsSince = undefined;
     this.#bytes += bytes;
   }
 
   /** Hangs up when the client should give its share back: it reads nothing, or while others wait for room, too slowly. */
-  async watch(reply: ServerResponse, over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
-      await this.#needs.clock.sleep(limits.readerLookMs, over);
-      if (!over.aborted && this.#isStuck) reply.destroy();
+  async watch(reply: ServerResponse, over: AbortController): Promise<void> {
+    while (!over.signal.aborted) {
+      await this.#clock.sleep(limits.readerLookMs, over.signal);
+      if (over.signal.aborted || !this.#isStuck) continue;
+      reply.destroy();
+      over.abort(); // a reply without a socket would never tell of its end
     }
   }
 
   get #isStuck(): boolean {
     if (this.#waitsSince === undefined) return false;
-    const waitsMs = this.#needs.clock.now() - this.#waitsSince;
-    if (!this.#needs.shares.isWanted) return waitsMs > limits.readerStallMs;
+    const waitsMs = this.#clock.now() - this.#waitsSince;
+    if (!this.#isWanted()) return waitsMs > limits.readerStallMs;
     const patienceMs = limits.readerStallWantedMs + (this.#bytes / limits.readerBytesPerSecondMin) * 1_000;
     return waitsMs > limits.readerStallWantedMs || this.#waitedMs + waitsMs > patienceMs;
   }
 }
 
 /**
- * Sends a lent body with back-pressure, a slice at a time, and gives its memory back: when it is sent, when the client goes,
- * or when the client makes no progress. `headers` get the content's length added.
+ * Writes the pieces of a lent body with back-pressure, a slice at a time; `as` is what becomes of a slice. Throws where the
+ * client goes or makes no progress. The body's memory is the caller's to give back.
+ */
+export async function writeLent(
+  { clock }: Needs<"clock">,
+  reply: ServerResponse,
+  { pieces, isWanted }: Omit<LentBody, "release">,
+  { as = (slice) => slice, isLast = false }: { as?: (slice: Uint8Array) => Uint8Array; isLast?: boolean } = {},
+): Promise<void> {
+  const over = new AbortController();
+  const { signal } = over;
+  const end = () => over.abort();
+  reply.once("close", end);
+  const pace = new ReaderPace(clock, isWanted);
+  try {
+    if (reply.destroyed || reply.closed) throw new Error("the client has gone");
+    void pace.watch(reply, over);
+    for (const slice of slicesOf(pieces)) {
+      await turnFor(slice.length);
+      signal.throwIfAborted();
+      if (!reply.write(as(slice))) await pace.taken(slice.length, once(reply, "drain", { signal }));
+    }
+    if (!isLast) return;
+    reply.end();
+    if (!reply.writableFinished) await pace.taken(0, once(reply, "finish", { signal }));
+  } finally {
+    reply.off("close", end);
+    over.abort();
+  }
+}
+
+function* slicesOf(pieces: LentBody["pieces"]): Generator<Uint8Array> {
+  for (const piece of pieces) {
+    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
+    for (let at = 0; at < bytes.length; at += limits.lentWriteBytes)
+      yield bytes.subarray(at, at + limits.lentWriteBytes);
+  }
+}
+
+/**
+ * Sends a lent body, and gives its memory back: when it is sent, when the client goes, or when the client makes no
+ * progress. `headers` get the content's length added.
  */
 export async function sendLent(
-  needs: Needs<"shares" | "clock">,
+  needs: Needs<"clock">,
   reply: ServerResponse,
   headers: readonly string[],
   body: LentBody,
 ): Promise<void> {
-  const pieces = body.pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
-  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  const over = new AbortController();
-  const { signal } = over;
-  reply.once("close", () => over.abort());
-  const pace = new ReaderPace(needs);
   try {
     if (reply.destroyed || reply.closed) return;
-    void pace.watch(reply, signal);
+    const bytes = body.pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     reply.writeHead(200, [...headers, "content-length", String(bytes)]);
-    for (const slice of slicesOf(pieces)) {
-      await turnFor(slice.length);
-      if (signal.aborted) return;
-      if (!reply.write(slice)) await pace.taken(slice.length, once(reply, "drain", { signal }));
-    }
-    reply.end();
-    if (!reply.writableFinished) await pace.taken(0, once(reply, "finish", { signal }));
+    await writeLent(needs, reply, body, { isLast: true });
   } catch {
     reply.destroy(); // its client has gone, or is stuck
   } finally {
-    over.abort();
     body.release();
-  }
-}
-
-function* slicesOf(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += limits.lentWriteBytes)
-      yield piece.subarray(at, at + limits.lentWriteBytes);
   }
 }
 
@@ -111,7 +135,7 @@ function smallText(pieces: LentBody["pieces"]): string | undefined {
 
 /** Sends a lent body by a route's reply, with the headers that were set on it. */
 export async function sendLentReply(
-  parts: Needs<"shares" | "clock">,
+  parts: Needs<"clock">,
   reply: FastifyReply,
   body: LentBody,
   type = jsonType,
@@ -127,23 +151,9 @@ export async function sendLentReply(
   return reply;
 }
 
-/** A text that was made already, counted as lent from now on where it is large. */
-export async function lendText(
-  { shares }: Needs<"shares">,
-  ownerNo: number,
-  text: string,
-  gone: Signal,
-): Promise<LentBody> {
-  if (text.length <= limits.textReadBytesMax) return { pieces: [text], release: () => {} };
-  const bytes = Buffer.from(text);
-  const share = await shares.ask(ownerNo, bytes.length, gone);
-  if (!share) throw noRoom();
-  return { pieces: [bytes], release: share.release };
-}
-
 /** Sends a job's status body: a large one from lent memory. */
 export async function sendStatus(
-  parts: Parameters<typeof lendStatus>[0] & Needs<"shares">,
+  parts: Parameters<typeof lendStatus>[0],
   reply: FastifyReply,
   job: JobReport,
   gone: Signal = goneSignal(reply),

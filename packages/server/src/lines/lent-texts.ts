@@ -69,24 +69,30 @@ export class TextLender {
   #copyOf(ownerNo: number, job: JobReport): Copy {
     const gone = new PlainSignal();
     let share: Share | undefined;
-    const hold = (lent: Share | undefined) => {
-      share = lent;
-      if (gone.aborted) share?.release();
-      return lent;
-    };
-    const read = async (): Promise<Read | Unlent> => {
+    let isReading = true;
+    const find = async (): Promise<Read | Unlent> => {
       for (let bytes = job.unreadBytes; ; ) {
-        if (!hold(await this.#shares.ask(ownerNo, bytes, gone))) return "full";
-        const found = await this.#reader.findTexts(job.endpointNo, job.id, this.#clock.now(), bytes);
+        share = await this.#shares.ask(ownerNo, bytes, gone);
+        if (!share || gone.aborted) return "full";
+        const found = await this.#reader.findTexts(job.endpointNo, job.id, this.#clock.now(), bytes, gone);
         if (!found) return "vanished";
         if (found.texts || found.job.unreadBytes === 0) return found;
-        share?.release(); // it has grown since: that takes another share
+        share.release(); // it has grown since: that takes another share
         bytes = found.job.unreadBytes;
+      }
+    };
+    const read = async () => {
+      try {
+        return await find();
+      } finally {
+        isReading = false;
+        if (gone.aborted) share?.release();
       }
     };
     const abandon = () => {
       gone.abort();
-      share?.release();
+      // what is still being read is in memory until the reading has ended
+      if (!isReading) share?.release();
     };
     return { readers: 0, read: read(), abandon };
   }
@@ -96,9 +102,27 @@ export class TextLender {
 const copyKey = ({ endpointNo, id, starts, finishedAt, status }: JobReport): string | undefined =>
   isFinal(status) ? `${endpointNo}/${id}/${starts}/${finishedAt}` : undefined;
 
-/** The one account of lent memory, and the lender of large texts on it. */
-export function lending(clock: Clock, reader: Pick<JobReader, "findTexts">): { shares: Shares; texts: TextLender } {
-  const { lentBytesMax: bytesMax, lentBytesPerOwner: ownerBytesMax, lentWaitMs: waitMs } = limits;
-  const shares = new Shares({ clock, bytesMax, ownerBytesMax, waitMs });
-  return { shares, texts: new TextLender(reader, shares, clock) };
+/** The accounts of lent memory, each apart, so that downloads hold up no stream and no worker. */
+export interface Lending {
+  /** Results and lists. */
+  readonly shares: Shares;
+  /** Streams as they come, and logs. */
+  readonly streamShares: Shares;
+  /** Inputs that workers take. */
+  readonly inputShares: Shares;
+  /** Jobs' large texts, on the account of results. */
+  readonly texts: TextLender;
+}
+
+/** Opens the accounts of lent memory. */
+export function lending(clock: Clock, reader: Pick<JobReader, "findTexts">): Lending {
+  const account = (bytesMax: number) =>
+    new Shares({ clock, bytesMax, ownerBytesMax: limits.lentOwnerShare * bytesMax, waitMs: limits.lentWaitMs });
+  const shares = account(limits.lentBytesMax);
+  return {
+    shares,
+    streamShares: account(limits.lentStreamBytesMax),
+    inputShares: account(limits.lentInputBytesMax),
+    texts: new TextLender(reader, shares, clock),
+  };
 }

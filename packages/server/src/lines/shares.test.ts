@@ -107,6 +107,19 @@ it("answers nothing when no room came in time, and what waited behind goes on", 
   expect(shares.heldBytes).toBe(100);
 });
 
+it("lets the next of a line in when the first one leaves it", async () => {
+  const { ask } = opened(100, 100);
+  ask(1, 90);
+  const gone = new PlainSignal();
+  const large = ask(2, 50, gone);
+  const small = ask(2, 10);
+  await settled();
+  expect(small.isOver).toBe(false);
+  gone.abort();
+  await settled();
+  expect([large.share, small.share === undefined]).toEqual([undefined, false]);
+});
+
 it("forgets a caller that goes away while it waits", async () => {
   const { shares, ask } = opened(100, 100);
   const first = ask(1, 100);

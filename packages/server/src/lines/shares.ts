@@ -14,7 +14,7 @@ export interface SharesParts {
   readonly bytesMax: number;
   /** What is lent to one owner at a time, so that others always find room. */
   readonly ownerBytesMax: number;
-  /** How long a request waits for room. */
+  /** How long a request waits for room, where it does not say. */
   readonly waitMs: number;
 }
 
@@ -47,7 +47,7 @@ export class Shares {
   }
 
   /** A share of `bytes`; undefined where no room came in time, or the caller has gone. */
-  async ask(ownerNo: number, bytes: number, gone: Signal): Promise<Share | undefined> {
+  async ask(ownerNo: number, bytes: number, gone: Signal, waitMs = this.#parts.waitMs): Promise<Share | undefined> {
     if (gone.aborted) return undefined;
     let leave = () => {};
     let isWaiting = true;
@@ -69,7 +69,7 @@ export class Shares {
     if (!isWaiting) return asked;
     const over = new PlainSignal();
     gone.addEventListener("abort", leave);
-    void this.#parts.clock.sleep(this.#parts.waitMs, over).then(leave);
+    void this.#parts.clock.sleep(waitMs, over).then(leave);
     const share = await asked;
     gone.removeEventListener("abort", leave);
     over.abort();
@@ -106,9 +106,8 @@ export class Shares {
     const at = line?.indexOf(asking) ?? -1;
     if (!line || at < 0) return;
     line.splice(at, 1);
-    if (line.length > 0) return;
-    this.#lines.delete(ownerNo);
-    // the last one of its line may have held up others
+    if (line.length === 0) this.#lines.delete(ownerNo);
+    // the first of its line may have held up others
     if (at === 0 && this.#lines.size > 0) queueMicrotask(() => this.#grant());
   }
 

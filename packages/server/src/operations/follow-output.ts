@@ -9,7 +9,7 @@ import { LentChunks } from "./lent-chunks.js";
 import type { Needs } from "./needs.js";
 import { findJob } from "./read-job.js";
 
-type Following = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "shares">;
+type Following = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "streamShares">;
 
 /** What a job puts out, as it comes. */
 export type OutputEvent =

@@ -26,6 +26,16 @@ describe("A job that pings leave out", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
+  it("is not judged while the answer that hands it over is not yet written", async () => {
+    const id = await scene.running(endpoint, worker);
+    worker.unwritten.add(id);
+    await scene.advance(5_000);
+    await scene.ping(worker);
+    await scene.advance(4_000);
+    await scene.ping(worker);
+    expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");
+  });
+
   it("is not judged by pings in its first 5 s", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(4_999);

@@ -27,7 +27,8 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
     needs.bell.ring("expiries");
   }
   const ahead = await hearBegun(needs, worker, held, listed);
-  const running = held.filter((job) => !job.stopWanted && job !== ahead);
+  // nor is a job left out whose answer is not yet written
+  const running = held.filter((job) => !job.stopWanted && job !== ahead && !worker.unwritten.has(job.id));
   const { heard, lost } = judge(worker.heard, running, listed, needs.clock.now());
   worker.heard = heard;
   // a job that it was taken to have stopped, or that is another's by now, does not make it busy for ever

@@ -1,9 +1,10 @@
 import type { Signal } from "../clock.js";
 import type { Endpoint } from "../domain/endpoint.js";
-import type { JobReport } from "../domain/job.js";
+import type { JobReport, JobTexts } from "../domain/job.js";
 import { statusPieces } from "../domain/status-text.js";
 import { jobNotFound, Refusal } from "../errors.js";
 import type { LentTexts } from "../lines/lent-texts.js";
+import type { Share } from "../lines/shares.js";
 import type { Needs } from "./needs.js";
 import { describeJob } from "./read-job.js";
 
@@ -11,15 +12,23 @@ import { describeJob } from "./read-job.js";
 export interface LentBody {
   readonly pieces: readonly (string | Uint8Array)[];
   release(): void;
+  /** Whether others wait for such memory. */
+  isWanted(): boolean;
 }
 
-type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts">;
+type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
 
 /** The refusal of a request that found no room for what it asks for. */
-export const noRoom = () =>
-  new Refusal("UNAVAILABLE", "Too many large results are being read; ask for this one again in a second.", {
+export const noRoom = (what = "this one") =>
+  new Refusal("UNAVAILABLE", `Too many large results are being read; ask for ${what} again in a second.`, {
     retryAfterSeconds: 1,
   });
+
+/** Where a job's result is, for a client that was told of it by another route. */
+const resultOf = (endpoint: Endpoint, job: JobReport) =>
+  `the result of job ${job.id} (/v2/${endpoint.id}/status/${job.id})`;
+
+export const nothingLent = { release: () => {}, isWanted: () => false };
 
 /** Lends the large texts of a job that was found without them. Refuses where no room comes in time, or the job has expired. */
 export async function lendTexts(
@@ -30,34 +39,50 @@ export async function lendTexts(
 ): Promise<LentTexts> {
   const lent = await texts.lend(endpoint.ownerNo, job, gone);
   if (lent === "vanished") throw jobNotFound(job.id);
-  if (lent === "full") throw noRoom();
+  if (lent === "full") throw noRoom(resultOf(endpoint, job));
   return lent;
 }
 
+/** What strings made of a text take, and their bytes beside them. */
+const stringsOf = 3;
+
 /**
- * A job with its texts as strings, for those who must look into them. What they take until `release` is lent; a small job
- * takes nothing.
+ * A job with its texts as strings, for those who must look into them: a copy of this caller's own, on a share that also
+ * covers the bytes of a reply made of them. A small job takes nothing.
  */
 export async function wholeJob(
-  needs: Needs<"texts">,
+  { reader, shares, clock }: Needs<"reader" | "shares" | "clock">,
   endpoint: Endpoint,
   found: JobReport,
   gone: Signal,
-): Promise<{ job: JobReport; release: () => void }> {
-  if (found.unreadBytes === 0) return { job: found, release: () => {} };
-  const { job, texts, release } = await lendTexts(needs, endpoint, found, gone);
-  if (!texts) return { job, release };
+): Promise<{ job: JobReport; share: Share | undefined }> {
+  for (let bytes = found.unreadBytes; bytes > 0; ) {
+    const share = await shares.ask(endpoint.ownerNo, stringsOf * bytes, gone);
+    if (!share) throw noRoom(resultOf(endpoint, found));
+    try {
+      const read = await reader.findTexts(endpoint.no, found.id, clock.now(), bytes, gone);
+      if (!read) throw jobNotFound(found.id);
+      if (read.texts) return { job: withStrings(read.job, read.texts), share };
+      share.release(); // it has grown since
+      bytes = read.job.unreadBytes;
+      if (bytes === 0) return { job: read.job, share: undefined };
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+  }
+  return { job: found, share: undefined };
+}
+
+function withStrings(job: JobReport, { output, error, progress }: JobTexts): JobReport {
   const text = (pieces: readonly Uint8Array[] | undefined) => pieces && Buffer.concat(pieces).toString();
-  const error = text(texts.error);
+  const sentence = text(error);
   return {
-    job: {
-      ...job,
-      output: text(texts.output),
-      error: error === undefined ? undefined : (JSON.parse(error) as string),
-      progress: text(texts.progress),
-      unreadBytes: 0,
-    },
-    release,
+    ...job,
+    output: text(output),
+    error: sentence === undefined ? undefined : (JSON.parse(sentence) as string),
+    progress: text(progress),
+    unreadBytes: 0,
   };
 }
 
@@ -68,7 +93,7 @@ export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobRep
     const pieces = lent.texts
       ? statusPieces(lent.job, lent.texts, needs.clock.now())
       : [await describeJob(needs, endpoint, lent.job)];
-    return { pieces, release: lent.release };
+    return { pieces, release: lent.release, isWanted: () => needs.shares.isWanted };
   } catch (error) {
     lent.release();
     throw error;

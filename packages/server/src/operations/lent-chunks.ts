@@ -12,12 +12,12 @@ interface Found {
 
 /** Reads a stream's chunks for one client into lent memory: what one reading took is given back at the next. */
 export class LentChunks {
-  readonly #needs: Needs<"chunks" | "shares">;
+  readonly #needs: Needs<"chunks" | "streamShares">;
   readonly #ownerNo: number;
   readonly #gone: Signal;
   #share: Share | undefined;
 
-  constructor(needs: Needs<"chunks" | "shares">, ownerNo: number, gone: Signal) {
+  constructor(needs: Needs<"chunks" | "streamShares">, ownerNo: number, gone: Signal) {
     this.#needs = needs;
     this.#ownerNo = ownerNo;
     this.#gone = gone;
@@ -25,13 +25,29 @@ export class LentChunks {
 
   /** Chunks from an index on, without consuming them. */
   async read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]> {
-    const read = async () => ({ chunks: await this.#needs.chunks.read(jobNo, fromIndex, bytesMax), more: false });
-    return (await this.#lent(bytesMax, read)).chunks;
+    if (!(await this.#ask(bytesMax))) return [];
+    const chunks = await this.#needs.chunks.read(jobNo, fromIndex, bytesMax);
+    this.keep(chunks);
+    return chunks;
   }
 
-  /** Takes the chunks not yet handed out. */
-  handOut(jobNo: number, bytesMax: number): Promise<Found> {
-    return this.#lent(bytesMax, () => this.#needs.chunks.handOut(jobNo, bytesMax));
+  /** Takes the chunks not yet handed out. What they may take is held until `keep`. */
+  async handOut(jobNo: number, bytesMax: number): Promise<Found> {
+    if (!(await this.#ask(bytesMax))) return { chunks: [], more: false };
+    const found = await this.#needs.chunks.handOut(jobNo, bytesMax);
+    if (found.chunks.length === 0) this.release();
+    return found;
+  }
+
+  /** Holds what these chunks take, and no more. */
+  keep(chunks: readonly Chunk[]): void {
+    this.#share?.keep(
+      chunks.reduce((sum, { output, metrics }) => sum + 2 * (output.length + (metrics?.length ?? 0)), 0),
+    );
+  }
+
+  isWanted(): boolean {
+    return this.#needs.streamShares.isWanted;
   }
 
   release(): void {
@@ -39,16 +55,13 @@ export class LentChunks {
     this.#share = undefined;
   }
 
-  async #lent(bytesMax: number, read: () => Promise<Found>): Promise<Found> {
+  /** False where the client has gone. */
+  async #ask(bytesMax: number): Promise<boolean> {
     this.release();
-    const { shares } = this.#needs;
-    // a reading brings one chunk at least
-    const share = await shares.ask(this.#ownerNo, Math.max(bytesMax, limits.chunkBytesMax), this.#gone);
-    if (!share && this.#gone.aborted) return { chunks: [], more: false };
-    if (!share) throw noRoom();
-    this.#share = share;
-    const found = await read();
-    share.keep(found.chunks.reduce((sum, { output }) => sum + output.length, 0));
-    return found;
+    // a reading brings one chunk at least; its strings, and the bytes made of them
+    const bytes = 2 * Math.max(bytesMax, limits.chunkBytesMax);
+    this.#share = await this.#needs.streamShares.ask(this.#ownerNo, bytes, this.#gone);
+    if (!this.#share && !this.#gone.aborted) throw noRoom();
+    return this.#share !== undefined;
   }
 }

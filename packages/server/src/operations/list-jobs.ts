@@ -2,7 +2,7 @@ import type { Signal } from "../clock.js";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { JobReport } from "../domain/job.js";
 import { limits } from "../limits.js";
-import { type LentBody, lendStatus, noRoom } from "./lend-status.js";
+import { type LentBody, lendStatus, noRoom, nothingLent } from "./lend-status.js";
 import type { Needs } from "./needs.js";
 import { describeJob } from "./read-job.js";
 
@@ -19,8 +19,6 @@ export interface JobPage extends LentBody {
   readonly nextCursor: string | undefined;
 }
 
-const nothingLent = () => {};
-
 /**
  * Jobs newest first, as many as fit in a reply (contract: `/requests`). A page of large texts is read into lent memory; a
  * job whose own texts do not fit in a page is a page by itself.
@@ -32,19 +30,21 @@ export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQue
   if (isAll && short.jobs.every(({ unreadBytes }) => unreadBytes === 0)) {
     return pageOf(await textsOf(needs, endpoint, short.jobs), short, nothingLent);
   }
-  const share = await needs.shares.ask(endpoint.ownerNo, limits.requestsPageBytesMax, gone);
+  // its strings, and the bytes made of them
+  const share = await needs.shares.ask(endpoint.ownerNo, 2 * limits.requestsPageBytesMax, gone);
   if (!share) throw noRoom();
   try {
     const page = await list(limits.requestsPageBytesMax);
     const first = page.jobs[0];
     if (first === undefined || first.unreadBytes === 0) {
       const texts = await textsOf(needs, endpoint, page.jobs);
-      share.keep(texts.reduce((sum, text) => sum + text.length, 0));
-      return pageOf(texts, page, share.release);
+      const pieces = texts.map((text) => Buffer.from(text));
+      share.keep(pieces.reduce((sum, { length }) => sum + length, 0));
+      return pageOf(pieces, page, { release: share.release, isWanted: () => needs.shares.isWanted });
     }
     share.release();
     const lent = await lendStatus(needs, endpoint, first, gone);
-    return pageOf(lent.pieces, { jobs: [first], more: page.more }, lent.release);
+    return pageOf(lent.pieces, { jobs: [first], more: page.more }, lent);
   } catch (error) {
     share.release();
     throw error;
@@ -62,8 +62,11 @@ async function textsOf(needs: Listing, endpoint: Endpoint, jobs: readonly JobRep
   return texts.flatMap((text, n) => (n === 0 ? [text] : [",", text]));
 }
 
-const pageOf = (pieces: LentBody["pieces"], { jobs, more }: Listed, release: () => void): JobPage => ({
+type Lent = Pick<LentBody, "release" | "isWanted">;
+
+const pageOf = (pieces: LentBody["pieces"], { jobs, more }: Listed, { release, isWanted }: Lent): JobPage => ({
   pieces,
   release,
+  isWanted,
   nextCursor: more ? jobs.at(-1)?.no.toString(36) : undefined,
 });

@@ -5,8 +5,7 @@ import type { VolumeBound, VolumeUse } from "../domain/volume.js";
 import type { Emit } from "../events.js";
 import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
-import type { TextLender } from "../lines/lent-texts.js";
-import type { Shares } from "../lines/shares.js";
+import type { Lending } from "../lines/lent-texts.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Quota } from "../quota.js";
 import type { Registry } from "../registry.js";
@@ -15,10 +14,11 @@ import type { Vault } from "../vault.js";
 
 /** What operations and loops may ask for; each names what it needs. */
 export interface Parts
-  extends Omit<
-    Stores,
-    "close" | "ping" | "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "keys" | "hosts"
-  > {
+  extends Lending,
+    Omit<
+      Stores,
+      "close" | "ping" | "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "keys" | "hosts"
+    > {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly bell: Bell;
@@ -29,10 +29,6 @@ export interface Parts
   readonly line: (endpointNo: number) => TakeLine;
   /** Where load-balanced requests find their workers. */
   readonly gate: Gate;
-  /** Memory for what is large and on its way out. */
-  readonly shares: Shares;
-  /** Jobs' large texts, read into such memory. */
-  readonly texts: TextLender;
   /** Aborted when the server stops: held requests answer their present state. */
   readonly draining: Signal;
   readonly place: PlaceFacts;

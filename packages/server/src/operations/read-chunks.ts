@@ -4,13 +4,25 @@ import { isJsonText, pieceOf } from "../json.js";
 import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 
-/** All that a job has put out in chunks, as JSON texts; what was cut on its way here is whole again. Nothing is consumed. */
-export async function readChunks({ chunks }: Needs<"chunks">, { no, starts }: JobReport): Promise<string[]> {
+/**
+ * All that a job has put out in chunks, as JSON texts; what was cut on its way here is whole again. Nothing is consumed. Where
+ * there is more than one small page of it, `makeRoom` is called before the rest is read.
+ */
+export async function readChunks(
+  { chunks }: Needs<"chunks">,
+  { no, starts }: JobReport,
+  makeRoom: () => Promise<unknown>,
+): Promise<string[]> {
   const found: string[] = [];
   let parted = "";
   let bytes = 0;
+  let hasRoom = false;
   for (let next = 0; ; ) {
-    const page = await chunks.read(no, next, limits.streamReplyBytesMax);
+    if (next > 0 && !hasRoom && bytes > limits.textReadBytesMax) {
+      await makeRoom();
+      hasRoom = true;
+    }
+    const page = await chunks.read(no, next, hasRoom ? limits.streamReplyBytesMax : limits.textReadBytesMax);
     if (page.length === 0) return found;
     next += page.length;
     for (const { output, start, metrics } of page) {

@@ -9,15 +9,15 @@ import { LentChunks } from "./lent-chunks.js";
 import type { Needs } from "./needs.js";
 import { findJob } from "./read-job.js";
 
-type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "shares">;
+type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "streamShares">;
 
 export interface Handed {
   readonly job: JobReport;
   readonly chunks: readonly Chunk[];
   /** The job's status, but IN_PROGRESS while any chunk is left after this reply: clients stop at a final one. */
   readonly status: JobStatus;
-  /** Gives the chunks' memory back. */
-  readonly release: () => void;
+  /** The chunks' memory. */
+  readonly lent: Pick<LentChunks, "release" | "isWanted">;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function readStream(
       return { value: { job, chunks, more }, done: chunks.length > 0 || isFinal(job.status) };
     });
     const isWhole = isFinal(peeked.job.status) || peeked.chunks.length === 0;
-    return handed(isWhole ? peeked : await gather(needs, endpoint, jobId, peeked, gone), () => lent.release());
+    return handed(isWhole ? peeked : await gather(needs, endpoint, jobId, peeked, gone), lent);
   } catch (error) {
     lent.release();
     throw error;
@@ -63,16 +63,21 @@ async function gather(
   gone: Signal,
 ): Promise<Peeked> {
   await needs.clock.sleep(limits.streamGatherMs, gone);
-  const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
-  if (!job || job.starts !== first.job.starts) return { ...first, more: true };
-  const bytes = first.chunks.reduce((sum, chunk) => sum + chunk.output.length, 0);
-  if (first.more || bytes >= limits.streamReplyBytesMax) return { ...first, job, more: true };
-  const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
-  return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
+  try {
+    const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
+    if (!job || job.starts !== first.job.starts) return { ...first, more: true };
+    const bytes = first.chunks.reduce((sum, chunk) => sum + chunk.output.length, 0);
+    if (first.more || bytes >= limits.streamReplyBytesMax) return { ...first, job, more: true };
+    const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
+    return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
+  } catch {
+    return { ...first, more: true }; // the first ones are handed out, and must not be lost with the others
+  }
 }
 
-function handed({ job, chunks, more }: Peeked, release: () => void): Handed {
-  return { job, chunks, release, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
+function handed({ job, chunks, more }: Peeked, lent: LentChunks): Handed {
+  lent.keep(chunks);
+  return { job, chunks, lent, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
 }
 
 /** What an event stream tells: nothing is consumed, so it can be read again. */

@@ -42,8 +42,13 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   try {
     const jobs = await stand(needs, take);
     for (const job of jobs) worker.unwritten.add(job.id);
-    if (jobs.some(({ s3Config }) => s3Config !== undefined)) await hideSecrets(needs, worker, jobs);
-    if (jobs.length > 0) afterTake(needs, take, jobs);
+    try {
+      if (jobs.some(({ s3Config }) => s3Config !== undefined)) await hideSecrets(needs, worker, jobs);
+      if (jobs.length > 0) afterTake(needs, take, jobs);
+    } catch (error) {
+      await returnJobs(needs, worker, jobs);
+      throw error;
+    }
     return jobs;
   } finally {
     worker.polls.delete(poll);
@@ -121,24 +126,25 @@ async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): 
 
 /** Jobs as a worker is handed them; the memory of large inputs is lent until `release`. */
 export async function lendJobs(
-  needs: Needs<"vault" | "reader" | "shares">,
+  { vault, reader, inputShares }: Needs<"vault" | "reader" | "inputShares">,
   ownerNo: number,
   jobs: readonly TakenJob[],
   gone: Signal,
 ): Promise<LentBody | undefined> {
   const bytes = jobs.reduce((sum, { inputBytes }) => sum + inputBytes, 0);
-  const share = bytes > limits.takeReadBytesMax ? await needs.shares.ask(ownerNo, bytes, gone) : undefined;
-  if (bytes > limits.takeReadBytesMax && !share) return undefined;
+  const isLarge = bytes > limits.takeReadBytesMax;
+  const share = isLarge ? await inputShares.ask(ownerNo, bytes, gone, limits.takeLentWaitMs) : undefined;
+  if (isLarge && !share) return undefined;
   const release = () => share?.release();
   try {
     const pieces: (string | Uint8Array)[] = [];
     for (const job of jobs) {
-      const input = job.input === undefined ? await needs.reader.input(job.no) : [job.input];
+      const input = job.input === undefined ? await reader.input(job.no) : [job.input];
       if (!input) throw new Error(`the input of the job ${job.id} is gone`);
       if (pieces.length > 0) pieces.push(",");
-      pieces.push(...jobPieces(needs, job, input));
+      pieces.push(...jobPieces({ vault }, job, input));
     }
-    return { pieces, release };
+    return { pieces, release, isWanted: () => inputShares.isWanted };
   } catch (error) {
     release();
     throw error;

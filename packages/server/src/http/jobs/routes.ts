@@ -245,9 +245,9 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       const gone = goneSignal(reply);
       const query = readPage(request.query as Query);
       if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
-      const { pieces, nextCursor, release } = await listJobs(parts, request.endpoint, query, gone);
+      const { pieces, nextCursor, ...lent } = await listJobs(parts, request.endpoint, query, gone);
       const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${writeCursor(nextCursor)}"`;
-      return sendLentReply(parts, reply, { pieces: ['{"requests":[', ...pieces, `]${cursor}}`], release });
+      return sendLentReply(parts, reply, { ...lent, pieces: ['{"requests":[', ...pieces, `]${cursor}}`] });
     },
   );
 }

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { statusText } from "../../domain/status-text.js";
+import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { lendStatus } from "../../operations/lend-status.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
 import { goneSignal, isGone, wasWritten } from "../replies.js";
-import { isNextUp, sendLentReply } from "../send-lent.js";
+import { isNextUp, sendLentReply, writeLent } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
@@ -26,19 +27,22 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const waitMs = readClamped(asked, limits.streamHoldMs, 0, limits.streamHoldMsMax);
     const gone = goneSignal(reply);
     if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
-    const { job, chunks, status, release } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
+    const { job, chunks, status, lent } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
     if (gone.aborted || isGone(reply)) {
-      release();
+      lent.release();
       await parts.chunks.handBack(job.no, chunks);
       return reply.hijack();
     }
     reply.raw.once("close", () => {
       // a reply that could not be written gives its chunks back
-      if (!wasWritten(reply)) void parts.chunks.handBack(job.no, chunks);
+      if (!wasWritten(reply)) parts.chunks.handBack(job.no, chunks).catch(notGivenBack);
     });
+    const notGivenBack = (error: unknown) =>
+      parts.emit({ type: "server.warning", message: "chunks that could not be sent were not given back", error });
     const texts = chunks.flatMap((chunk, n) => (n === 0 ? [chunkText(chunk)] : [",", chunkText(chunk)]));
     const [before, behind] = envelope ? [`{"status":"${status}","stream":[`, "]}"] : ["[", "]"];
-    return sendLentReply(parts, reply, { pieces: [before, ...texts, behind], release });
+    const { release, isWanted } = { release: () => lent.release(), isWanted: () => lent.isWanted() };
+    return sendLentReply(parts, reply, { pieces: [before, ...texts, behind], release, isWanted });
   };
 }
 
@@ -65,9 +69,9 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
       await writeEvent(parts, request.endpoint, reply, event, over.signal);
     }
-  } catch {
-    // the job vanished, or the reader did: the end of the stream says so
-    if (reply.raw.writableNeedDrain) reply.raw.destroy();
+  } catch (error) {
+    // only of a job that vanished is this the end: any other reader is to come again, with the last event's id
+    if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") reply.raw.destroy();
   }
   return reply.raw.end();
 }
@@ -80,16 +84,18 @@ async function writeEvent(
   event: StreamEvent,
   over: AbortSignal,
 ): Promise<void> {
-  const large = event.kind === "done" && event.job.unreadBytes > 0;
-  const body = large ? await lendStatus(parts, endpoint, event.job, over) : undefined;
-  const pieces = body ? ["event: done\ndata: ", ...body.pieces.map(oneLineOf), "\n\n"] : [eventText(parts, event)];
+  if (event.kind !== "done" || event.job.unreadBytes === 0) {
+    if (raw.write(eventText(parts, event))) return;
+    await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
+    return;
+  }
+  const body = await lendStatus(parts, endpoint, event.job, over);
   try {
-    for (const piece of pieces) {
-      if (raw.write(piece)) continue;
-      await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
-    }
+    raw.write("event: done\ndata: ");
+    await writeLent(parts, raw, body, { as: oneLineOf });
+    raw.write("\n\n");
   } finally {
-    body?.release();
+    body.release();
   }
 }
 
@@ -111,8 +117,6 @@ export const oneLine = (text: string) => (/[\r\n]/.test(text) ? text.replace(/[\
 
 const isLineEnd = (byte: number) => byte === 0x0a || byte === 0x0d;
 
-/** The same of a piece that others may be reading. */
-function oneLineOf(piece: string | Uint8Array): string | Uint8Array {
-  if (typeof piece === "string") return oneLine(piece);
-  return piece.includes(0x0a) || piece.includes(0x0d) ? piece.map((byte) => (isLineEnd(byte) ? 0x20 : byte)) : piece;
-}
+/** The same of a slice that others may be reading. */
+const oneLineOf = (slice: Uint8Array): Uint8Array =>
+  slice.includes(0x0a) || slice.includes(0x0d) ? slice.map((byte) => (isLineEnd(byte) ? 0x20 : byte)) : slice;

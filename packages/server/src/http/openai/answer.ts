@@ -6,11 +6,11 @@ import { Refusal } from "../../errors.js";
 import { elementsOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import { awaitEnd } from "../../operations/await-end.js";
-import { wholeJob } from "../../operations/lend-status.js";
+import { noRoom, wholeJob } from "../../operations/lend-status.js";
 import type { Parts } from "../../operations/needs.js";
 import { readChunks } from "../../operations/read-chunks.js";
 import { sendJson } from "../replies.js";
-import { lendText, sendLentReply } from "../send-lent.js";
+import { isNextUp, sendLentReply } from "../send-lent.js";
 import { sendError } from "./event-reply.js";
 
 /** How much of a job its client was told: all of it, a part, or an error in its output, behind which nothing is heard. */
@@ -44,27 +44,37 @@ async function send(
   found: JobReport,
   gone: Signal,
 ): Promise<void> {
-  const { job, release } = await wholeJob(parts, endpoint, found, gone);
+  if (!(await isNextUp(reply.raw, gone))) return void reply.hijack();
+  const { job, share: own } = await wholeJob(parts, endpoint, found, gone);
+  let share = own;
+  // strings of a large answer, and the bytes made of them: asked for while nothing else is held
+  const makeRoom = async (bytes = 2 * limits.outputBytesMax) => {
+    share = await parts.shares.ask(endpoint.ownerNo, bytes, gone);
+    if (!share) throw noRoom();
+    return share;
+  };
   try {
     const failed = errorOfEnd(job);
     if (failed) return void sendError(reply, failed);
-    const text = await resultOf(parts, job);
+    const text = await resultOf(parts, job, makeRoom);
     const error = isShort(text) ? errorIn(JSON.parse(text)) : undefined;
     if (error) return void sendError(reply, error);
     if (isShort(text)) return void sendJson(reply, text);
-    await sendLentReply(parts, reply, await lendText(parts, endpoint.ownerNo, text, gone));
+    const bytes = Buffer.from(text);
+    const { release } = share ?? (await makeRoom(bytes.length));
+    await sendLentReply(parts, reply, { pieces: [bytes], release, isWanted: () => parts.shares.isWanted });
   } finally {
-    release();
+    share?.release();
   }
 }
 
 const isShort = (text: string) => text.length <= limits.errorCharsMax;
 
 /** The output, a list of one without its brackets. A worker that streams though nobody asked has said it in chunks. */
-async function resultOf(parts: Parts, job: JobReport): Promise<string> {
+async function resultOf(parts: Parts, job: JobReport, makeRoom: () => Promise<unknown>): Promise<string> {
   const output = job.output?.trim();
   const isEmpty = output === undefined || /^\[\s*\]$/.test(output);
-  const chunks = isEmpty ? await readChunks(parts, job) : [];
+  const chunks = isEmpty ? await readChunks(parts, job, makeRoom) : [];
   const elements = isEmpty ? chunks : output.startsWith("[") ? ((await elementsOf(output)) ?? []) : [output];
   if (elements.length === 1) return elements[0] as string;
   return output !== undefined && !isEmpty ? output : elements.length > 0 ? `[${elements.join(",")}]` : "{}";

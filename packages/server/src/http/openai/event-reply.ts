@@ -4,15 +4,16 @@ import { errorText, type OpenAiError, serviceStopping } from "../../domain/opena
 import { limits } from "../../limits.js";
 import type { Needs } from "../../operations/needs.js";
 import { sendJson } from "../replies.js";
+import { turnFor } from "../write-turns.js";
 
 /** A reply that becomes an event stream with its first text: until then it may still be an error with a status. */
 export class EventReply {
   readonly #reply: FastifyReply;
-  readonly #needs: Needs<"clock" | "draining">;
+  readonly #needs: Needs<"clock" | "draining" | "shares">;
   readonly #gone: Signal;
   #hasSpoken = false;
 
-  constructor(reply: FastifyReply, needs: Needs<"clock" | "draining">, gone: Signal) {
+  constructor(reply: FastifyReply, needs: Needs<"clock" | "draining" | "shares">, gone: Signal) {
     this.#reply = reply;
     this.#needs = needs;
     this.#gone = gone;
@@ -48,18 +49,30 @@ export class EventReply {
     else sendError(this.#reply, error);
   }
 
+  /** A long text goes in slices: its reader is to show progress, and others have their turn. */
   async #write(text: string): Promise<void> {
+    if (text.length <= limits.lentWriteBytes) return this.#writeSlice(text);
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length && !this.#gone.aborted; at += limits.lentWriteBytes) {
+      const slice = bytes.subarray(at, at + limits.lentWriteBytes);
+      await turnFor(slice.length);
+      await this.#writeSlice(slice);
+    }
+  }
+
+  async #writeSlice(slice: string | Uint8Array): Promise<void> {
     if (this.#gone.aborted) return;
     this.#open();
     const { raw } = this.#reply;
-    if (raw.write(text)) return;
+    if (raw.write(slice)) return;
     const awake = new PlainSignal();
     const wake = () => awake.abort();
-    const { clock, draining } = this.#needs;
+    const { clock, draining, shares } = this.#needs;
     const ends = [this.#gone, draining];
     raw.once("drain", wake);
     for (const end of ends) end.addEventListener("abort", wake);
-    if (!draining.aborted) await clock.sleep(limits.readerStallMs, awake);
+    const patienceMs = shares.isWanted ? limits.readerStallWantedMs : limits.readerStallMs;
+    if (!draining.aborted) await clock.sleep(patienceMs, awake);
     raw.off("drain", wake);
     for (const end of ends) end.removeEventListener("abort", wake);
     // one that reads nothing for so long is gone, and our stop waits for no reader

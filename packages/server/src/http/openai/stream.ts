@@ -33,12 +33,7 @@ export async function sendStream(
   try {
     for await (const event of followOutput(parts, request.endpoint, jobId, gone)) {
       if (event.kind === "end") {
-        const { job, release } = await wholeJob(parts, request.endpoint, event.job, gone);
-        try {
-          await answer.end(job);
-        } finally {
-          release();
-        }
+        await answer.end(event.job, () => wholeJob(parts, request.endpoint, event.job, gone));
         return "all";
       }
       if (event.kind === "quiet") await answer.keepAlive();
@@ -88,10 +83,17 @@ class Answer {
     return this.#tell(await this.#text.addAll(chunks));
   }
 
-  async end(job: JobReport): Promise<void> {
-    const error = errorOfEnd(job);
-    if (error) this.fail(error);
-    else if (this.#events.hasSpoken || (await this.#tell(await this.#whole(job.output)))) this.#close();
+  /** `read` brings the job with its texts, which a reader who has heard all of it does not need. */
+  async end({ status }: JobReport, read: () => ReturnType<typeof wholeJob>): Promise<void> {
+    if (status === "COMPLETED" && this.#events.hasSpoken) return this.#close();
+    const { job, share } = await read();
+    try {
+      const error = errorOfEnd(job);
+      if (error) this.fail(error);
+      else if (this.#events.hasSpoken || (await this.#tell(await this.#whole(job.output)))) this.#close();
+    } finally {
+      share?.release();
+    }
   }
 
   fail(error: OpenAiError): void {

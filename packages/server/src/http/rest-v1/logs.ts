@@ -8,6 +8,7 @@ import { harmless } from "../../domain/plain-text.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/follow-logs.js";
+import { noRoom } from "../../operations/lend-status.js";
 import type { Parts } from "../../operations/needs.js";
 import {
   assertKeptHere,
@@ -22,7 +23,7 @@ import {
 import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { ownWorker } from "../../operations/show-workers.js";
 import { goneSignal } from "../replies.js";
-import { lendText, sendLentReply } from "../send-lent.js";
+import { isNextUp, sendLentReply } from "../send-lent.js";
 import { errors, idOf, params } from "./route-schema.js";
 import { inTurn } from "./turns.js";
 
@@ -110,12 +111,19 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const gone = goneOf(reply);
   if (isFollowed)
     return follow(parts, request, reply, log, { ...ask, after: placeOf(request.headers["last-event-id"]) }, gone);
-  const page = await inTurn(async () => {
-    const text = gone.aborted ? "" : format.page(await log.read(ask, gone));
-    return lendText(parts, request.caller.ownerNo, text, gone);
-  });
-  if (gone.aborted) return reply.hijack();
-  return sendLentReply(parts, reply, page, format.type);
+  if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
+  const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
+  if (!share && !gone.aborted) throw noRoom();
+  try {
+    const text = await inTurn(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
+    const bytes = Buffer.from(text);
+    share?.keep(bytes.length);
+    if (gone.aborted) return reply.hijack();
+    const page = { pieces: [bytes], release: () => share?.release(), isWanted: () => parts.streamShares.isWanted };
+    return await sendLentReply(parts, reply, page, format.type);
+  } finally {
+    share?.release();
+  }
 }
 
 function askOf({ tail, since, jobId }: Query, now: number): LogAsk {

@@ -8,7 +8,7 @@ import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { lendJobs, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
-import { sendLentReply } from "../send-lent.js";
+import { isNextUp, sendLentReply } from "../send-lent.js";
 import { onceHeard } from "./repeats.js";
 
 type Query = Record<string, string | undefined>;
@@ -84,7 +84,7 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
     gone,
   });
   if (jobs.length === 0) return nothing(reply);
-  const body = await lendTaken(parts, worker, jobs, gone);
+  const body = (await isNextUp(reply.raw, gone)) ? await lendTaken(parts, worker, jobs, gone) : undefined;
   if (gone.aborted || isGone(reply)) {
     body?.release();
     await returnJobs(parts, worker, jobs);
@@ -94,9 +94,12 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
     await returnJobs(parts, worker, jobs);
     return nothing(reply); // no room for inputs so large just now: the worker asks again
   }
+  // the worker's next take or pings show that it does not have them
+  const notReturned = (error: unknown) =>
+    parts.emit({ type: "server.warning", message: "jobs that could not be sent were not given back", error });
   reply.raw.once("close", () => {
     if (wasWritten(reply)) tookOver(worker, jobs);
-    else void returnJobs(parts, worker, jobs);
+    else returnJobs(parts, worker, jobs).catch(notReturned);
   });
   return sendLentReply(parts, reply, batch ? { ...body, pieces: ["[", ...body.pieces, "]"] } : body);
 }

@@ -55,6 +55,7 @@ export function jobLife(setting: () => Setting): void {
         queuedAt: startAt,
         deadlineAt: startAt + 10_500,
         input: '{"n":1}',
+        inputBytes: expect.any(Number),
         webhook: "https://example.com/hook",
         s3Config: "sealed",
         policy: '{"ttl":20000}',

@@ -38,7 +38,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   );
   return {
     find: (...key) => find(key),
-    ...sqliteTextReader(textDb ?? db, { hasOwnSnapshot: textDb !== undefined }),
+    ...sqliteTextReader(db, textDb),
     submission: async (jobNo) => {
       const row = sql.submission.get(jobNo);
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };

@@ -14,21 +14,23 @@ export const findSql = `SELECT ${jobColumnsBounded} FROM job j ${joined}
  * 100 ms. On a connection of its own the pieces are read in one transaction, so that no write comes between them; a
  * database in memory has one connection, and is read in one turn.
  */
-export function sqliteTextReader(
-  db: Database,
-  { hasOwnSnapshot }: { hasOwnSnapshot: boolean },
-): Pick<JobReader, "findTexts" | "input"> {
+export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobReader, "findTexts" | "input"> {
+  const hasOwnSnapshot = textDb !== undefined;
+  const db = textDb ?? readDb;
   const found = db.prepare(findSql);
-  const pieceOf = (text: string, table: string) =>
-    db.prepare(
+  const pieceOf = (text: string, table = "job_output", from = db) =>
+    from.prepare(
       `SELECT substr(CAST(${text} AS BLOB), ?, ${limits.textPieceBytes}) AS piece FROM ${table} WHERE job_no = ?`,
     );
-  const output = pieceOf("output", "job_output");
-  const error = pieceOf("error", "job_output");
-  const progress = pieceOf("progress", "job_output");
-  const input = pieceOf("body", "job_input");
+  const [output, error, progress] = [pieceOf("output"), pieceOf("error"), pieceOf("progress")];
+  // an input never changes: it needs no transaction, and does not wait for results
+  const input = pieceOf("body", "job_input", readDb);
 
-  async function read(statement: Statement, jobNo: number): Promise<Uint8Array[] | undefined> {
+  async function read(
+    statement: Statement,
+    jobNo: number,
+    gone?: { readonly aborted: boolean },
+  ): Promise<Uint8Array[] | undefined> {
     const pieces: Uint8Array[] = [];
     for (let at = 1; ; at += limits.textPieceBytes) {
       const row = statement.get(at, jobNo) as { piece: Uint8Array | null } | undefined;
@@ -36,18 +38,26 @@ export function sqliteTextReader(
       pieces.push(row.piece);
       if (row.piece.length < limits.textPieceBytes) return pieces;
       if (hasOwnSnapshot) await turn();
+      if (gone?.aborted) return undefined;
     }
   }
 
-  async function readJob(endpointNo: number, jobId: string, now: number, bytesMax: number) {
+  async function readJob(
+    endpointNo: number,
+    jobId: string,
+    now: number,
+    bytesMax: number,
+    gone?: { readonly aborted: boolean },
+  ) {
+    if (gone?.aborted) return undefined;
     const row = found.get(endpointNo, jobId, now) as JobRow | undefined;
     if (!row) return undefined;
     const job = toJob(row);
     if (job.unreadBytes === 0 || job.unreadBytes > bytesMax) return { job, texts: undefined };
     const texts: JobTexts = {
-      output: await read(output, job.no),
-      error: await read(error, job.no),
-      progress: await read(progress, job.no),
+      output: await read(output, job.no, gone),
+      error: await read(error, job.no, gone),
+      progress: await read(progress, job.no, gone),
     };
     return { job, texts };
   }
@@ -56,6 +66,7 @@ export function sqliteTextReader(
   function inSnapshot<T>(work: () => Promise<T>): Promise<T> {
     if (!hasOwnSnapshot) return work();
     const next = last.then(async () => {
+      await turn();
       db.exec("BEGIN");
       try {
         return await work();
@@ -69,6 +80,6 @@ export function sqliteTextReader(
 
   return {
     findTexts: (...asked) => inSnapshot(() => readJob(...asked)),
-    input: (jobNo) => inSnapshot(() => read(input, jobNo)),
+    input: (jobNo) => read(input, jobNo),
   };
 }
