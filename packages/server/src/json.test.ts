@@ -91,6 +91,14 @@ describe("A checked body", () => {
     expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
   });
 
+  it("in parts is not checked once it was given up: what is left would be taken for no JSON", async () => {
+    const sent = new PartedText(2_000_000);
+    sent.add(Buffer.from(large("y").repeat(3)));
+    sent.drop();
+    sent.add(Buffer.from("{}"));
+    await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
+  });
+
   it("hands on a large part of it as bytes, a small one as a text", async () => {
     const checked = await checkInput(Buffer.from(large("y")));
     const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);

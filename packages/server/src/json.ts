@@ -139,6 +139,7 @@ export class PartedText {
 
   /** `part` must not be used afterwards. */
   add(part: Buffer): void {
+    if (this.#isOver) return; // nobody would tell the thread to let it go again
     this.#length += part.length;
     this.#partsBytes += part.length;
     this.#parts.push(movable(part));
@@ -146,6 +147,8 @@ export class PartedText {
   }
 
   check(bounds: Bounds): Promise<Checked> {
+    // what is left of it would be taken for a text that is not JSON
+    if (this.#isOver) return Promise.reject(new Error("The text was given up before it was checked"));
     this.#send();
     this.#isOver = true;
     return inThread({ no: this.#no, bounds }) as Promise<Checked>;

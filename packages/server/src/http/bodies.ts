@@ -96,9 +96,10 @@ function follow(
     if (isLarge) pace(payload, length);
     if (error) end(error);
   };
-  countedBody?.begin();
+  const whole = () => end(null);
+  countedBody?.begin(() => payload.off("data", take).off("end", whole).resume());
   payload.on("data", take);
-  payload.once("end", () => end(null));
+  payload.once("end", whole);
   payload.on("error", (error) => end(Object.assign(error, { statusCode: 400 })));
 }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -68,7 +69,44 @@ describe("A body that has not come whole", () => {
     expect(held()).toBe(100_001);
     hangUpOnStalled();
     expect(held()).toBe(0);
-    expect(await said).toMatch(/^HTTP\/1.1 408 /);
+    expect(await said).toMatch(name === "workers" ? /^HTTP\/1.1 503 / : /^HTTP\/1.1 408 /);
+  });
+
+  /** Sends a body that stalls `at` a byte and is refused, and then its rest; answers what was said to it. */
+  async function stall(path: string, body: string, at: number): Promise<string> {
+    const client = connect({ port: http.port, host: "127.0.0.1", allowHalfOpen: true });
+    clients.push(client);
+    const key = path.includes("token=") ? "" : `authorization: ${scene.key}\r\n`;
+    client.write(`POST ${path} HTTP/1.1\r\nhost: here\r\n${key}content-length: ${body.length}\r\n\r\n`);
+    client.write(body.slice(0, at));
+    await expect.poll(held).toBe(at);
+    for (let look = 0; look < 7; look++) hangUpOnStalled();
+    let said = "";
+    client.on("data", (part) => {
+      said += part;
+    });
+    await once(client, "end");
+    client.end(body.slice(at));
+    await once(client, "close");
+    return said;
+  }
+
+  it.each(["run", "runsync"])("is not submitted once it was refused, though the rest comes: %s", async (route) => {
+    const { id } = await scene.endpoint();
+    const said = await stall(`/v2/${id}/${route}`, `{"input":{}}${" ".repeat(200_000)}`, 100_000);
+    expect(said).toMatch(/^HTTP\/1.1 408 .*"code":"INVALID_INPUT"/s);
+    await http.post(`/v2/${id}/run`, { input: {} });
+    expect((await http.get(`/v2/${id}/health`)).json.jobs.inQueue).toBe(1);
+  });
+
+  it("settles no job once it was refused, and a worker's next try does", async () => {
+    const worker = await scene.worker(endpoint);
+    const id = await scene.running(endpoint, worker);
+    const path = `/v2/${endpoint.id}/job-done/${worker.row.id}/${id}?token=${secretOf(worker)}`;
+    const result = `{"output":"${"x".repeat(2 * limits.jsonPartsBytes)}"}`;
+    expect(await stall(path, result, 1.5 * limits.jsonPartsBytes)).toMatch(/^HTTP\/1.1 503 .*"code":"UNAVAILABLE"/s);
+    expect((await http.post(path, result, { key: null })).status).toBe(200);
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
   it("counts nothing of its first bytes: most bodies have no more", async () => {

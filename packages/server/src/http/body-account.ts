@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Refusal } from "../errors.js";
 import type { PartedText } from "../json.js";
 import { limits } from "../limits.js";
-import { refuseUnread } from "./refuse-unread.js";
+import { refuseUnread, type Unread } from "./refuse-unread.js";
 
 /** Bytes of bodies that are held in memory: all together, and those of each owner. */
 class Account {
@@ -39,6 +39,9 @@ class Account {
 const accounts = { clients: new Account(limits.bodiesBytesMax), workers: new Account(limits.wordsBytesMax) };
 export type Sender = keyof typeof accounts;
 
+/** A worker takes a 4xx for the last word on its result, and sends it again after a 503. */
+const stalled: Record<Sender, Unread> = { clients: "ERR_HTTP_REQUEST_TIMEOUT", workers: "RESULT_STALLED" };
+
 /** Bytes of bodies that count now. */
 export const bodyBytesHeld = (sender: Sender): number => accounts[sender].bytes;
 
@@ -50,23 +53,27 @@ export const tooManyBodies = () =>
 /** What a request's body counts, and holds, until it is released. */
 export class CountedBody {
   readonly request: IncomingMessage;
+  readonly #sender: Sender;
   readonly #account: Account;
   readonly #ownerNo: number;
   #length = 0;
   #counted = 0;
   #isReleased = false;
+  #stop: (() => void) | undefined;
   /** How often the watch has looked since the last byte came. */
   looks = 0;
   text: PartedText | undefined;
 
   constructor(request: IncomingMessage, sender: Sender, ownerNo: number) {
     this.request = request;
+    this.#sender = sender;
     this.#account = accounts[sender];
     this.#ownerNo = ownerNo;
   }
 
-  /** It is read from now on: a client that stops sending it is hung up on. */
-  begin(): void {
+  /** It is read from now on: a client that stops sending it is hung up on, and `stop` must end the reading. */
+  begin(stop: () => void): void {
+    this.#stop = stop;
     arriving.add(this);
     watching ??= setInterval(hangUpOnStalled, limits.bodyStallMs / looksMax).unref();
   }
@@ -86,6 +93,13 @@ export class CountedBody {
   /** All of it has come: it cannot stall any more. */
   end(): void {
     arriving.delete(this);
+  }
+
+  /** Refuses a body that has stalled: nothing is done with it, though its rest may still come. A worker sends it again. */
+  giveUp(): void {
+    this.#stop?.();
+    this.release();
+    refuseUnread(stalled[this.#sender], this.request.socket);
   }
 
   /** It is stored or refused: what it counted is free again, though the answer may take long. */
@@ -108,9 +122,7 @@ const looksMax = 6;
 export function hangUpOnStalled(): void {
   for (const body of arriving) {
     if (body.looks++ < looksMax) continue;
-    arriving.delete(body);
-    body.release();
-    refuseUnread("ERR_HTTP_REQUEST_TIMEOUT", body.request.socket);
+    body.giveUp();
   }
   if (arriving.size > 0) return;
   clearInterval(watching);

@@ -21,11 +21,11 @@ export function readWhole(request: IncomingMessage, ownerNo: number, { then, ref
   }
   const body = new Joined(announced);
   const counted = new CountedBody(request, "clients", ownerNo);
-  counted.begin();
   const release = () => counted.release();
+  const detach = () => request.off("data", take).off("end", end);
   const take = (part: Buffer) => {
     if (counted.count(part.length)) return body.add(part);
-    request.off("data", take).off("end", end);
+    detach();
     counted.release();
     refuse(tooManyBodies());
   };
@@ -35,5 +35,6 @@ export function readWhole(request: IncomingMessage, ownerNo: number, { then, ref
   };
   // after a body's end its bytes are still in memory
   const close = () => void (request.complete || release());
+  counted.begin(() => detach().resume());
   request.on("data", take).once("end", end).once("close", close);
 }
