@@ -50,6 +50,10 @@ export function openGateway(
     return named ?? targetOf(url, headers.host, domain);
   }
 
+  /** The server that passes a request on has judged its host by its own names; its mark proves more, and is checked next. */
+  const refusalOf = (request: IncomingMessage) =>
+    misframed(request, request.headers[passedOn] === undefined ? options.isOurHost : undefined);
+
   const isWebSocket = ({ headers, method }: IncomingMessage): boolean =>
     headers.upgrade?.toLowerCase() === "websocket" && method === "GET";
 
@@ -61,7 +65,7 @@ export function openGateway(
     reply.assignSocket(socket as never);
     reply.once("finish", () => hangUp(socket, ahead));
     const call = new Call(calling, request, reply, asked, { socket, ahead, reply });
-    const refusal = misframed(request, options.isOurHost) ?? (hasBody(request) ? withBody() : undefined);
+    const refusal = refusalOf(request) ?? (hasBody(request) ? withBody() : undefined);
     if (refusal) call.refuse(refusal);
     else call.begin();
   }
@@ -71,7 +75,7 @@ export function openGateway(
       const asked = target(request);
       if (!asked) return false;
       const call = new Call(calling, request, reply, asked);
-      const refusal = misframed(request, options.isOurHost);
+      const refusal = refusalOf(request);
       if (refusal) call.refuse(refusal);
       else call.begin();
       return true;

@@ -1,10 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { limits } from "../../limits.js";
 import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { hostJudge } from "../host-names.js";
 import { type Gateway, openGateway } from "./gateway.js";
 
 let scene: Scene;
@@ -20,7 +22,8 @@ const listen = (server: Server) => new Promise<void>((done) => server.listen(0, 
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 beforeAll(async () => {
   scene = await Scene.open();
-  gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false });
+  const isOurHost = hostJudge(["localhost"], undefined);
+  gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false, isOurHost });
   http = await openHttp(scene, { gateway });
   const hear = (request: IncomingMessage, reply: ServerResponse) => {
     seen.push(`other ${request.method}`);
@@ -168,6 +171,13 @@ describe("A request that another server has passed on", () => {
     await http.get(`/lb/${endpoint.id}/`);
     return { "x-millrace-passed-on": mark };
   }
+  /** Sends a request whose headers may name any host; answers its outcome. */
+  async function send(headers: Record<string, string>): Promise<unknown[]> {
+    const sent = request({ port: http.port, path: `/lb/${endpoint.id}/`, headers }).end();
+    const [reply] = (await once(sent, "response")) as [IncomingMessage];
+    reply.resume();
+    return [reply.statusCode, reply.headers["x-millrace-declined"]];
+  }
   const outcome = ({ status, headers }: Answer) => [status, headers.get("x-millrace-declined")];
 
   it("is refused by every server but the one that it was meant for", async () => {
@@ -182,6 +192,14 @@ describe("A request that another server has passed on", () => {
     const replies = await Promise.all([1, 2].map(() => http.get(`/lb/${endpoint.id}/`, { key: null, headers })));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 400]);
     expect(seen).toEqual(["other GET", "worker GET"]);
+  });
+
+  it("is served under the name that the first server let in, though this one does not answer to it", async () => {
+    const named = { ...(await marked(scene.parts.place.hostNo)), host: "lb.example" };
+    await openWorker();
+    expect(await send(named)).toEqual([200, undefined]);
+    expect(await send({ ...named, "x-millrace-passed-on": "no mark" })).toEqual([400, "unsent"]);
+    expect(await send({ host: "lb.example" })).toEqual([400, undefined]);
   });
 
   it("is given back at once where no worker is healthy, and not passed on again", async () => {
