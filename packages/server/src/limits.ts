@@ -101,6 +101,7 @@ export const limits = {
   crashPauseMsMin: second,
   crashPauseMsMax: 5 * minute,
   handlerLookMs: second, // a handler that is repaired while its endpoint pauses is tried so soon
+  handlerPatienceMsMax: 30 * second, // the wait for such a change doubles with each that did not help, up to this
   handlerEntriesMax: 500, // of its folder, at each look
   logTailLines: 5,
   logTailBytes: 2 * kib,
@@ -325,6 +326,7 @@ const relations: [boolean, string][] = [
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
   [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],
   [limits.webhookRetryMs < limits.webhookSilenceKeptMs, "a silent host is still known when it is called again"],
+  [limits.handlerPatienceMsMax < limits.crashPauseMsMax, "a repaired handler is tried before the longest pause ends"],
   [limits.takeBatchMax <= limits.logSecretsMax, "the secrets of all jobs of a batch are masked"],
   [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
 ];

@@ -86,6 +86,28 @@ describe("The pause after workers that ended at their start", () => {
     expect(starts()).toBe(7);
   });
 
+  it("is looked at once a second, however often its workers are", async () => {
+    await crashSevenTimes();
+    await scene.advance(10_000);
+    write("handler.py", 2);
+    scene.parts.bell.ring("workers");
+    await scene.advance(5);
+    expect(starts()).toBe(7);
+    await scene.advance(1_100);
+    expect(starts()).toBe(8);
+  });
+
+  it("is ended ever later by a folder that something else writes to all the time", async () => {
+    await crashSevenTimes();
+    for (let second = 0; second < 30; second++) {
+      write("out.log", second);
+      await scene.advance(1_000);
+      if (scene.workersOf(endpoint).length > 0) await crash();
+    }
+    // after 1, 2, 4 and 8 s
+    expect(starts()).toBe(11);
+  });
+
   it("of a handler whose folder nobody changes ends with any save of its endpoint", async () => {
     await crashSevenTimes();
     await updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), { name: "another" });

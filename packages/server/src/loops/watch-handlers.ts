@@ -1,7 +1,8 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { topics } from "../bell.js";
-import { servingVersion } from "../domain/endpoint.js";
+import { earliest } from "../domain/earliest.js";
+import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import { crashPause, handlerFolder } from "../operations/crash-pause.js";
 import type { Needs } from "../operations/needs.js";
@@ -12,6 +13,7 @@ type Watching = Needs<"registry" | "clock" | "bell">;
 interface Seen {
   readonly failedAt: number | undefined;
   readonly newest: number | undefined;
+  lookAt: number;
 }
 
 /**
@@ -20,26 +22,44 @@ interface Seen {
  */
 export function handlerWatch(needs: Watching): (now: number) => Promise<number | undefined> {
   const seen = new Map<number, Seen>();
-  return async (now) => {
-    for (const endpoint of needs.registry.endpoints()) {
-      const { no, failedStarts, failedAt, verdict } = endpoint;
-      const folder = handlerFolder(needs, endpoint);
-      const isPausing = failedStarts > 0 && endpoint.deletedAt === undefined && crashPause(needs, endpoint).leftMs > 0;
-      if (!isPausing || folder === undefined) {
-        seen.delete(no);
-        continue;
-      }
-      const newest = newestChange(folder);
-      const before = seen.get(no);
-      if (!before || before.failedAt !== failedAt) seen.set(no, { failedAt, newest });
-      else if (newest !== before.newest) {
-        // how often it failed is kept: where this does not help either, the next pause is as long
-        await needs.registry.noteStart(endpoint, servingVersion(endpoint), { failedStarts, at: 0, verdict });
-        seen.delete(no);
-        needs.bell.ring(topics.demand(no));
-      }
+  /** By endpoint, how many pauses a change has ended since a worker last came up. */
+  const ended = new Map<number, number>();
+
+  /** Ends a pause. How often it failed is kept: where this does not help either, the next pause is as long. */
+  async function endPause(endpoint: Endpoint): Promise<void> {
+    const { no, failedStarts, verdict } = endpoint;
+    await needs.registry.noteStart(endpoint, servingVersion(endpoint), { failedStarts, at: 0, verdict });
+    seen.delete(no);
+    ended.set(no, (ended.get(no) ?? 0) + 1);
+    needs.bell.ring(topics.demand(no));
+  }
+
+  /** Returns when to look at this endpoint's folder next. */
+  async function watch(endpoint: Endpoint, now: number): Promise<number | undefined> {
+    const { no, failedStarts, failedAt } = endpoint;
+    const folder = handlerFolder(needs, endpoint);
+    const isWatched = failedStarts > 0 && endpoint.deletedAt === undefined && folder !== undefined;
+    if (!isWatched) ended.delete(no);
+    if (!isWatched || crashPause(needs, endpoint).leftMs <= 0) {
+      seen.delete(no);
+      return undefined;
     }
-    return seen.size > 0 ? now + limits.handlerLookMs : undefined;
+    const before = seen.get(no);
+    if (!before || before.failedAt !== failedAt) {
+      // a program that writes to its own folder would end every pause: each lasts longer than the one before
+      const patienceMs = Math.min(limits.handlerLookMs * 2 ** (ended.get(no) ?? 0), limits.handlerPatienceMsMax);
+      seen.set(no, { failedAt, newest: newestChange(folder), lookAt: now + patienceMs });
+    } else if (now >= before.lookAt) {
+      before.lookAt = now + limits.handlerLookMs;
+      if (newestChange(folder) !== before.newest) await endPause(endpoint);
+    }
+    return seen.get(no)?.lookAt;
+  }
+
+  return async (now) => {
+    let next: number | undefined;
+    for (const endpoint of needs.registry.endpoints()) next = earliest(next, await watch(endpoint, now));
+    return next;
   };
 }
 
