@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -30,6 +30,7 @@ async function post(path: string, body: object): Promise<{ id: string }> {
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "millrace-gap-"));
+  writeFileSync(join(directory, "handler.mjs"), ""); // a template is refused where its folder has no handler
   clock = new MovableClock();
   provider = new StrictProvider();
   const env = { MILLRACE_DATA_DIR: directory, MILLRACE_PORT: "0", MILLRACE_LOG_LEVEL: "silent" };
