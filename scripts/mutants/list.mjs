@@ -289,8 +289,8 @@ export const mutants = [
     patches: [
       {
         file: "http/gateway/call.ts",
-        find: 'if (gone.aborted) this.#needs.gate.release(seat, this.#isSocket, "retried");',
-        replace: "if (gone.aborted) void seat;",
+        find: 'else if ("worker" in found) this.#needs.gate.release(found, this.#isSocket, "retried");',
+        replace: "else void found;",
       },
     ],
   },
