@@ -20,8 +20,11 @@ export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
 const text = (description: string, options = {}) => Type.String({ description, maxLength: 10_000, ...options });
 /** No control characters: names are shown in logs and on pages. */
-const visible = "^[^\\u0000-\\u001f\\u007f]*$";
-const list = (description: string) => Type.Array(Type.String({ maxLength: 1_000 }), { description, maxItems: 100 });
+export const visible = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+/** The same of texts that may have several lines. */
+export const visibleLines = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
+const list = (description: string, options = {}) =>
+  Type.Array(Type.String({ maxLength: 1_000, ...options }), { description, maxItems: 100 });
 const choice = <T extends readonly string[]>(names: T, description: string) =>
   Type.Union(
     names.map((name) => Type.Literal(name as T[number])),
@@ -39,9 +42,9 @@ const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072, pattern
 });
 
 const endpointFields = {
-  allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.")),
-  cpuFlavorIds: orNull(list("CPU flavours in order of preference.")),
-  dataCenterIds: orNull(list("Data centres that suit; empty is any.")),
+  allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.", { pattern: visible })),
+  cpuFlavorIds: orNull(list("CPU flavours in order of preference.", { pattern: visible })),
+  dataCenterIds: orNull(list("Data centres that suit; empty is any.", { pattern: visible })),
   env: orNull(Env),
   executionTimeoutMs: orNull(
     Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
@@ -55,9 +58,9 @@ const endpointFields = {
   gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.", separated(gpuTiers))),
   gpuTypeIds: orNull(list("GPU type names in order of preference.")),
   idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
-  instanceIds: orNull(list("Instance types of CPU endpoints.")),
+  instanceIds: orNull(list("Instance types of CPU endpoints.", { pattern: visible })),
   locations: orNull(text("Country codes, comma-separated; empty is any.", separated(countries))),
-  minCudaVersion: orNull(text("The lowest CUDA version that suits.")),
+  minCudaVersion: orNull(text("The lowest CUDA version that suits.", { pattern: visible })),
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, where there are several.")),
@@ -92,8 +95,8 @@ const templateFields = {
   category: orNull(choice(templateCategories, "The compute category.")),
   containerDiskInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000, description: "Container disk, in GB." })),
   containerRegistryAuthId: orNull(text("Credentials of a private image.")),
-  dockerEntrypoint: orNull(list("Overrides the image's ENTRYPOINT; [] keeps it.")),
-  dockerStartCmd: orNull(list("Overrides the image's CMD; [] keeps it.")),
+  dockerEntrypoint: orNull(list("Overrides the image's ENTRYPOINT; [] keeps it.", { pattern: visibleLines })),
+  dockerStartCmd: orNull(list("Overrides the image's CMD; [] keeps it.", { pattern: visibleLines })),
   env: orNull(Env),
   isPublic: orNull(Type.Boolean()),
   isServerless: orNull(Type.Boolean()),
@@ -103,9 +106,9 @@ const templateFields = {
       maxItems: 100,
     }),
   ),
-  readme: orNull(Type.String({ maxLength: 100_000 })),
+  readme: orNull(Type.String({ maxLength: 100_000, pattern: visibleLines })),
   volumeInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000 })),
-  volumeMountPath: orNull(text("Where a volume is mounted.")),
+  volumeMountPath: orNull(text("Where a volume is mounted: an absolute path, not below /proc, /sys or /dev.")),
 };
 
 /** Body of `POST /templates`. */
@@ -273,7 +276,7 @@ const Size = Type.Integer({ minimum: 0, maximum: 4_000, description: "Size in GB
 export const VolumeCreate = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 191, pattern: visible }),
   size: Size,
-  dataCenterId: Type.String({ minLength: 1, maxLength: 100 }),
+  dataCenterId: Type.String({ minLength: 1, maxLength: 100, pattern: visible }),
 });
 export type VolumeCreate = Static<typeof VolumeCreate>;
 /** Body of `PATCH /networkvolumes/{id}`. */

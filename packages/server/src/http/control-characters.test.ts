@@ -42,3 +42,24 @@ it("Control characters and impossible mount paths are refused over REST and Grap
   const error = await saved("Endpoint", { name: "a\0", templateId, gpuIds: "AMPERE_16" });
   expect(error).toMatchObject({ message: expect.stringMatching(/'name' holds/) });
 });
+
+it.each([
+  ["templates", { name: "a\x85" }, "'name' holds a control character: send it without."],
+  ["templates", { readme: "a\n\x9b" }, /^'readme' holds a control character other than tabs/],
+  ["templates", { dockerStartCmd: ["b", "a\x85"] }, /^'dockerStartCmd' holds a control character other than tabs/],
+  ["endpoints", { minCudaVersion: "\x85" }, "'minCudaVersion' holds a control character: send it without."],
+  ["networkvolumes", { dataCenterId: "\x85" }, "'dataCenterId' holds a control character: send it without."],
+])("Over REST %s with %j are refused in the same words, as the document says", async (path, wrong, words) => {
+  const { json: document } = await http.get("/v1/openapi.json");
+  const [[field, value]] = Object.entries(wrong) as [[string, string | string[]]];
+  const { properties } = document.paths[`/v1/${path}`].post.requestBody.content["application/json"].schema;
+  const patterns = JSON.stringify(properties[field]).match(/"pattern":"(?:[^"\\]|\\.)*"/g) ?? [];
+  const isDocumented = patterns.some((each) => {
+    const { pattern } = JSON.parse(`{${each}}`);
+    return ![value].flat().every((text) => new RegExp(pattern, "u").test(text));
+  });
+  expect(isDocumented).toBe(true);
+  const whole = { ...template, templateId: "unknown", size: 1, dataCenterId: "EU-RO-1", ...wrong };
+  const { status, json } = await http.post(`/v1/${path}`, whole);
+  expect([status, json.error]).toEqual([400, typeof words === "string" ? words : expect.stringMatching(words)]);
+});

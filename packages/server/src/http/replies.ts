@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { visible, visibleLines } from "@millrace/api";
 import type { FastifyError, FastifyReply } from "fastify";
 import { PlainSignal, type Signal } from "../clock.js";
 import { errorText, openAiError } from "../domain/openai-error.js";
 import { bodyTooLarge, malformed, Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
+import { holdsControls } from "../operations/check-texts.js";
 
 /** Sends JSON text as it is. */
 export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {
@@ -89,6 +91,9 @@ type Mistake = NonNullable<FastifyError["validation"]>[number] & { parentSchema?
 /** The first mistake; of a value that may be one of several things the others tell what else it may be. */
 function describe(error: Mistake, all: readonly Mistake[]): string {
   const field = error.instancePath.slice(1).replaceAll("/", ".");
+  const { pattern } = error.params;
+  if (pattern === visible || pattern === visibleLines)
+    return holdsControls(field.replace(/\.\d+$/, ""), pattern === visibleLines);
   const same = all.filter(({ instancePath }) => instancePath === error.instancePath);
   const title = same.map(({ parentSchema }) => parentSchema?.title).find((each) => each !== undefined);
   if (title !== undefined) return `'${field}' must be ${title}.`;

@@ -11,8 +11,13 @@ export function checkTexts(
     const isLined = linedFields.includes(field);
     const texts = [input[field]].flat().filter((each) => typeof each === "string");
     if (texts.some(isLined ? hasOddControls : hasControls)) {
-      const which = isLined ? "a control character other than tabs and line ends" : "a control character";
-      throw invalid(`'${field}' holds ${which}: send it without.`);
+      throw invalid(holdsControls(field, isLined));
     }
   }
+}
+
+/** The words of that refusal. */
+export function holdsControls(field: string, isLined: boolean): string {
+  const which = isLined ? "a control character other than tabs and line ends" : "a control character";
+  return `'${field}' holds ${which}: send it without.`;
 }
