@@ -151,6 +151,7 @@ export const limits = {
   lockMs: 5 * second, // a group of writes waits so long for another process that holds the file's lock
   groupsOnTheWayMax: 2,
   checkpointWrites: 500, // a write is some 2 to 6 pages of the log
+  checkpointAgainWrites: 50, // after a checkpoint that met a reader and left a part of the log
   groupBytesMax: 32 * mib,
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works

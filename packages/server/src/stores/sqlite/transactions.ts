@@ -35,7 +35,7 @@ export class Transactions {
   readonly #gathered: Gathered;
   readonly #verbs: Verbs;
   readonly #reserve: Pick<DiskReserve, "release">;
-  #sinceCheckpoint = 0;
+  #writesToCheckpoint: number = limits.checkpointWrites;
 
   constructor(db: Database, gathered: Gathered, verbs: Verbs, reserve: Pick<DiskReserve, "release">) {
     this.#db = db;
@@ -44,13 +44,17 @@ export class Transactions {
     this.#reserve = reserve;
   }
 
-  /** Brings the log into the database file when enough has gathered in it; throws where the disk has failed. */
+  /**
+   * Brings the log into the database file when enough has gathered in it; throws where the disk has failed. What a reader's
+   * snapshot holds back is brought soon after: the log begins anew only once all of it is in the file.
+   */
   checkpoint(): void {
-    if (this.#sinceCheckpoint < limits.checkpointWrites) return;
-    this.#sinceCheckpoint = 0;
+    if (this.#writesToCheckpoint > 0) return;
+    this.#writesToCheckpoint = limits.checkpointWrites;
     try {
       // by ourselves: SQLite says nothing when a sync fails in one of its own
-      this.#db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      const { log, checkpointed } = this.#db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
+      if (checkpointed < log) this.#writesToCheckpoint = limits.checkpointAgainWrites;
     } catch (error) {
       // on a full disk the log keeps what it has
       if (isFatal(error)) throw error;
@@ -58,7 +62,7 @@ export class Transactions {
   }
 
   run(group: readonly Write[]): Outcome[] {
-    this.#sinceCheckpoint += group.length;
+    this.#writesToCheckpoint -= group.length;
     try {
       return this.#commit(group);
     } catch (error) {

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
-import { type Database, openForWriting } from "./driver.js";
+import { type Database, openDatabase, openForWriting } from "./driver.js";
 import { Transactions, type Write } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
 
@@ -187,5 +187,37 @@ describe("The writer", () => {
     await writer.close();
     expect([await last, told.at(-1)]).toEqual(["last!", "COMMIT"]);
     expect(await codeOf(writer.word("note", ["late"]))).toBe("UNAVAILABLE");
+  });
+});
+
+describe("The log", () => {
+  it("is brought into the file soon after a checkpoint that met a reader", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
+    const path = join(folder, "millrace.db");
+    const db = openForWriting(path);
+    db.exec("CREATE TABLE note (n INTEGER)");
+    const gathered = { flush: () => {}, discard: () => {} };
+    const verbs = { note: (n: number) => db.exec(`INSERT INTO note VALUES (${n})`) };
+    const transactions = new Transactions(db, gathered, verbs, { release: () => false });
+    const write = (count: number) => {
+      transactions.run(Array.from({ length: count }, (_, n) => ({ verb: "note", args: [n] })));
+      transactions.checkpoint();
+    };
+    const reader = openDatabase(path, { readOnly: true });
+    try {
+      write(1);
+      reader.exec("BEGIN");
+      reader.exec("SELECT n FROM note");
+      const before = statSync(path).size;
+      write(limits.checkpointWrites);
+      expect(statSync(path).size).toBe(before);
+      reader.exec("COMMIT");
+      write(limits.checkpointAgainWrites);
+      expect(statSync(path).size).toBeGreaterThan(before);
+    } finally {
+      reader.close();
+      db.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
