@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { isOfJob, markOf, masked, momentOf } from "./log-line.js";
+import { HiddenTexts, isOfJob, markOf, momentOf } from "./log-line.js";
 
 const job = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
 const marked = (more: object = {}) => JSON.stringify({ requestId: job, message: "half done", level: "INFO", ...more });
@@ -61,5 +61,5 @@ describe("A moment", () => {
 
 it("A secret is masked as it is, and as JSON writes it; an empty one is none", () => {
   const secret = 'a"b\\c';
-  expect(masked(`${secret} ${JSON.stringify({ secret })}`, [secret, ""])).toBe('**** {"secret":"****"}');
+  expect(new HiddenTexts([secret, ""]).mask(`${secret} ${JSON.stringify({ secret })}`)).toBe('**** {"secret":"****"}');
 });

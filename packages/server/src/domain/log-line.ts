@@ -75,35 +75,42 @@ export function momentOf(said: string, now: number): number | undefined {
 
 const mask = "****";
 
+/** A secret as it is, and as a JSON text holds it. */
+function formsOf(secret: string): readonly string[] {
+  if (secret === "") return [];
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return escaped === secret ? [secret] : [secret, escaped];
+}
+
 /** The texts that a worker's log must not show: a worker that goes on for ever keeps the newest of its jobs. */
 export class HiddenTexts implements Iterable<string> {
-  readonly #own: readonly string[];
-  readonly #ofJobs = new Set<string>();
+  /** Each with its forms: to make them anew for each line costs more than to look for them. */
+  readonly #own: ReadonlyMap<string, readonly string[]>;
+  readonly #ofJobs = new Map<string, readonly string[]>();
 
-  constructor(own: readonly string[]) {
-    this.#own = own;
+  constructor(own: Iterable<string>) {
+    this.#own = new Map(Array.from(own, (text) => [text, formsOf(text)]));
   }
 
   add(text: string): void {
     this.#ofJobs.delete(text);
-    this.#ofJobs.add(text);
-    if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.values().next().value as string);
+    this.#ofJobs.set(text, formsOf(text));
+    if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
+  }
+
+  /** A text without them, also where a JSON text holds them. */
+  mask(text: string): string {
+    let shown = text;
+    for (const hidden of [this.#own, this.#ofJobs]) {
+      for (const forms of hidden.values()) {
+        for (const form of forms) if (shown.includes(form)) shown = shown.replaceAll(form, mask);
+      }
+    }
+    return shown;
   }
 
   *[Symbol.iterator](): Iterator<string> {
-    yield* this.#own;
-    yield* this.#ofJobs;
+    yield* this.#own.keys();
+    yield* this.#ofJobs.keys();
   }
-}
-
-/** A text without these secrets, also where a JSON text holds them. */
-export function masked(text: string, secrets: Iterable<string>): string {
-  let shown = text;
-  for (const secret of secrets) {
-    if (secret === "") continue;
-    if (shown.includes(secret)) shown = shown.replaceAll(secret, mask);
-    const escaped = JSON.stringify(secret).slice(1, -1);
-    if (escaped !== secret && shown.includes(escaped)) shown = shown.replaceAll(escaped, mask);
-  }
-  return shown;
 }

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../domain/endpoint.js";
-import { type LogLine, type LogMark, markOf, masked } from "../domain/log-line.js";
+import { HiddenTexts, type LogLine, type LogMark, markOf } from "../domain/log-line.js";
 import type { Worker } from "../domain/worker.js";
 import { logElsewhere, Refusal } from "../errors.js";
 import { limits } from "../limits.js";
@@ -173,8 +173,9 @@ export class Mask {
   /** Lines as callers see them. */
   async shown(lines: readonly LogLine[]): Promise<ShownLine[]> {
     await this.#look();
+    const hidden = new HiddenTexts(this.#secrets);
     return lines.map((line) => {
-      const text = this.#secrets.size === 0 ? line.text : masked(line.text, this.#secrets);
+      const text = hidden.mask(line.text);
       return { ...line, text, ...markOf(text) };
     });
   }

@@ -1,4 +1,4 @@
-import { isOfJob, type LogLine, type LogStream, masked } from "../domain/log-line.js";
+import { HiddenTexts, isOfJob, type LogLine, type LogStream } from "../domain/log-line.js";
 import type { Exit, ProcessHandle } from "../domain/worker.js";
 import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
 
@@ -42,7 +42,7 @@ export class StrictProvider implements Provider {
   say(workerId: string, at: number, text: string, stream: LogStream = "stdout"): void {
     const lines = this.#logs.get(workerId) ?? [];
     const atUs = Math.max(at * 1_000, (lines.at(-1)?.atUs ?? 0) + 1);
-    const shown = masked(text, this.#hidden.get(workerId) ?? []);
+    const shown = new HiddenTexts(this.#hidden.get(workerId) ?? []).mask(text);
     this.#logs.set(workerId, [...lines, { workerId, atUs, stream, text: shown }]);
     for (const wake of this.#heard) wake();
   }

@@ -126,7 +126,7 @@ export function dockerProvider(
   const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
     workerId,
     container: containerOf(workerId),
-    secrets: [secretIn(found) ?? "", ...(hidden.get(workerId) ?? [])],
+    secrets: new HiddenTexts([secretIn(found) ?? "", ...(hidden.get(workerId) ?? [])]),
   });
 
   /** From the engine while it has the container, then from what was kept of it. */

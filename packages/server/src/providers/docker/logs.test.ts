@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { expect, it } from "vitest";
-import type { LogLine } from "../../domain/log-line.js";
+import { HiddenTexts, type LogLine } from "../../domain/log-line.js";
 import type { LogQuery } from "../../provider.js";
 import { containerLogs } from "./logs.js";
 
@@ -33,7 +33,7 @@ function container(lines: readonly { ns: number; text: string }[]): Docker.Conta
 
 async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  const contained = { workerId: "worker00000001", container: of, secrets: [] };
+  const contained = { workerId: "worker00000001", container: of, secrets: new HiddenTexts([]) };
   for await (const some of containerLogs(contained, "engine", { signal: never, ...query })) lines.push(...some);
   return lines;
 }

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
 import type Docker from "dockerode";
-import { type LogLine, type LogStream, masked } from "../../domain/log-line.js";
+import type { HiddenTexts, LogLine, LogStream } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
 import type { LogQuery } from "../../provider.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
@@ -14,7 +14,7 @@ import { answered, statusOf } from "./failures.js";
 export interface Contained {
   readonly workerId: string;
   readonly container: Docker.Container;
-  readonly secrets: Iterable<string>;
+  readonly secrets: HiddenTexts;
 }
 
 /** The worker's own secret, which the engine knows of its container. */
@@ -209,7 +209,7 @@ class EngineLines {
 
   #line(stream: LogStream, atUs: number, said: string): LogLine {
     const { workerId, secrets } = this.#contained;
-    const text = masked(said.replace(/\r?\n$/, ""), secrets);
+    const text = secrets.mask(said.replace(/\r?\n$/, ""));
     return { workerId, atUs: this.#times.next(atUs), stream, text: text.slice(0, limits.logLineBytesMax) };
   }
 }

@@ -1,4 +1,3 @@
-import { masked } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
 import { answered } from "./failures.js";
 import type { Contained } from "./logs.js";
@@ -8,7 +7,7 @@ export async function lastLines({ container, secrets }: Contained, host: string)
   const options = { follow: false as const, stdout: true, stderr: true, tail: limits.logTailLines };
   const framed = await answered((abortSignal) => container.logs({ ...options, abortSignal }), host);
   const said = Buffer.concat(payloads(framed as unknown as Buffer)).toString("utf8");
-  const text = masked(said, secrets);
+  const text = secrets.mask(said);
   return text.trimEnd().split("\n").slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { HiddenTexts } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
 import { WorkerLog } from "./worker-log.js";
 
@@ -63,6 +64,16 @@ describe("A worker's log", () => {
     own.write("stdout", `s3cret <0> <1> <${limits.logSecretsMax}>\n`);
     own.close();
     expect(written()).toBe("**** <0> **** ****\n");
+  });
+
+  it("searches no line of a flood for what it is to hide, and writes no secret as JSON at each line", () => {
+    const own = new WorkerLog(path, ["s3cret"]);
+    for (const secret of ['a"b', "other"]) own.hide(secret);
+    const [searched, escaped] = [vi.spyOn(HiddenTexts.prototype, "mask"), vi.spyOn(JSON, "stringify")];
+    own.write("stdout", Array.from({ length: limits.logLinesPerSecondMax + 500 }, (_, n) => `a"b${n}\n`).join(""));
+    expect([searched.mock.calls.length, escaped.mock.calls.length]).toEqual([limits.logLinesPerSecondMax, 0]);
+    own.close();
+    expect(written()).toMatch(/^\*{4}0\n.*\[500 more lines in that second\]\n$/s);
   });
 
   it("takes a line's end as Windows writes it", () => {

@@ -1,4 +1,4 @@
-import { HiddenTexts, masked } from "../../domain/log-line.js";
+import { HiddenTexts } from "../../domain/log-line.js";
 import { limits } from "../../limits.js";
 import { LogFile } from "../log-files/log-file.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
@@ -64,7 +64,7 @@ export class WorkerLog {
 
   /** The last lines, also those that came without a line's end. */
   tail(): string {
-    const rest = [...this.#parts.values()].filter(Boolean).map((text) => masked(text, this.#secrets));
+    const rest = [...this.#parts.values()].filter(Boolean).map((text) => this.#secrets.mask(text));
     return [...this.#tail, ...rest].slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
   }
 
@@ -78,8 +78,8 @@ export class WorkerLog {
   }
 
   #line(pipe: Pipe, full: string): void {
-    const line = masked(full.endsWith("\r") ? full.slice(0, -1) : full, this.#secrets).slice(0, limits.logLineBytesMax);
-    if (line === this.#last && pipe === this.#lastPipe) {
+    const said = full.endsWith("\r") ? full.slice(0, -1) : full;
+    if (said === this.#last && pipe === this.#lastPipe) {
       this.#repeats++;
       return;
     }
@@ -90,14 +90,16 @@ export class WorkerLog {
       this.#inSecond = 0;
       this.#bytesInSecond = 0;
     }
-    this.#bytesInSecond += line.length;
+    this.#bytesInSecond += Math.min(said.length, limits.logLineBytesMax);
     const isFlood = ++this.#inSecond > limits.logLinesPerSecondMax || this.#bytesInSecond > limits.logBytesPerSecondMax;
     if (isFlood) {
       this.#dropped++;
       return;
     }
     this.#tellRepeats();
-    this.#last = line;
+    // only now: each secret costs a search, and one keeper has the lines of all local workers
+    const line = this.#secrets.mask(said).slice(0, limits.logLineBytesMax);
+    this.#last = said;
     this.#lastPipe = pipe;
     this.#repeatsToldAt = Date.now();
     this.#store(line);
