@@ -229,6 +229,21 @@ describe("A worker that is wanted", () => {
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 1, verdict: "its keeper was gone" });
   });
 
+  it("whose secret could not be stored is started a little later: nothing was asked of its provider yet", async () => {
+    scene.run(scene.loops.tend());
+    scene.during("workers.save", () => {
+      throw new Error("the database is away");
+    });
+    const worker = await wanted();
+    await scene.advance(limits.netMs - 1);
+    expect([scene.provider.calls, worker.row.endedAt]).toEqual([[], undefined]);
+    await scene.advance(50);
+    expect([scene.provider.calls, worker.row.startedAt]).toEqual([[`start ${worker.row.id}`], expect.any(Number)]);
+    expect(scene.provider.secretOf(worker.row.id)).not.toBe("");
+    expect(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id))).toBe(worker.row.secretHash);
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
   it("whose own last words tell why it is unhealthy fails with those", async () => {
     const worker = await started();
     await hearUnhealthy(scene.parts, worker, "gpu: no CUDA device");

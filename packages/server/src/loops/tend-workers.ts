@@ -27,6 +27,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const known = new Set<string>();
   /** Workers that are being started, and what says that they are not wanted any more. */
   const starting = new Map<string, AbortController>();
+  /** Workers whose secret could not be stored, with the time to try again: nothing was asked of the provider for them. */
+  const unstored = new Map<string, number>();
   const asked = new Set<string>();
   const killed = new Set<string>();
   const gone = new Set<string>();
@@ -57,9 +59,13 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     }
     // one that was started, though that could not be stored, is not started again: its secret would be another
     const mayRun = !known.has(row.id) || row.startedAt === undefined;
-    if (mayRun && row.secretHash !== undefined) return adopt(worker);
+    const retryAt = unstored.get(row.id);
+    if (mayRun && row.secretHash !== undefined && retryAt === undefined) return adopt(worker);
     if (isThrottled(row)) return row.wanted === "stopped" ? neverStarted(worker) : undefined;
-    if (row.startedAt === undefined) return row.wanted === "stopped" ? neverStarted(worker) : begin(worker);
+    if (row.startedAt === undefined) {
+      if (row.wanted === "stopped") return neverStarted(worker);
+      return retryAt !== undefined && now < retryAt ? retryAt : begin(worker);
+    }
     if (gone.has(row.id)) return ended(worker);
     const isWaited = row.readyAt === undefined && row.killAt === undefined;
     const lateAt = isWaited ? Math.max(row.startedAt, resumedAt) + options.startTimeoutMs : undefined;
@@ -142,7 +148,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const expected = provider.handleOf(launch);
     const secretHash = needs.vault.hash(secret);
     const told = { secretHash, workerUrl, ...(address === undefined ? {} : { address }) };
+    // the row in memory has the secret even where the database does not
+    unstored.set(row.id, needs.clock.now() + limits.netMs);
     await needs.registry.patchWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
+    unstored.delete(row.id);
     const note = (doing: string) => {
       worker.doing = doing;
     };
@@ -175,6 +184,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 
   async function neverStarted(worker: LiveWorker): Promise<undefined> {
     await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "it was not started");
+    unstored.delete(worker.row.id);
     return undefined;
   }
 
@@ -203,7 +213,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   }
 
   async function forget({ row }: LiveWorker): Promise<undefined> {
-    for (const of of [known, asked, killed, gone, frozenOrThawed]) of.delete(row.id);
+    for (const of of [known, unstored, asked, killed, gone, frozenOrThawed]) of.delete(row.id);
     await provider.forget(row.id);
     return undefined;
   }
