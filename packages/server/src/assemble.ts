@@ -32,6 +32,7 @@ import { lending } from "./lines/lent-texts.js";
 import type { TakeLine } from "./lines/take-line.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
+import { hideOnHost } from "./operations/access-secret.js";
 import type { Parts } from "./operations/needs.js";
 import type { Provider } from "./provider.js";
 import { byImage } from "./providers/by-image.js";
@@ -149,7 +150,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       quota: await quota,
       server: shared && serverAddress(config, door.port),
     }),
-    hideInLog: (workerId, secret) => provider.hide(workerId, secret),
+    hideInLog: hideOnHost({ registry, hostNo }, (workerId, secret) => provider.hide(workerId, secret)),
   };
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });

@@ -120,6 +120,7 @@ export const limits = {
   logReadsMax: 4, // such replies that are made at once; others wait
   logBlockBytes: 256 * kib, // so much of a file is read at a time; a line must fit
   logSecretsMax: 1_000, // of its jobs, masked in a worker's log: each costs every line a search; a batch holds as many
+  logHideMs: 2 * second, // a job whose secret is to be masked waits this long for its provider; its worker polls meanwhile
   logPollMs: 100, // a followed file is looked at so often
   logGatherMs: 50, // lines of several workers are brought in order, and sent, so often
   logHoldMs: 150, // a line waits so long for others' that are older: as long as their way to us takes

@@ -269,6 +269,31 @@ describe("The accessSecret of a job", () => {
     await scene.running(endpoint, worker);
     expect(hide).not.toHaveBeenCalled();
   });
+
+  it("is not told to this host's provider where another host has the worker: that could start a keeper here", async () => {
+    const { registry, ids, clock, place } = scene.parts;
+    const elsewhere = { hostNo: place.hostNo + 1, endpointNo: endpoint.no, version: endpoint.version };
+    const far = await registry.createWorker({ ...elsewhere, id: ids.resource(), createdAt: clock.now() });
+    const hide = vi.spyOn(scene.provider, "hide");
+    await scene.running(endpoint, far, { input: {}, s3Config: s3Config("a-secret") });
+    expect(hide).not.toHaveBeenCalled();
+    expect(scene.events).toContainEqual(
+      expect.objectContaining({ type: "server.warning", message: expect.stringContaining(far.row.id) }),
+    );
+  });
+
+  it("holds a job for 2 s at most where the provider does not answer", async () => {
+    vi.spyOn(scene.provider, "hide").mockReturnValue(new Promise(() => {}));
+    await scene.submit(endpoint, { input: {}, s3Config: s3Config("a-secret") });
+    const sleeping = scene.clock.sleeping;
+    const poll = scene.poll(worker);
+    await scene.advance(limits.logHideMs - 1);
+    expect(poll.jobs).toBeUndefined();
+    await scene.advance(1);
+    expect(poll.jobs).toHaveLength(1);
+    expect(scene.events).toContainEqual(expect.objectContaining({ type: "server.warning" }));
+    expect(scene.clock.sleeping).toBe(sleeping);
+  });
 });
 
 describe("Control characters of a worker's output", () => {

@@ -22,6 +22,7 @@ import { type Loop, runLoop } from "../loops/loop.js";
 import { scaleLoop } from "../loops/scale.js";
 import { tendWorkersLoop } from "../loops/tend-workers.js";
 import { watchWorkersLoop } from "../loops/watch-workers.js";
+import { hideOnHost } from "../operations/access-secret.js";
 import { appendChunk, finishJob } from "../operations/finish-job.js";
 import { awaitStops, hearPing } from "../operations/hear-ping.js";
 import { lendStatus } from "../operations/lend-status.js";
@@ -154,7 +155,7 @@ export class Scene {
         flashBootMs: 3_600_000,
         ...options.place,
       },
-      hideInLog: (workerId, secret) => world.provider.hide(workerId, secret),
+      hideInLog: hideOnHost({ registry, hostNo }, (workerId, secret) => world.provider.hide(workerId, secret)),
     };
   }
 
