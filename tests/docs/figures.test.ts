@@ -14,6 +14,14 @@ describe("a page that repeats what stands elsewhere", () => {
     expect(figures).toEqual([limits.bodiesBytesMax / 2 ** 20, limits.wordsBytesMax / 2 ** 20]);
   });
 
+  it("has the connections of a server to PostgreSQL from the limits", () => {
+    const text = page("docs/deployment.md").replaceAll("\n", " ");
+    const told = /at most (\d+) connections: (\d+) that read, (\d+) that read large texts, (\d+) that write, (\d+) for/;
+    const [most, ...parts] = (told.exec(text) ?? []).slice(1).map(Number);
+    expect(parts).toEqual([limits.readersMax, limits.textReadersMax, 2 * limits.wordLanes + 1, 2]);
+    expect(most).toBe(parts.reduce((sum, part) => sum + part, 0));
+  });
+
   it("lists each command once", () => {
     const commands = [...page("CONTRIBUTING.md").matchAll(/`(npm run [\w:]+)`/g)].map(([, command]) => command);
     expect(commands.length).toBeGreaterThan(5);
