@@ -139,7 +139,7 @@ export class PartedText {
 
   /** `part` must not be used afterwards. */
   add(part: Buffer): void {
-    if (this.#isOver) return; // nobody would tell the thread to let it go again
+    if (this.#isOver) return; // the thread has let it go, and would keep what comes now for ever
     this.#length += part.length;
     this.#partsBytes += part.length;
     this.#parts.push(movable(part));

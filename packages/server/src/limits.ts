@@ -85,7 +85,7 @@ export const limits = {
   killPatienceMs: 2 * second, // then the jobs of a worker that was to be killed are given back, though nobody saw its end
   tendTurnMs: 200, // the tending of one worker that takes longer is not waited for
   sweepRoundsMax: 50, // a process that the system cannot end keeps nobody waiting for longer
-  sweepGapMs: 10, // what was killed, and what it has forked meanwhile, is looked for again so soon
+  sweepGapMs: 10, // between two sweeps for processes: those that were killed may have forked meanwhile
   provenMs: 5 * minute, // a worker that was up for so long has started well, though no job came
   reservedMs: second, // what an old worker had is kept for its successor
   stopGraceMsDefault: 30 * second,
@@ -100,7 +100,7 @@ export const limits = {
   resumeMs: 5 * second, // a resumed worker that says nothing for so long is replaced
   crashPauseMsMin: second,
   crashPauseMsMax: 5 * minute,
-  handlerLookMs: second, // a handler that is repaired while its endpoint pauses is tried so soon
+  handlerLookMs: second, // between two looks at the handler's folder of an endpoint that pauses
   handlerPatienceMsMax: 30 * second, // the wait for such a change doubles with each that did not help, up to this
   handlerEntriesMax: 500, // of its folder, at each look
   logTailLines: 5,

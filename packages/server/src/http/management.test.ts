@@ -107,7 +107,7 @@ describe("Endpoints over REST", () => {
   });
 });
 
-describe("A value that is none of those that its field takes", () => {
+describe("A value that its field does not take", () => {
   it.each([
     [
       { executionTimeoutMs: 1_000 },

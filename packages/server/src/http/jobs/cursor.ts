@@ -4,7 +4,7 @@ export const cursorPattern = "^[0-9a-z]{1,11}-[0-9a-z]{2}$";
 /** The cursor that callers get for a place in a list: with its check, one that was mistyped or cut is not taken for another. */
 export const writeCursor = (place: string): string => `${place}-${check(place)}`;
 
-/** The number that a cursor holds; undefined where it is none of ours. */
+/** The number that a cursor holds; undefined for a text that this service did not write. */
 export function readCursor(cursor: string): number | undefined {
   const [place = "", digits] = new RegExp(cursorPattern).test(cursor) ? cursor.split("-") : [];
   return digits === undefined || digits !== check(place) ? undefined : Number.parseInt(place, 36);

@@ -131,10 +131,11 @@ export function dockerProvider(
 
   /** From the engine while it has the container, then from what was kept of it. */
   async function* logs(workerId: string, query: LogQuery) {
+    const askedAt = Date.now(); // by the engine's clock: what comes while the container is looked up is new, too
     const found = await inspected(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });
-    if (found) yield* containerLogs(contained(workerId, found), host, query);
+    if (found) yield* containerLogs(contained(workerId, found), host, query, askedAt);
     else yield* readLogFiles(logsDir, workerId, query, () => true);
   }
 

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import { expect, it } from "vitest";
 import { HiddenTexts, type LogLine } from "../../domain/log-line.js";
@@ -34,7 +35,7 @@ function container(lines: readonly { ns: number; text: string }[]): Docker.Conta
 async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   const contained = { workerId: "worker00000001", container: of, secrets: new HiddenTexts([]) };
-  for await (const some of containerLogs(contained, "engine", { signal: never, ...query })) lines.push(...some);
+  for await (const some of containerLogs(contained, "engine", { signal: never, ...query }, 0)) lines.push(...some);
   return lines;
 }
 
@@ -48,4 +49,24 @@ it("lines that came faster than microseconds pass are given since the time that 
     expect(await linesOf(engines, { sinceUs: atUs })).toEqual(all.slice(n));
     expect(await linesOf(engines, { sinceUs: atUs, tail: 2 })).toEqual(all.slice(n).slice(-2));
   }
+});
+
+it("of a follower that wants no earlier line it begins when it was asked, though the container was looked up meanwhile", async () => {
+  const { logs } = container([
+    { ns: 4_000_000, text: "before" },
+    { ns: 6_000_000, text: "meanwhile" },
+  ]);
+  const followed = {
+    logs: async (options: { follow?: boolean }) => {
+      const there = (await logs(options as never)) as unknown as Buffer;
+      return options.follow ? Readable.from([there]) : there;
+    },
+    inspect: async () => ({ State: { Running: false } }),
+  } as unknown as Docker.Container;
+  const contained = { workerId: "worker00000001", container: followed, secrets: new HiddenTexts([]) };
+  const query = { signal: never, follow: true, tail: 0 };
+  const texts: string[] = [];
+  for await (const some of containerLogs(contained, "engine", query, startedAt * 1_000 + 5))
+    texts.push(...some.map(({ text }) => text));
+  expect(texts).toEqual(["meanwhile"]);
 });

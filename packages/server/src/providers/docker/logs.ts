@@ -21,11 +21,15 @@ export interface Contained {
 export const secretIn = ({ Config }: Docker.ContainerInspectInfo): string | undefined =>
   (Config.Env ?? []).find((each) => each.startsWith("RUNPOD_AI_API_KEY="))?.slice("RUNPOD_AI_API_KEY=".length);
 
-/** The lines of a container that is there: those that its engine keeps, then those that come until it has ended. */
+/**
+ * The lines of a container that is there: those that its engine keeps, then those that come until it has ended. Where none of
+ * those kept are wanted, it begins at `askedAt`, in milliseconds of the engine's clock.
+ */
 export async function* containerLogs(
   contained: Contained,
   host: string,
   query: LogQuery,
+  askedAt: number,
 ): AsyncGenerator<readonly LogLine[]> {
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
@@ -33,7 +37,7 @@ export async function* containerLogs(
   const tail = query.jobId === undefined ? query.tail && query.tail + limits.logBurstLines : undefined;
   const since = lines.sinceOf(query.sinceUs);
   const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
-  if (tail === 0) lines.beginNow();
+  if (tail === 0) lines.beginAt(askedAt);
   if (query.search) query.search.bytesLeft -= there.length;
   const last = [...lines.push(there), ...(query.follow ? [] : lines.end())].filter(isWanted);
   const found = query.tail === undefined ? last : last.slice(Math.max(0, last.length - query.tail));
@@ -160,9 +164,9 @@ class EngineLines {
     return this.since;
   }
 
-  /** Begins with what comes from now on. */
-  beginNow(): void {
-    this.#sinceNs = BigInt(Date.now()) * 1_000_000n;
+  /** Begins with what comes from this millisecond on. */
+  beginAt(ms: number): void {
+    this.#sinceNs = BigInt(ms) * 1_000_000n;
   }
 
   /** What a connection left of a frame is not gone on with by the next one. */
