@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
+import { followLog } from "../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
@@ -44,57 +45,7 @@ const bodies = async (path: string) => {
 };
 const texts = async (path: string) => (await bodies(path)).map(({ text }) => text);
 
-/** An event stream, read as far as a test wants. */
-async function follow(path: string, headers: Record<string, string> = {}) {
-  const leaving = new AbortController();
-  const reply = await fetch(http.url + path, {
-    headers: { authorization: `Bearer ${scene.key}`, ...headers },
-    signal: leaving.signal,
-  });
-  const reader = (reply.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  let isOver = false;
-  const blocks = () =>
-    text
-      .split("\n\n")
-      .slice(0, -1)
-      .filter((block) => !block.startsWith(":"));
-  void (async () => {
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        text += value;
-      }
-    } catch {
-      // the test has left
-    }
-    isOver = true;
-  })();
-  const fields = (block: string) => {
-    const [, event] = /^event: (.*)$/m.exec(block) ?? [];
-    const [, id] = /^id: (.*)$/m.exec(block) ?? [];
-    return { event, id, data: JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? "null") };
-  };
-  return {
-    status: reply.status,
-    type: reply.headers.get("content-type"),
-    events: () => blocks().map(fields),
-    texts: () =>
-      blocks()
-        .map(fields)
-        .flatMap(({ event, data }) => (event === "line" ? [data.text] : [event])),
-    /** Waits until so many events have come, while time passes. */
-    async until(count: number): Promise<void> {
-      await scene.until(async () => {
-        await scene.advance(limits.logGatherMs);
-        return blocks().length >= count;
-      });
-    },
-    over: () => scene.until(() => isOver),
-    leave: () => leaving.abort(),
-  };
-}
+const follow = (path: string, headers: Record<string, string> = {}) => followLog(scene, http.url + path, headers);
 
 describe("GET /v1/workers/{id}/logs", () => {
   it("is text, oldest first: when, who, which pipe, what", async () => {
@@ -222,87 +173,6 @@ describe("GET /v1/workers/{id}/logs", () => {
       expect([status, json.code]).toEqual([409, "LOG_ELSEWHERE"]);
       expect(json.error).toContain("host 77");
     }
-  });
-
-  it("hides the accessSecret of jobs that the worker holds, also in JSON text", async () => {
-    const s3Config = { accessId: "id", accessSecret: 'se"cret', bucketName: "b", endpointUrl: "http://s3" };
-    const jobId = await scene.running(endpoint, worker, { input: {}, s3Config });
-    say(`plain se"cret`);
-    say(JSON.stringify({ requestId: jobId, message: 'my se"cret' }));
-    const [plain, json] = await bodies(ofWorker());
-    expect(plain.text).toBe("plain ****");
-    expect(json.message).toBe("my ****");
-    const reader = await follow(ofWorker("?follow=true"));
-    await reader.until(2);
-    say('again se"cret');
-    await reader.until(3);
-    expect(reader.texts()[2]).toBe("again ****");
-    reader.leave();
-  });
-});
-
-describe("The accessSecret of a job", () => {
-  const s3Config = (accessSecret: string) => ({
-    accessId: "id",
-    accessSecret,
-    bucketName: "b",
-    endpointUrl: "http://s3",
-  });
-
-  it("is hidden also when the job, and later its worker, has ended", async () => {
-    const jobId = await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("first-secret") });
-    say("with first-secret");
-    await scene.done(worker, jobId);
-    expect(await texts(ofWorker())).toEqual(["with ****"]);
-    await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("other-secret") });
-    say("first-secret, other-secret");
-    await end(worker);
-    expect(await texts(ofWorker())).toEqual(["with ****", "****, ****"]);
-  });
-
-  it("is hidden before its worker has it; a job is handed out though that fails", async () => {
-    const hide = vi.spyOn(scene.provider, "hide").mockRejectedValue(new Error("the keeper is gone"));
-    await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("a-secret") });
-    expect(hide.mock.calls).toEqual([[worker.row.id, "a-secret"]]);
-    expect(scene.events).toContainEqual(expect.objectContaining({ type: "server.warning" }));
-    hide.mockClear();
-    await scene.running(endpoint, worker);
-    expect(hide).not.toHaveBeenCalled();
-  });
-
-  it("is not told to this host's provider where another host has the worker: that could start a keeper here", async () => {
-    const { registry, ids, clock, place } = scene.parts;
-    const elsewhere = { hostNo: place.hostNo + 1, endpointNo: endpoint.no, version: endpoint.version };
-    const far = await registry.createWorker({ ...elsewhere, id: ids.resource(), createdAt: clock.now() });
-    const hide = vi.spyOn(scene.provider, "hide");
-    await scene.running(endpoint, far, { input: {}, s3Config: s3Config("a-secret") });
-    expect(hide).not.toHaveBeenCalled();
-    expect(scene.events).toContainEqual(
-      expect.objectContaining({ type: "server.warning", message: expect.stringContaining(far.row.id) }),
-    );
-  });
-
-  it("holds a job for 2 s at most where the provider does not answer", async () => {
-    vi.spyOn(scene.provider, "hide").mockReturnValue(new Promise(() => {}));
-    await scene.submit(endpoint, { input: {}, s3Config: s3Config("a-secret") });
-    const sleeping = scene.clock.sleeping;
-    const poll = scene.poll(worker);
-    await scene.advance(limits.logHideMs - 1);
-    expect(poll.jobs).toBeUndefined();
-    await scene.advance(1);
-    expect(poll.jobs).toHaveLength(1);
-    expect(scene.events).toContainEqual(expect.objectContaining({ type: "server.warning" }));
-    expect(scene.clock.sleeping).toBe(sleeping);
-  });
-});
-
-describe("Control characters of a worker's output", () => {
-  it("are shown as escapes in plain text, so that they command no terminal, and as they came in JSON", async () => {
-    const said = "\u001b[2J\u001b]0;title\u0007a\tb\r\u0000\u007f\u009b31m \u00e9";
-    say(said);
-    const { text } = await http.get(ofWorker());
-    expect(text.endsWith(" stdout \\x1b[2J\\x1b]0;title\\x07a\tb\\x0d\\x00\\x7f\\x9b31m \u00e9\n")).toBe(true);
-    expect(await texts(ofWorker())).toEqual([said]);
   });
 });
 

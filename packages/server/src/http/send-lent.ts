@@ -126,7 +126,7 @@ export async function sendLent(
   }
 }
 
-/** The body as one text where it is small: sent as any other reply. */
+/** A small body as one text, which needs no back-pressure; undefined for a large one. */
 function smallText(pieces: LentBody["pieces"]): string | undefined {
   const isSmall = pieces.every((piece) => typeof piece === "string");
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);

@@ -28,10 +28,11 @@ export const noRoom = (what = "this one") =>
 const resultOf = (endpoint: Endpoint, job: JobReport) =>
   `the result of job ${job.id} (/v2/${endpoint.id}/status/${job.id})`;
 
+/** The memory of a body that is too small to be lent. */
 export const nothingLent = { release: () => {}, isWanted: () => false };
 
 /** Lends the large texts of a job that was found without them. Refuses where no room comes in time, or the job has expired. */
-export async function lendTexts(
+async function lendTexts(
   { texts }: Needs<"texts">,
   endpoint: Endpoint,
   job: JobReport,

@@ -70,7 +70,7 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
       await writeEvent(parts, request.endpoint, reply, event, over.signal);
     }
   } catch (error) {
-    // only of a job that vanished is this the end: any other reader is to come again, with the last event's id
+    // A job that has expired ends the stream. After any other failure the client should reconnect with Last-Event-ID.
     if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") reply.raw.destroy();
   }
   return reply.raw.end();

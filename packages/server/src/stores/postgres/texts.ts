@@ -11,7 +11,7 @@ const pieceChars = limits.textPieceBytes;
  * A job and its large texts, a row for each piece. `|| ''` fetches a text once: each piece of a stored one would fetch and
  * unpack the whole.
  */
-export const textsSql = `
+const textsSql = `
   WITH found AS MATERIALIZED (
     SELECT ${jobColumnsBounded}, ${whole("output")}, ${whole("error")}, ${whole("progress")}
     FROM job j ${joined} WHERE j.endpoint_no = $1 AND j.id = $2 AND j.expires_at > $3)
@@ -28,7 +28,7 @@ interface PieceRow extends JobRow {
   piece: string;
 }
 
-export const inputSql = `
+const inputSql = `
   WITH found AS MATERIALIZED (SELECT body || '' AS whole FROM job_input WHERE job_no = $1)
   SELECT n, substr(whole, n * ${pieceChars} + 1, ${pieceChars}) AS piece
   FROM found, generate_series(0, (octet_length(whole) - 1) / ${pieceChars}) AS n`;
