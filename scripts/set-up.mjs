@@ -14,8 +14,8 @@ export const cache = join(root, ".cache");
 /** Where npm puts the commands of installed packages. */
 export const bin = join(root, "node_modules", ".bin");
 
-const nodeOldest = [20, 19];
 const lockPollMs = 200;
+const parentLookMs = 500;
 /** How long a child may take to end after a signal before it is killed. */
 const endPatienceMs = 5_000;
 
@@ -48,7 +48,6 @@ export async function main(outline) {
 
 /** Installs the packages of package-lock.json, those for building and testing too, unless they are there already. */
 export async function installPackages() {
-  checkNode();
   if (packagesState() === "ready") return;
   await locked(async () => {
     const state = packagesState();
@@ -81,12 +80,6 @@ function packagesState() {
 function packagesWanted() {
   const { platform, arch, versions } = process;
   return `${platform}-${arch}-${versions.modules} ${hashOf(readText(join(root, "package-lock.json")) ?? "")}`;
-}
-
-function checkNode() {
-  const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major > nodeOldest[0] || (major === nodeOldest[0] && minor >= nodeOldest[1])) return;
-  throw new SetUpFailure(`Millrace needs Node.js ${nodeOldest.join(".")} or newer; this is ${process.versions.node}.`);
 }
 
 // ---- Building
@@ -264,6 +257,12 @@ function endOnSignals() {
   return () => {
     for (const signal of signals) process.off(signal, endEarly);
   };
+}
+
+/** Ends this process as a signal would once its parent has ended: a shell that waits for it passes no signal on. */
+export function endWithParent() {
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || endEarly("SIGTERM"), parentLookMs).unref();
 }
 
 async function endEarly(signal) {

@@ -64,7 +64,7 @@ async function develop(disarm) {
   }
 }
 
-/** Waits until the sources differ from `seen` and are no longer being written. Looks instead of watching: Node 20's
+/** Waits until the sources differ from `seen` and are no longer being written. Looks instead of watching: a
  * recursive watch loses a file on Linux once an editor has replaced it by renaming. */
 async function nextSources(seen) {
   let before = seen;

@@ -23,6 +23,7 @@ export function banner(config: Config, started: Started): string {
     `    management    ${url}/v1        (${url}/v1/openapi.json)`,
     `    GraphQL       ${url}/graphql`,
     `    data          ${config.dataDir}`,
+    `    runtime       Node.js ${process.versions.node}`,
     ...keyLines(config, started),
     ...webhookLines(config),
     ...jobLines(started),

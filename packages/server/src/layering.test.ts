@@ -38,7 +38,7 @@ const serverRules: readonly Rule[] = [
   {
     who: /^stores\/sqlite\//,
     own: [...driver, "store", "stores/tables"],
-    npm: ["kysely", "@photostructure/sqlite"],
+    npm: ["kysely"],
   },
   { who: /^stores\/postgres\//, own: [...driver, "store", "stores/tables"], npm: ["kysely", "pg"] },
   { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
@@ -193,7 +193,7 @@ const f = await import("f"), g = require("g");
     ["operations/take-jobs", "../stores/sqlite/open.js", "its own modules are"],
     ["operations/take-jobs", "../http/replies.js", "its own modules are"],
     ["stores/sqlite/jobs", "../postgres/jobs.js", "its own modules are"],
-    ["stores/sqlite/jobs", "fastify", "its packages are: kysely, @photostructure/sqlite"],
+    ["stores/sqlite/jobs", "fastify", "its packages are: kysely"],
     [
       "providers/process/keeper",
       "./keeper-client.js",

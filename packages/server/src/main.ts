@@ -1,6 +1,9 @@
 import { ConfigError, readConfig } from "./config.js";
 import { openDoor } from "./http/door.js";
 
+/** The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. */
+const oldestNode = [22, 19] as const;
+
 /** One sentence for whoever started us, and no stack. */
 function giveUp(message: string, code: 1 | 2): never {
   process.stderr.write(`${message}\n`);
@@ -16,6 +19,14 @@ function configured() {
   }
 }
 
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1])) {
+  const least = oldestNode.join(".");
+  giveUp(
+    `Millrace needs Node.js ${least} or newer; this is ${process.versions.node}. \`npm start\` brings one along.`,
+    1,
+  );
+}
 // what we make is ours alone; the keeper gives workers the usual mask
 process.umask(0o077);
 const config = configured();

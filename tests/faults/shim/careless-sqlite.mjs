@@ -1,14 +1,7 @@
 // Loaded before the server's own code, it makes a store that does not sync its commits: what the power-loss test must notice.
-import Module from "node:module";
+import { DatabaseSync } from "node:sqlite";
 
-const load = Module._load;
-Module._load = (name, ...rest) => {
-  const loaded = load(name, ...rest);
-  if (name !== "node:sqlite" && name !== "@photostructure/sqlite") return loaded;
-  class CarelessDatabase extends loaded.DatabaseSync {
-    exec(sql) {
-      return super.exec(sql.replace("synchronous = FULL", `synchronous = ${process.env.CARELESS_SYNCHRONOUS}`));
-    }
-  }
-  return { ...loaded, DatabaseSync: CarelessDatabase };
+const { exec } = DatabaseSync.prototype;
+DatabaseSync.prototype.exec = function (sql) {
+  return exec.call(this, sql.replace("synchronous = FULL", `synchronous = ${process.env.CARELESS_SYNCHRONOUS}`));
 };

@@ -3,9 +3,9 @@ import { GraphQLError, Kind } from "graphql";
 /** What the library says of a value without saying the value. */
 const harmless = [
   /^(\w+ cannot represent [\w -]+): /,
-  /^(Field "\w{1,80}" of required type "[\w![\]]+" was not provided)\.$/,
-  /^(Field "\w{1,80}" is not defined by type "\w+")\./,
-  /^(Expected (?:non-nullable )?type "[\w![\]]+" (?:to be an object|not to be null))\.$/,
+  /^(Expected value of type "[\w![\]]+" to include required field "\w{1,80}")/,
+  /^(Expected value of type "\w+" not to include unknown field "\w{1,80}")/,
+  /^(Expected value of (?:non-null )?type "[\w![\]]+" (?:to be an object|not to be null))/,
 ];
 
 /**
@@ -17,9 +17,9 @@ export function misfit(error: GraphQLError): string | undefined {
   const node = error.nodes?.find((each) => each.kind === Kind.VARIABLE_DEFINITION);
   if (!(cause instanceof GraphQLError) || node === undefined) return undefined;
   const name = node.variable.name.value;
-  // the library's words end in the place and the reason; before them stands the value
-  const before = error.message.slice(0, error.message.length - cause.message.length - "; ".length);
-  const place = / at "([\w.[\]]+)"$/.exec(before)?.[1] ?? name;
+  // the library's message ends in the place and the reason
+  const before = error.message.slice(0, error.message.length - cause.message.length - ": ".length);
+  const place = `${name}${/ at ([\w.[\]]+)$/.exec(before)?.[1] ?? ""}`;
   const why = harmless.map((words) => words.exec(cause.message)?.[1]).find((words) => words !== undefined);
   return `The variable "$${name}" does not fit at "${place}": ${why ?? "it has another type"}.`;
 }

@@ -284,7 +284,10 @@ describe("A request", () => {
 
 describe("What operators read", () => {
   it("is open on loopback, and metrics need a key from elsewhere", async () => {
-    expect((await http.get("/healthz", { key: null })).json).toEqual({ status: "ok" });
+    expect((await http.get("/healthz", { key: null })).json).toEqual({
+      status: "ok",
+      runtime: `Node.js ${process.versions.node}`,
+    });
     expect((await http.get("/readyz", { key: null })).json).toEqual({ status: "ready" });
     expect((await http.get("/metrics", { key: null })).text).toBe("up 1\n");
     const elsewhere = { method: "GET", url: "/metrics", remoteAddress: "10.0.0.7" } as const;

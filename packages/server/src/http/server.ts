@@ -176,7 +176,7 @@ function parseQuery(text: string): Record<string, string> {
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
-  app.get("/healthz", async () => ({ status: "ok" }));
+  app.get("/healthz", async () => ({ status: "ok", runtime: `Node.js ${process.versions.node}` }));
   app.get("/readyz", async () => {
     const ready = !parts.draining.aborted && (await parts.isReady());
     if (!ready) throw new Refusal("UNAVAILABLE", "The service is not ready.", { retryAfterSeconds: 1 });

@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits.js";
 
 /** A value SQLite stores. */
@@ -20,17 +20,8 @@ export interface Database {
   close(): void;
 }
 
-const require = createRequire(import.meta.url);
-
-/** The runtime's own SQLite (Node ≥ 22.13), else the npm package of the same interface, whose binary is inside it. */
-function sqliteModule(): { DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => Database } {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  return major > 22 || (major === 22 && minor >= 13) ? require("node:sqlite") : require("@photostructure/sqlite");
-}
-
 /** Opens a database file, or `:memory:`. */
 export function openDatabase(path: string, options: { readOnly?: boolean } = {}): Database {
-  const { DatabaseSync } = sqliteModule();
   return new DatabaseSync(path, options);
 }
 

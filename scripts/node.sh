@@ -1,0 +1,9 @@
+#!/bin/sh
+# Runs a script on the Node.js that Millrace uses: `sh scripts/node.sh scripts/test.mjs`. `exec` leaves one process, so
+# signals and the exit code are the script's own.
+node=$(exec node "$(dirname "$0")/runtime.mjs") || exit
+[ -n "$node" ] || exec node "$@"
+# npm, vitest and workers must find the same Node.js
+PATH="$(dirname "$node"):$PATH"
+export PATH
+exec "$node" "$@"
