@@ -120,7 +120,7 @@ describe("an offer to upgrade behind a reply that is not written yet", () => {
 
   it.each([
     ["a WebSocket", () => head("GET /socket", asksForSocket), "101 Switching Protocols"],
-    ["another protocol", () => h2c, '{"status":"ok"}'],
+    ["another protocol", () => h2c, '{"status":"ok"'],
   ])("holds it up in nothing, and is answered after it: %s", async (_name, offer, answer) => {
     const socket = await open(head("GET /large?bytes=200000", "\r\n") + offer());
     let text = "";

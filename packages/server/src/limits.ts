@@ -226,6 +226,8 @@ export const limits = {
   readerLookMs: second, // readers' progress is looked at so often
   readerBytesPerSecondMin: 64 * kib, // a client that reads more slowly while others wait for room is hung up on
   headerBytesMax: 16 * kib,
+  headSliceBytes: kib, // parsed at a time where a request begins: the shortest ones come to fifty
+  bodySliceBytes: 4 * kib, // the same within a body, behind which other requests may stand
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,
   headersTimeoutMs: 20 * second,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { limits } from "../limits.js";
+import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, open before anything else is: until `take` is called every request is answered 503. */
 export interface Door {
@@ -26,19 +27,18 @@ const notYet: RequestListener = (request, reply) => {
 /** Listens, and rejects with the system's error where it cannot. */
 export function openDoor(host: string, port: number): Promise<Door> {
   let listener = notYet;
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytesMax,
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      noDelay: true,
-      requireHostHeader: false, // it is asked for where refusals are worded
-    },
-    (request, reply) => listener(request, reply),
-  );
-  server.on("checkContinue", (request, reply) => listener(request, reply)); // whether to go on is said by who takes it
-  server.on("checkExpectation", (request, reply) => listener(request, reply)); // an unknown one may be ignored
+  const server = createServer({
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    noDelay: true,
+    requireHostHeader: false, // it is asked for where refusals are worded
+  });
+  const inTurn = takeTurns(server, (request, reply) => listener(request, reply));
+  server.on("request", inTurn);
+  server.on("checkContinue", inTurn); // the route that takes the request says whether to go on
+  server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
   server.maxHeadersCount = 0; // their bytes are bounded: a header that is not counted is not seen, a second Host neither
   server.maxConnections = limits.connectionsMax;
   return new Promise((resolve, reject) => {

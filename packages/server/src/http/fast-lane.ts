@@ -13,7 +13,7 @@ import { readAway } from "./linger.js";
 import { misframed } from "./misframed.js";
 import { readWhole } from "./read-whole.js";
 import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "./replies.js";
-import { isNextUp, sendLent } from "./send-lent.js";
+import { sendLent } from "./send-lent.js";
 
 type LaneParts = JobParts & { readonly isOurHost?: HostJudge };
 
@@ -70,7 +70,6 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
   const { endpoint, requestId, send, fail, served } = entered;
   const sendLarge = async (job: JobReport) => {
     const gone = goneSignal({ raw: reply });
-    if (!(await isNextUp(reply, gone))) return;
     await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, endpoint, job, gone));
     served(200);
   };

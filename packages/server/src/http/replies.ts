@@ -34,21 +34,6 @@ export function requestIdOf({ headers }: IncomingMessage): string {
 
 const isOver = (reply: ServerResponse): boolean => reply.destroyed || reply.closed || reply.req.socket.destroyed;
 
-/** Acts once, when a reply was read or its client has gone. */
-function onceClosed(reply: ServerResponse, act: () => void): void {
-  if (reply.socket) return void reply.once("close", act);
-  // one that waits behind another of its connection is not told of the connection's end
-  const { socket } = reply.req;
-  const once = () => {
-    reply.off("close", once);
-    socket.off("close", once);
-    act();
-  };
-  socket.setMaxListeners(0); // there may be many such
-  reply.once("close", once);
-  socket.once("close", once);
-}
-
 export const refusalText = (refusal: Refusal, requestId: string): string =>
   JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
 
@@ -116,7 +101,7 @@ export function goneSignal({ raw }: Pick<FastifyReply, "raw">): Signal {
   const gone = new PlainSignal();
   if (isOver(raw)) gone.abort();
   else {
-    onceClosed(raw, () => {
+    raw.once("close", () => {
       if (!wasWritten({ raw })) gone.abort();
     });
   }

@@ -10,18 +10,6 @@ import { describeJob } from "../operations/read-job.js";
 import { goneSignal, jsonType, sendJson } from "./replies.js";
 import { turnFor } from "./write-turns.js";
 
-/** Resolves when a reply is the next one on its connection; false where its client has gone. */
-export async function isNextUp(reply: ServerResponse, gone: Signal): Promise<boolean> {
-  if (!reply.socket && !gone.aborted) {
-    // a pipelined reply has no socket before those ahead of it are sent; what it lent meanwhile would lie idle
-    await new Promise<void>((resolve) => {
-      reply.once("socket", () => resolve());
-      gone.addEventListener("abort", resolve);
-    });
-  }
-  return !gone.aborted;
-}
-
 /** What a client has read of a large reply, and how long it kept us waiting. */
 class ReaderPace {
   readonly #clock: Clock;
@@ -160,6 +148,5 @@ export async function sendStatus(
 ): Promise<FastifyReply> {
   const { endpoint } = reply.request;
   if (job.unreadBytes === 0) return sendJson(reply, await describeJob(parts, endpoint, job));
-  if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
   return sendLentReply(parts, reply, await lendStatus(parts, endpoint, job, gone));
 }

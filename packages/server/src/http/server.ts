@@ -1,5 +1,4 @@
-import type { RequestListener, Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { RequestListener, Server } from "node:http";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
@@ -18,8 +17,9 @@ import { misframed } from "./misframed.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
 import { refuseUnread } from "./refuse-unread.js";
-import { asRefusal, requestIdOf, sendRefusal } from "./replies.js";
+import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
+import { sharedPage } from "./shared-page.js";
 import { workerRoutes } from "./workers/routes.js";
 
 export interface HttpParts extends Parts, JobParts, LogParts {
@@ -45,7 +45,6 @@ export async function buildHttp(
   const app = Fastify({
     serverFactory: (listener) => {
       take((request, reply) => {
-        if (!reply.socket) endWith(request.socket, reply);
         if (parts.gateway?.take(request, reply)) return;
         if (request.httpVersionMinor > 0 && /^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
         if (isTaken(request, reply)) return;
@@ -154,18 +153,11 @@ async function documented(
       security: [{ ApiKey: [] }],
     },
   });
-  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async () => app.swagger());
-}
-
-/**
- * An answer that stands behind another one has no connection yet: of its end nobody would tell it, and what it holds until
- * its close would be held for ever.
- */
-function endWith(socket: Socket, reply: ServerResponse): void {
-  socket.setMaxListeners(0); // a client may send many requests before the first is answered
-  const over = () => void (reply.socket ?? reply.emit("close"));
-  socket.once("close", over);
-  reply.once("close", () => socket.off("close", over));
+  let page: Buffer | undefined;
+  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async (_request, reply) => {
+    page ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.header("content-type", jsonType).send(page);
+  });
 }
 
 /** Every parameter is one text: a repeated one is joined by commas, as headers are. */
@@ -176,6 +168,7 @@ function parseQuery(text: string): Record<string, string> {
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
+  const metrics = sharedPage(parts.metrics);
   app.get("/healthz", async () => ({ status: "ok", runtime: `Node.js ${process.versions.node}` }));
   app.get("/readyz", async () => {
     const ready = !parts.draining.aborted && (await parts.isReady());
@@ -186,7 +179,7 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
     // counts by endpoint are their owners': on loopback they are open, elsewhere they need a key
     if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip))
       await admitToManagement(parts, request.headers.authorization, false);
-    const { contentType, text } = await parts.metrics();
-    return reply.header("content-type", contentType).send(text);
+    const { contentType, bytes } = await metrics();
+    return reply.header("content-type", contentType).send(bytes);
   });
 }

@@ -26,7 +26,7 @@ import { admitToJobs, type JobAccess } from "../access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../bodies.js";
 import { otherMethods } from "../methods.js";
 import { goneSignal, sendJson } from "../replies.js";
-import { isNextUp, sendLentReply, sendStatus } from "../send-lent.js";
+import { sendLentReply, sendStatus } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 import { cursorPattern, readCursor, writeCursor } from "./cursor.js";
 import { streamRoute } from "./stream.js";
@@ -244,7 +244,6 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     async (request, reply) => {
       const gone = goneSignal(reply);
       const query = readPage(request.query as Query);
-      if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
       const { pieces, nextCursor, ...lent } = await listJobs(parts, request.endpoint, query, gone);
       const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${writeCursor(nextCursor)}"`;
       return sendLentReply(parts, reply, { ...lent, pieces: ['{"requests":[', ...pieces, `]${cursor}}`] });

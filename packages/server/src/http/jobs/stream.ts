@@ -9,7 +9,7 @@ import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
 import { goneSignal, isGone, wasWritten } from "../replies.js";
-import { isNextUp, sendLentReply, writeLent } from "../send-lent.js";
+import { sendLentReply, writeLent } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 
 /** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
@@ -26,7 +26,6 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const asked = (request.query as { wait?: string }).wait;
     const waitMs = readClamped(asked, limits.streamHoldMs, 0, limits.streamHoldMsMax);
     const gone = goneSignal(reply);
-    if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
     const { job, chunks, status, lent } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
     if (gone.aborted || isGone(reply)) {
       lent.release();

@@ -10,7 +10,7 @@ import { noRoom, wholeJob } from "../../operations/lend-status.js";
 import type { Parts } from "../../operations/needs.js";
 import { readChunks } from "../../operations/read-chunks.js";
 import { sendJson } from "../replies.js";
-import { isNextUp, sendLentReply } from "../send-lent.js";
+import { sendLentReply } from "../send-lent.js";
 import { sendError } from "./event-reply.js";
 
 /** How much of a job its client was told: all of it, a part, or an error in its output, behind which nothing is heard. */
@@ -44,7 +44,7 @@ async function send(
   found: JobReport,
   gone: Signal,
 ): Promise<void> {
-  if (!(await isNextUp(reply.raw, gone))) return void reply.hijack();
+  if (gone.aborted) return void reply.hijack();
   const { job, share: own } = await wholeJob(parts, endpoint, found, gone);
   let share = own;
   // strings of a large answer, and the bytes made of them: asked for while nothing else is held

@@ -23,7 +23,7 @@ import {
 import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { ownWorker } from "../../operations/show-workers.js";
 import { goneSignal } from "../replies.js";
-import { isNextUp, sendLentReply } from "../send-lent.js";
+import { sendLentReply } from "../send-lent.js";
 import { errors, idOf, params } from "./route-schema.js";
 import { inTurn } from "./turns.js";
 
@@ -111,7 +111,6 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const gone = goneOf(reply);
   if (isFollowed)
     return follow(parts, request, reply, log, { ...ask, after: placeOf(request.headers["last-event-id"]) }, gone);
-  if (!(await isNextUp(reply.raw, gone))) return reply.hijack();
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {

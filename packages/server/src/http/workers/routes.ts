@@ -8,7 +8,7 @@ import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
 import { lendJobs, returnJobs, takeJobs, tookOver } from "../../operations/take-jobs.js";
 import { countBodies, takeWords } from "../bodies.js";
 import { goneSignal, isGone, sendJson, wasWritten } from "../replies.js";
-import { isNextUp, sendLentReply } from "../send-lent.js";
+import { sendLentReply } from "../send-lent.js";
 import { onceHeard } from "./repeats.js";
 
 type Query = Record<string, string | undefined>;
@@ -84,7 +84,7 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
     gone,
   });
   if (jobs.length === 0) return nothing(reply);
-  const body = (await isNextUp(reply.raw, gone)) ? await lendTaken(parts, worker, jobs, gone) : undefined;
+  const body = await lendTaken(parts, worker, jobs, gone);
   if (gone.aborted || isGone(reply)) {
     body?.release();
     await returnJobs(parts, worker, jobs);

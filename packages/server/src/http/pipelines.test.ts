@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { limits } from "../limits.js";
+import { openDoor } from "./door.js";
+
+/** A door behind which `listener` answers, and a connection to it. */
+async function opened(listener: RequestListener): Promise<Socket> {
+  const door = await openDoor("127.0.0.1", 0);
+  door.take(listener);
+  const socket = connect(door.port, "127.0.0.1");
+  onTestFinished(async () => {
+    socket.destroy();
+    await door.close();
+  });
+  await once(socket, "connect");
+  return socket;
+}
+
+const get = (n: number) => `GET /${n} HTTP/1.1\r\nhost: here\r\n\r\n`;
+const post = (n: number, body: string) =>
+  `POST /${n} HTTP/1.1\r\nhost: here\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+const pathsOf = (text: string) =>
+  [...text.matchAll(/<(\/\d+):(\d+)>/g)].map(([, path, bytes]) => [path, Number(bytes)]);
+
+/** Answers with the path and the length of the body. */
+const echo: RequestListener = (request, reply) => {
+  let bytes = 0;
+  request.on("data", (chunk: Buffer) => (bytes += chunk.length));
+  request.on("end", () => reply.end(`<${request.url}:${bytes}>`));
+};
+
+async function textUntil(socket: Socket, isDone: (text: string) => boolean): Promise<string> {
+  let text = "";
+  socket.setEncoding("latin1");
+  for await (const part of socket.iterator({ destroyOnReturn: false })) {
+    text += part;
+    if (isDone(text)) break;
+  }
+  return text;
+}
+
+describe("Pipelined requests", () => {
+  it("are all answered in their order, more than a thousand in one write too", async () => {
+    const socket = await opened(echo);
+    const count = 1_500;
+    socket.write(Array.from({ length: count }, (_, n) => get(n)).join(""));
+    const text = await textUntil(socket, (got) => got.includes(`</${count - 1}:`));
+    expect(pathsOf(text)).toEqual(Array.from({ length: count }, (_, n) => [`/${n}`, 0]));
+  });
+
+  it("with bodies of any size among them keep their bodies apart", async () => {
+    const socket = await opened(echo);
+    const sizes = [0, 1, limits.headSliceBytes, 5_000, 300_000, 3, 70_000, 0, 20];
+    socket.write(sizes.map((size, n) => post(n, "x".repeat(size)) + get(100 + n)).join(""));
+    const text = await textUntil(socket, (got) => got.includes(`</${100 + sizes.length - 1}:`));
+    expect(pathsOf(text)).toEqual(
+      sizes.flatMap((size, n) => [
+        [`/${n}`, size],
+        [`/${100 + n}`, 0],
+      ]),
+    );
+  });
+
+  it("come in any pieces", async () => {
+    const socket = await opened(echo);
+    socket.setNoDelay();
+    const bytes = Buffer.from(get(1) + post(2, "four") + get(3));
+    for (let at = 0; at < bytes.length; at += 7) {
+      socket.write(bytes.subarray(at, at + 7));
+      await turn();
+    }
+    const text = await textUntil(socket, (got) => got.includes("</3:"));
+    expect(pathsOf(text)).toEqual([
+      ["/1", 0],
+      ["/2", 4],
+      ["/3", 0],
+    ]);
+  });
+
+  it("are handed over one by one, each in a turn of its own", async () => {
+    let turns = 0;
+    let isOpen = true;
+    const beat = () => {
+      turns++;
+      if (isOpen) setImmediate(beat);
+    };
+    setImmediate(beat);
+    const seen: number[] = [];
+    const socket = await opened((_request, reply) => {
+      seen.push(turns);
+      reply.end("<>");
+    });
+    socket.write(Array.from({ length: 400 }, (_, n) => get(n)).join(""));
+    await expect.poll(() => seen.length).toBe(400);
+    isOpen = false;
+    expect(new Set(seen).size).toBe(400);
+  });
+
+  it("wait unparsed behind one that is not answered, in bounded memory", async () => {
+    const seen: [IncomingMessage, ServerResponse][] = [];
+    let sent = 0;
+    const socket = await opened((request, reply) => void seen.push([request, reply]));
+    const many = get(2).repeat(1_000);
+    socket.write(get(1));
+    await expect.poll(() => seen.length).toBe(1);
+    // until the kernel's buffers are full: the server reads no further
+    while (socket.write(many) || socket.writableLength < 8 * 2 ** 20) sent += many.length;
+    for (let n = 0; n < 200; n++) await turn();
+    const server = seen[0]?.[0].socket as Socket;
+    expect([seen.length, sent > 2 ** 20]).toEqual([1, true]);
+    expect(server.bytesRead).toBeLessThan(2 ** 18);
+    socket.on("data", () => {});
+    seen[0]?.[1].end("<>");
+    await expect.poll(() => seen.length).toBe(2);
+  });
+
+  it("behind one whose client hangs up are dropped", async () => {
+    const seen: string[] = [];
+    let end = () => {};
+    const socket = await opened((request, reply) => {
+      seen.push(String(request.url));
+      end = () => reply.end("late");
+    });
+    socket.write(Array.from({ length: 20 }, (_, n) => get(n)).join(""));
+    await expect.poll(() => seen.length).toBe(1);
+    socket.destroy();
+    end();
+    for (let n = 0; n < 50; n++) await turn();
+    expect(seen).toEqual(["/0"]);
+  });
+});

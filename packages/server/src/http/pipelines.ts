@@ -1,0 +1,99 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { limits } from "../limits.js";
+
+/**
+ * Bounds what pipelined requests cost. Node parses all that a socket has brought in one step and hands over every request
+ * in it: 64 KB hold more than a thousand of them, parsed, served and answered before anyone else has a turn. Here a
+ * connection's bytes reach the parser in small slices, its requests are handed over one after the other, and each of them
+ * in a turn of its own.
+ */
+export function takeTurns(server: Server, listener: RequestListener): RequestListener {
+  const pipelines = new WeakMap<Socket, Pipeline>();
+  server.on("connection", (socket) => pipelines.set(socket, new Pipeline(socket, listener)));
+  // Node does not parse further on such a connection. This listener is the first, so the gateway finds the bytes in place.
+  server.prependListener("upgrade", (request) => pipelines.get(request.socket)?.leave());
+  server.prependListener("clientError", (_error, socket) => pipelines.get(socket as Socket)?.leave());
+  return (request, reply) => {
+    const pipeline = pipelines.get(request.socket);
+    if (pipeline) pipeline.add(request, reply);
+    else listener(request, reply);
+  };
+}
+
+type Exchange = readonly [IncomingMessage, ServerResponse];
+
+class Pipeline {
+  readonly #socket: Socket;
+  readonly #listener: RequestListener;
+  readonly #parse: (bytes: Buffer) => void;
+  /** What has come and was not parsed yet; at most what a socket brings at a time. */
+  #unparsed: Buffer | undefined;
+  /** Parsed in one slice with the current request. */
+  readonly #waiting: Exchange[] = [];
+  #current: Exchange | undefined;
+
+  constructor(socket: Socket, listener: RequestListener) {
+    this.#socket = socket;
+    this.#listener = listener;
+    const [parse] = socket.listeners("data") as [(bytes: Buffer) => void];
+    this.#parse = parse;
+    socket.off("data", parse);
+    socket.on("data", this.#take).on("resume", this.#stayPaused);
+  }
+
+  /** A request was parsed: it is handed over now, or when those before it are answered. */
+  add(request: IncomingMessage, reply: ServerResponse): void {
+    if (this.#current) this.#waiting.push([request, reply]);
+    else this.#begin([request, reply]);
+  }
+
+  /** Parses nothing more; what is left goes back to the socket, for its next reader. */
+  leave(): void {
+    const rest = this.#unparsed;
+    this.#unparsed = undefined;
+    this.#socket.off("data", this.#take).off("resume", this.#stayPaused);
+    if (rest !== undefined && !this.#socket.destroyed) this.#socket.unshift(rest);
+  }
+
+  readonly #take = (bytes: Buffer): void => {
+    this.#unparsed = this.#unparsed === undefined ? bytes : Buffer.concat([this.#unparsed, bytes]);
+    this.#parseOn();
+    if (this.#unparsed !== undefined) this.#socket.pause();
+  };
+
+  /** Node resumes a socket whenever a body is read on. */
+  readonly #stayPaused = (): void => {
+    if (this.#unparsed !== undefined) this.#socket.pause();
+  };
+
+  #parseOn(): void {
+    // a body that is still coming belongs to the current request
+    while (this.#unparsed !== undefined && (this.#current === undefined || !this.#current[0].complete)) {
+      const slice = this.#unparsed.subarray(0, this.#current ? limits.bodySliceBytes : limits.headSliceBytes);
+      this.#unparsed = slice.length < this.#unparsed.length ? this.#unparsed.subarray(slice.length) : undefined;
+      this.#parse.call(this.#socket, slice);
+    }
+  }
+
+  #begin(exchange: Exchange): void {
+    this.#current = exchange;
+    const [request, reply] = exchange;
+    reply.once("close", this.#next);
+    this.#listener(request, reply);
+  }
+
+  readonly #next = (): void => {
+    this.#current = undefined;
+    if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOn);
+  };
+
+  readonly #goOn = (): void => {
+    if (this.#socket.destroyed || this.#current) return;
+    const waiting = this.#waiting.shift();
+    if (waiting) this.#begin(waiting);
+    if (this.#unparsed === undefined) return;
+    this.#parseOn();
+    if (this.#unparsed === undefined) this.#socket.resume();
+  };
+}
