@@ -13,10 +13,10 @@ interface Rule {
 }
 
 const contracts = ["store", "bell", "provider", "inventory", "quota", "sender", "vault", "clock", "ids", "events"];
-const memory = ["registry", "misses", "live-workers", "lines", "rates", "json"];
+const memory = ["registry", "misses", "live-workers", "lines", "rates", "turns", "json"];
 const operationsMay = ["domain", ...contracts, ...memory, "errors"];
 const driver = ["domain", "clock", "ids", "errors"];
-const edge = ["http", "operations", "domain", "errors", "clock", "ids", "events", "rates", "json"];
+const edge = ["http", "operations", "domain", "errors", "clock", "ids", "events", "rates", "turns", "json"];
 
 /** The table of docs/architecture.md; everyone may import `limits`, and what lies in their own folder. */
 const serverRules: readonly Rule[] = [
@@ -31,7 +31,7 @@ const serverRules: readonly Rule[] = [
     npm: [],
   },
   { who: /^(registry|misses|live-workers)$/, own: ["domain", ...contracts, "misses", "live-workers"], npm: [] },
-  { who: /^(rates|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
+  { who: /^(rates|turns|lines\/.+)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: operationsMay, npm: [] },
   { who: /^loops\//, own: [...operationsMay, "operations"], npm: [] },
   { who: /^stores\/tables\//, own: [...driver, "store"], npm: ["kysely"] },

@@ -236,10 +236,16 @@ export const limits = {
   connectionsMax: 20_000,
   hashesRemembered: 20_000, // of keys and workers' secrets: one for each connection at most
   keyCharsRemembered: 128, // ours are shorter; what is longer is somebody's garbage
+  replyBytesMax: 2 * mib, // lent to each management request for its reply, or for the slices of a list
   listSliceItems: 50, // of a list, so many are made before others have their turn
   listSliceBytes: 64 * kib, // and so much of its text
+  madeBytesPerTurn: 256 * kib, // of all lists that are being made
   graphqlTokensMax: 2_000, // 240 variables in the text of a query; all of them take 10 ms to validate, 4,000 up to 50 ms
-  graphqlEntriesMax: 20_000, // of all lists of one query, under whatever aliases: its answer is made in memory
+  graphqlEntriesMax: 50_000, // of all lists of one query, environments too, under whatever aliases
+  graphqlBytesMax: 8 * mib, // of its answer, which is made in memory
+  graphqlSmallEntries: 1_000, // a query that lists more, or whose answer is larger than
+  graphqlSmallBytes: 256 * kib, // this, is given
+  graphqlLargeBytes: 32 * mib, // for its entries and its answer
   graphqlSelectionsMax: 300, // fields are compared with each other: these in 10 ms, 2,000 in 600 ms; introspection has 82
   graphqlDepthMax: 12,
   drainRetryAfterSeconds: 5,
@@ -317,6 +323,9 @@ const relations: [boolean, string][] = [
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
   [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],
   [limits.lentOwnerShare < 1, "one owner leaves room for others"],
+  [2 * limits.managementBytesMax < limits.replyBytesMax, "a reply holds an endpoint with its template"],
+  [limits.graphqlSmallBytes < limits.replyBytesMax, "a small answer fits what every management request is lent"],
+  [3 * limits.graphqlBytesMax < limits.graphqlLargeBytes, "a large answer and its entries fit what it is lent"],
   [
     limits.takeBytesMax + limits.runsyncBytesMax <= limits.lentOwnerShare * limits.lentInputBytesMax,
     "an owner's workers can be handed a whole turn",

@@ -285,8 +285,8 @@ export interface EndpointStore {
   existing(ids: readonly string[]): Promise<string[]>;
   /** Notes how a start went, where the endpoint is of the present version still. */
   noteStart(no: number, note: TriedStart): Promise<void>;
-  /** Versions, the newest first, as many as are kept. */
-  releases(no: number): Promise<Release[]>;
+  /** The numbers of its versions, the newest first, as many as are kept. */
+  releases(no: number): Promise<number[]>;
   release(no: number, n: number): Promise<Release | undefined>;
 }
 

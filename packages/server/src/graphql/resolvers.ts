@@ -23,14 +23,14 @@ import {
 } from "../operations/save-template.js";
 import { showEndpoint, showRegistryAuth, showVolume } from "../operations/show-resources.js";
 import { showWorkers } from "../operations/show-workers.js";
-import { type Counted, listed } from "./listed.js";
+import type { Answer } from "./answer.js";
 import { checkRanges } from "./ranges.js";
 
 /** What a resolver is given beside its arguments. */
 export interface Context {
   readonly parts: Parts & { readonly setToZero: boolean };
   readonly caller: ApiKey;
-  readonly counted: Counted;
+  readonly answer: Answer;
 }
 
 interface Pair {
@@ -41,8 +41,11 @@ type Fields = Record<string, unknown>;
 
 const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
   pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
-const toPairs = (env: Readonly<Record<string, string>>): Pair[] =>
-  Object.entries(env).map(([key, value]) => ({ key, value }));
+/** An environment as a list, made when it is asked for: it may be as long as any list. */
+const toPairs =
+  (env: Readonly<Record<string, string>>) =>
+  (_: unknown, { answer }: Context) =>
+    answer.list(Object.entries(env), ([key, value]): Pair => ({ key, value }));
 const list = (text: string | null | undefined) =>
   text
     ?.split(",")
@@ -65,7 +68,7 @@ function endpointView({ parts }: Context, endpoint: Endpoint) {
     workersStandby: 0,
     template: template && templateView(template),
     networkVolume: volume && showVolume(parts, volume),
-    pods: () => showWorkers(parts, endpoint),
+    pods: async (_: unknown, { answer }: Context) => answer.list(await showWorkers(parts, endpoint), (pod) => pod),
   };
 }
 
@@ -162,12 +165,12 @@ function myself(_: unknown, context: Context) {
     id: registry.user(context.caller.ownerNo)?.id,
     endpoints: () => {
       const visible = registry.endpoints().filter((endpoint) => isVisible(context.caller, endpoint));
-      return listed(context.counted, visible, (endpoint) => endpointView(context, endpoint));
+      return context.answer.list(visible, (endpoint) => endpointView(context, endpoint));
     },
     networkVolumes: () =>
-      listed(context.counted, registry.volumes().filter(mine), (volume) => showVolume(context.parts, volume)),
-    podTemplates: () => listed(context.counted, registry.templates().filter(mine), templateView),
-    containerRegistryCreds: () => listed(context.counted, registry.registryAuths().filter(mine), showRegistryAuth),
+      context.answer.list(registry.volumes().filter(mine), (volume) => showVolume(context.parts, volume)),
+    podTemplates: () => context.answer.list(registry.templates().filter(mine), templateView),
+    containerRegistryCreds: () => context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth),
     serverlessDiscount: null,
   };
 }

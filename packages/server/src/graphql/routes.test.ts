@@ -4,7 +4,6 @@ import { limits } from "../limits.js";
 import { plainTemplate } from "../testing/facts-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
-import { listed } from "./listed.js";
 
 let scene: Scene;
 let http: Http;
@@ -44,30 +43,45 @@ describe("A query", () => {
     expect((await said(of(limits.graphqlSelectionsMax)))[1]).toMatch(/more than 300 fields and fragments/);
   });
 
-  it("gives others their turn within its lists, and lists no more than its answer may hold", async () => {
+  it("lists no more, and says no more, than its answer may hold", async () => {
     const { registry } = scene.parts;
-    const settings = { ...plainTemplate, name: "many" };
+    const settings = { ...plainTemplate, name: "many", readme: "r".repeat(40_000) };
     const make = (n: number) => registry.createTemplate({ id: `many${n}`, ownerNo: scene.admin.ownerNo, settings });
     await Promise.all(Array.from({ length: 500 }, (_, n) => make(n)));
     const count = registry.templates().length;
     const { json } = await ask("{myself{podTemplates{id}}}", {});
     expect(json.data.myself.podTemplates).toHaveLength(count);
     const aliases = Array.from({ length: 1 + limits.graphqlEntriesMax / count }, (_, n) => `a${n}:podTemplates{id}`);
-    const refused = await ask(`{myself{${aliases.join(" ")}}}`, {});
-    expect(refused.json.errors[0]).toMatchObject({
-      message: "The query lists more than 20000 entries: ask for one list at a time.",
-      extensions: { code: "INVALID_INPUT" },
-    });
-    let turns = 0;
-    const beat = () => {
-      turns++;
-      if (isOpen) setImmediate(beat);
-    };
-    let isOpen = true;
-    setImmediate(beat);
-    const entries = await Promise.all(listed({ entries: 0 }, Array(1_000).fill(1), (each) => each));
-    isOpen = false;
-    expect([entries.length, turns >= 1_000 / limits.listSliceItems - 1]).toEqual([1_000, true]);
+    const [tooMany, tooLong] = [
+      await ask(`{myself{${aliases.join(" ")}}}`, {}),
+      await ask("{myself{podTemplates{readme}}}", {}),
+    ];
+    expect(tooMany.json.errors).toMatchObject([
+      {
+        message: "The query lists more than 50000 entries: ask for one list at a time.",
+        extensions: { code: "INVALID_INPUT" },
+      },
+    ]);
+    expect(tooLong.json.errors).toMatchObject([
+      {
+        message: expect.stringMatching(/^The answer is longer than 8388608 bytes/),
+        extensions: { code: "INVALID_INPUT" },
+      },
+    ]);
+  });
+
+  it("counts long environments, whatever their alias, and makes them in turns", async () => {
+    const { registry } = scene.parts;
+    const env = Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`NAME_${n}`, "x"]));
+    const settings = { ...plainTemplate, name: "long", env };
+    await registry.createTemplate({ id: "longenv000", ownerNo: scene.admin.ownerNo, settings });
+    const { json } = await ask("{myself{podTemplates{id env{key value}}}}", {});
+    const long = json.data.myself.podTemplates.find(({ id }: { id: string }) => id === "longenv000");
+    expect(long.env).toHaveLength(6_000);
+    const aliases = Array.from({ length: 9 }, (_, n) => `a${n}:podTemplates{env{key}}`);
+    expect((await ask(`{myself{${aliases.join(" ")}}}`, {})).json.errors).toMatchObject([
+      { message: expect.stringMatching(/more than 50000 entries/) },
+    ]);
   });
 
   it("may ask for the whole schema, and hold a long environment in its text", async () => {

@@ -2,9 +2,11 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import {
   BREAK,
   type DocumentNode,
+  defaultFieldResolver,
   type ExecutionResult,
   execute,
   GraphQLError,
+  type GraphQLFieldResolver,
   Kind,
   parse,
   type SelectionSetNode,
@@ -15,6 +17,7 @@ import { type ApiKey, mayChange } from "../domain/key.js";
 import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../errors.js";
 import { limits } from "../limits.js";
 import { authenticate, refuseWhileDraining } from "../operations/authenticate.js";
+import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
 import { schema } from "./schema.js";
@@ -98,17 +101,35 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   }
   if (hasMutation(document) && !mayChange(request.caller.scope))
     throw unauthorized("This key may not change resources.");
-  const result = await execute({
+  const made = new Answer((bytes) => request.room.take(bytes));
+  const { signal } = made.over;
+  const asked = {
     schema,
     document,
     rootValue: resolvers,
-    contextValue: { parts, caller: request.caller, counted: { entries: 0 } } satisfies Context,
+    contextValue: { parts, caller: request.caller, answer: made } satisfies Context,
     variableValues: call.variables,
     operationName: call.operationName,
+    fieldResolver: counting,
+    abortSignal: signal,
+    hideSuggestions: true,
+  };
+  const result = await Promise.resolve(execute(asked)).catch((error: unknown) => {
+    throw signal.aborted ? signal.reason : error;
   });
+  await made.hasRoom();
+  const body = refusedOperation(parts, request, result);
   // without data nothing was run: the variables or the operation's name did not fit
-  return send(reply, result.data === undefined ? 400 : 200, refusedOperation(parts, request, result));
+  reply.code(result.data === undefined ? 400 : 200).header("content-type", jsonType);
+  return made.isLarge ? request.room.send(reply, jsonPieces(body)) : reply.send(JSON.stringify(body));
 }
+
+/** A field of what a resolver gave, counted in the answer. */
+const counting: GraphQLFieldResolver<unknown, Context> = (source, args, context, info) => {
+  const value = defaultFieldResolver(source, args, context, info);
+  context.answer.add(value);
+  return value;
+};
 
 function readCall(body: unknown): Call {
   let parsed: unknown;
@@ -176,5 +197,7 @@ function refusedOperation(parts: Context["parts"], request: FastifyRequest, resu
   return { ...(result.data === undefined ? {} : { data: result.data }), errors };
 }
 
+const jsonType = "application/json; charset=utf-8";
+
 const send = (reply: FastifyReply, status: number, body: object) =>
-  reply.code(status).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+  reply.code(status).header("content-type", jsonType).send(JSON.stringify(body));

@@ -52,6 +52,12 @@ class ReaderPace {
   }
 }
 
+/** A body in pieces: all at hand, or made as they are sent. */
+export type Pieces = LentBody["pieces"] | AsyncIterable<string | Uint8Array>;
+
+/** A lent body whose pieces may be made as they are sent. */
+type SentBody = Omit<LentBody, "pieces"> & { readonly pieces: Pieces };
+
 /**
  * Writes the pieces of a lent body with back-pressure, a slice at a time; `as` is what becomes of a slice. Throws where the
  * client goes or makes no progress. The body's memory is the caller's to give back.
@@ -59,7 +65,7 @@ class ReaderPace {
 export async function writeLent(
   { clock }: Needs<"clock">,
   reply: ServerResponse,
-  { pieces, isWanted }: Omit<LentBody, "release">,
+  { pieces, isWanted }: Omit<SentBody, "release">,
   { as = (slice) => slice, isLast = false }: { as?: (slice: Uint8Array) => Uint8Array; isLast?: boolean } = {},
 ): Promise<void> {
   const over = new AbortController();
@@ -70,10 +76,12 @@ export async function writeLent(
   try {
     if (reply.destroyed || reply.closed) throw new Error("the client has gone");
     void pace.watch(reply, over);
-    for (const slice of slicesOf(pieces)) {
-      await turnFor(slice.length);
-      signal.throwIfAborted();
-      if (!reply.write(as(slice))) await pace.taken(slice.length, once(reply, "drain", { signal }));
+    for await (const piece of pieces) {
+      for (const slice of slicesOf(piece)) {
+        await turnFor(slice.length);
+        signal.throwIfAborted();
+        if (!reply.write(as(slice))) await pace.taken(slice.length, once(reply, "drain", { signal }));
+      }
     }
     if (!isLast) return;
     reply.end();
@@ -84,28 +92,25 @@ export async function writeLent(
   }
 }
 
-function* slicesOf(pieces: LentBody["pieces"]): Generator<Uint8Array> {
-  for (const piece of pieces) {
-    const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-    for (let at = 0; at < bytes.length; at += limits.lentWriteBytes)
-      yield bytes.subarray(at, at + limits.lentWriteBytes);
-  }
+function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
+  const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
+  for (let at = 0; at < bytes.length; at += limits.lentWriteBytes) yield bytes.subarray(at, at + limits.lentWriteBytes);
 }
 
 /**
  * Sends a lent body, and gives its memory back: when it is sent, when the client goes, or when the client makes no
- * progress. `headers` get the content's length added.
+ * progress. `headers` get the content's length added where it is known.
  */
 export async function sendLent(
   needs: Needs<"clock">,
   reply: ServerResponse,
   headers: readonly string[],
-  body: LentBody,
+  body: SentBody,
+  status = 200,
 ): Promise<void> {
   try {
     if (reply.destroyed || reply.closed) return;
-    const bytes = body.pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
-    reply.writeHead(200, [...headers, "content-length", String(bytes)]);
+    reply.writeHead(status, [...headers, ...lengthOf(body.pieces)]);
     await writeLent(needs, reply, body, { isLast: true });
   } catch {
     reply.destroy(); // its client has gone, or is stuck
@@ -114,8 +119,14 @@ export async function sendLent(
   }
 }
 
+function lengthOf(pieces: Pieces): string[] {
+  if (!Array.isArray(pieces)) return [];
+  return ["content-length", String(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0))];
+}
+
 /** A small body as one text, which needs no back-pressure; undefined for a large one. */
-function smallText(pieces: LentBody["pieces"]): string | undefined {
+function smallText(pieces: Pieces): string | undefined {
+  if (!Array.isArray(pieces)) return undefined;
   const isSmall = pieces.every((piece) => typeof piece === "string");
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   return isSmall && length <= limits.textReadBytesMax ? pieces.join("") : undefined;
@@ -125,7 +136,7 @@ function smallText(pieces: LentBody["pieces"]): string | undefined {
 export async function sendLentReply(
   parts: Needs<"clock">,
   reply: FastifyReply,
-  body: LentBody,
+  body: SentBody,
   type = jsonType,
 ): Promise<FastifyReply> {
   const small = smallText(body.pieces);
@@ -135,7 +146,7 @@ export async function sendLentReply(
   }
   reply.header("content-type", type).hijack();
   const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
-  await sendLent(parts, reply.raw, headers, body);
+  await sendLent(parts, reply.raw, headers, body, reply.statusCode);
   return reply;
 }
 

@@ -1,12 +1,11 @@
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
-import type { FastifyReply } from "fastify";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PlainSignal } from "../clock.js";
 import { limits } from "../limits.js";
 import { plainTemplate } from "../testing/facts-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
-import { sendList, slicesOf } from "./send-list.js";
+import { slicesOf } from "./send-list.js";
 
 let scene: Scene;
 let http: Http;
@@ -50,12 +49,15 @@ describe("A list", () => {
     const each = "x".repeat(10_000);
     const { slices, turns } = await sliced(Array(1_000).fill(each));
     for (const slice of slices) expect(slice.length).toBeLessThan(limits.listSliceBytes + 2 * each.length);
-    expect(turns).toBeGreaterThanOrEqual(slices.length - 1);
+    const bytes = slices.reduce((sum, slice) => sum + slice.length, 0);
+    expect(turns).toBeGreaterThanOrEqual(bytes / limits.madeBytesPerTurn - 1);
     const small = await sliced(Array(10_000).fill(1));
-    expect(small.turns).toBeGreaterThanOrEqual(10_000 / limits.listSliceItems);
+    expect(small.turns).toBeGreaterThanOrEqual(
+      (10_000 / limits.listSliceItems) * (limits.listSliceBytes / limits.madeBytesPerTurn) - 1,
+    );
   });
 
-  it("waits for what is shown of each, a slice at a time", async () => {
+  it.each([1, limits.listSliceItems])("looks up %i entries at once", async (atOnce) => {
     let most = 0;
     let now = 0;
     const view = async (item: unknown) => {
@@ -64,8 +66,13 @@ describe("A list", () => {
       now--;
       return item;
     };
-    await sliced(Array(200).fill(1), view);
-    expect(most).toBe(limits.listSliceItems);
+    for await (const _ of slicesOf(Array(200).fill(1), view, atOnce));
+    expect(most).toBe(atOnce);
+  });
+
+  it("leaves out an entry that is gone since it was listed", async () => {
+    const { slices } = await sliced([1, 2, 3, 4], (item) => (item === 1 || item === 3 ? undefined : item));
+    expect(slices.join("")).toBe("[2,4]");
   });
 
   it("comes whole over the wire, long or short", async () => {
@@ -77,19 +84,33 @@ describe("A list", () => {
     expect(volumes.headers.get("content-type")).toBe("application/json; charset=utf-8");
   });
 
-  it("is made no further than its client reads", async () => {
-    let made = 0;
-    const sent: Readable[] = [];
-    const reply = { header: () => {}, raw: { setTimeout: () => {} }, send: (body: Readable) => sent.push(body) };
-    const view = () => {
-      made++;
-      return "x".repeat(10_000);
-    };
-    await sendList(reply as unknown as FastifyReply, Array(count).fill(0), view);
-    const body = sent[0] as Readable;
-    body.once("readable", () => {});
-    for (let turns = 0; turns < 1_000; turns++) await new Promise((turn) => setImmediate(turn));
-    expect(made).toBeLessThan(count / 4);
-    expect(JSON.parse(await text(body))).toHaveLength(count);
+  it("is made no further than its client reads, in lent memory that is given back", async () => {
+    const { shares } = scene.parts;
+    const { registry } = scene.parts;
+    const settings = { ...plainTemplate, name: "large", readme: "r".repeat(90_000) };
+    const make = (n: number) => registry.createTemplate({ id: `large${n}`, ownerNo: scene.admin.ownerNo, settings });
+    await Promise.all(Array.from({ length: 200 }, (_, n) => make(n)));
+    const socket = connect(http.port, "127.0.0.1").pause();
+    socket.write(`GET /v1/templates HTTP/1.1\r\nhost: here\r\nauthorization: Bearer ${scene.key}\r\n\r\n`);
+    await expect.poll(() => shares.heldBytes).toBe(limits.replyBytesMax);
+    socket.destroy();
+    await expect.poll(() => shares.heldBytes).toBe(0);
+    expect((await http.get("/v1/templates")).json).toHaveLength(count + 200);
+    await expect.poll(() => shares.heldBytes).toBe(0);
+  });
+
+  it("and every other management request wait for room before anything is read or changed", async () => {
+    const { shares } = scene.parts;
+    const all = await shares.ask(scene.admin.ownerNo, limits.lentBytesMax, new PlainSignal());
+    const asked = [
+      http.get("/v1/templates"),
+      http.post("/v1/networkvolumes", { name: "late", size: 1, dataCenterId: "EU-RO-1" }),
+    ];
+    asked.push(http.post("/graphql", { query: "{myself{id}}" }));
+    await expect.poll(() => shares.isWanted).toBe(true);
+    expect(scene.parts.registry.volumes()).toEqual([]);
+    all?.release();
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    await expect.poll(() => shares.heldBytes).toBe(0);
   });
 });

@@ -19,6 +19,7 @@ import { openAiRoutes } from "./openai/routes.js";
 import { refuseUnread } from "./refuse-unread.js";
 import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
+import { lendRooms } from "./room.js";
 import { sharedPage } from "./shared-page.js";
 import { workerRoutes } from "./workers/routes.js";
 
@@ -127,6 +128,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
 async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {
   takeText(app, (text) => text);
   countBodies(app, "clients");
+  lendRooms(app, parts);
   app.addHook("onSend", (request, reply, _payload, done) => {
     if (reply.statusCode === 413) linger(request.raw, reply);
     done();

@@ -5,12 +5,12 @@ import type { HostFacts } from "../domain/host.js";
 import { hostIsSilent } from "../domain/worker.js";
 import { limits } from "../limits.js";
 import { readHealth } from "../operations/read-health.js";
-import { showReleases } from "../operations/releases.js";
 import { updateEndpoint } from "../operations/save-endpoint.js";
 import { showWorkers } from "../operations/show-workers.js";
 import { endWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
 import { l4, plainHost } from "../testing/facts-fixture.js";
+import { showReleases } from "../testing/releases-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
 const a40: Gpu = { id: "GPU-9", index: 9, name: "NVIDIA A40", memoryMib: 46_068, driver: "570" };

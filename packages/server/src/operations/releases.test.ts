@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import { showReleases } from "../testing/releases-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
-import { rollBack, showReleases } from "./releases.js";
+import { rollBack } from "./releases.js";
 import { updateEndpoint } from "./save-endpoint.js";
 import { deleteTemplate, updateTemplate } from "./save-template.js";
 import { createVolume, deleteVolume } from "./save-volume.js";

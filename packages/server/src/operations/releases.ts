@@ -18,17 +18,21 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
   return others.some((version) => version !== release.n) ? "rolling" : "current";
 }
 
-/** The versions of an endpoint that are kept, the newest first: what each is made of, and how it went. */
-export async function showReleases({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint) {
-  const releases = await registry.releases(endpoint.no);
+/**
+ * One version of an endpoint: what it is made of, and how it went. Undefined where it is no longer kept. A version holds
+ * whole environments, so a list of versions is read one by one.
+ */
+export async function showRelease({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint, n: number) {
+  const release = await registry.release(endpoint.no, n);
+  if (!release) return undefined;
   const workers = registry.workersOf(endpoint.no);
   const live = workers.map(({ row }) => row.version);
-  const waiting = (n: number) => whyThrottled(workers.filter(({ row }) => row.version === n));
-  return releases.map((release) => ({
-    version: release.n,
+  const own = workers.filter(({ row }) => row.version === n);
+  return {
+    version: n,
     madeAt: iso(release.madeAt),
     state: stateOf(endpoint, release, live),
-    workers: live.filter((version) => version === release.n).length,
+    workers: own.length,
     imageName: release.template.imageName,
     templateId: release.settings.templateId,
     env: envFor(registry, caller, release),
@@ -39,8 +43,8 @@ export async function showReleases({ registry }: Needs<"registry">, caller: ApiK
     computeType: release.settings.computeType,
     ...(release.rollbackOf === undefined ? {} : { rollbackOf: release.rollbackOf }),
     ...(release.provenAt === undefined ? {} : { provenAt: iso(release.provenAt) }),
-    ...whyNot(release, waiting(release.n)),
-  }));
+    ...whyNot(release, whyThrottled(own)),
+  };
 }
 
 /** Values of the past are for keys to everything, and a template's for its owner: others see the names. */

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { templateDefaults } from "../domain/template.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 import { plainHost } from "../testing/facts-fixture.js";
+import { showReleases } from "../testing/releases-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
-import { showReleases } from "./releases.js";
 import { deleteEndpoint } from "./save-endpoint.js";
 import { createTemplate, deleteTemplate, ownTemplate, type TemplateInput, updateTemplate } from "./save-template.js";
 

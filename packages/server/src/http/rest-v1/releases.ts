@@ -3,8 +3,9 @@ import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { invalid } from "../../errors.js";
 import type { Parts } from "../../operations/needs.js";
-import { rollBack, showReleases } from "../../operations/releases.js";
+import { rollBack, showRelease } from "../../operations/releases.js";
 import { ownEndpoint } from "../../operations/save-endpoint.js";
+import { sendList } from "../send-list.js";
 import { doc, idOf, params } from "./route-schema.js";
 
 /** The versions of an endpoint, and the way back to one of them. */
@@ -14,8 +15,11 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     doc("The versions of an endpoint, newest first", "releases", Type.Array(api.ReleaseView), {
       params: params("endpointId"),
     }),
-    async (request) =>
-      showReleases(parts, request.caller, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
+    async (request, reply) => {
+      const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
+      const versions = await parts.registry.releases(endpoint.no);
+      return sendList(reply, versions, (n) => showRelease(parts, request.caller, endpoint, n), 1);
+    },
   );
   app.post(
     "/endpoints/:endpointId/releases/:version/rollback",

@@ -30,6 +30,7 @@ import {
 import { showWorkers } from "../../operations/show-workers.js";
 import { countBodies, ignoreBodies, takeText } from "../bodies.js";
 import { otherMethods } from "../methods.js";
+import { lendRooms } from "../room.js";
 import { sendList } from "../send-list.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -63,6 +64,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     throw new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`);
   });
   await app.register(async (scope) => {
+    lendRooms(scope, parts);
     takeJson(scope);
     endpointWrites(scope, parts);
     templateWrites(scope, parts);
@@ -70,13 +72,17 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     registryAuthWrites(scope, parts);
   });
   await app.register(async (scope) => {
+    lendRooms(scope, parts);
     ignoreBodies(scope);
     reads(scope, parts);
     workerRoutes(scope, parts);
     releaseRoutes(scope, parts);
-    logRoutes(scope, parts);
     deletes(scope, parts);
     registryAuthReads(scope, parts);
+  });
+  await app.register(async (scope) => {
+    ignoreBodies(scope);
+    logRoutes(scope, parts); // a log that is followed is in nobody's way: it has an account of its own
   });
   refuseOthers();
 }

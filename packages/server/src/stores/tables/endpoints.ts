@@ -131,8 +131,8 @@ export function endpointStore(runner: Runner): EndpointStore {
       ]);
     },
     releases: async (no) => {
-      const query = sql.selectFrom("version").selectAll().where("endpoint_no", "=", no).orderBy("n", "desc");
-      return (await runner.read(query.compile())).map(toRelease);
+      const query = sql.selectFrom("version").select("n").where("endpoint_no", "=", no).orderBy("n", "desc");
+      return (await runner.read(query.compile())).map(({ n }) => n);
     },
     release: async (no, n) => {
       const query = sql.selectFrom("version").selectAll().where("endpoint_no", "=", no).where("n", "=", n);
