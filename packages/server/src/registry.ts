@@ -313,7 +313,6 @@ export class Registry {
     );
   }
   /** The versions of an endpoint that are kept, the newest first. */
-  releases = (no: number): Promise<number[]> => this.#stores.endpoints.releases(no);
   release = (no: number, n: number): Promise<Release | undefined> => this.#stores.endpoints.release(no, n);
   /** The most jobs that a worker of the version that serves has held or asked for; 1 until known. */
   slots = (endpoint: Endpoint): number => this.#slots.get(endpoint.no)?.get(servingVersion(endpoint)) ?? 1;

@@ -285,8 +285,7 @@ export interface EndpointStore {
   existing(ids: readonly string[]): Promise<string[]>;
   /** Notes how a start went, where the endpoint is of the present version still. */
   noteStart(no: number, note: TriedStart): Promise<void>;
-  /** The numbers of its versions, the newest first, as many as are kept. */
-  releases(no: number): Promise<number[]>;
+  /** One of its versions, where it is kept. */
   release(no: number, n: number): Promise<Release | undefined>;
 }
 

@@ -34,16 +34,22 @@ export class Answer {
   }
 
   /** A list whose entries come a few in each turn of the event loop. */
-  list<T, View>(items: readonly T[], view: (item: T) => View): Promise<View>[] {
-    this.#entries += items.length;
-    if (this.#entries > limits.graphqlEntriesMax) this.#refuse(tooMany());
-    let ready = Promise.resolve();
-    return items.map((item, n) => {
-      if (n % limits.listSliceItems === 0) ready = ready.then(() => this.#turn());
-      const entry = ready.then(() => view(item));
-      entry.catch(() => {}); // an answer that is given up is waited for no more
-      return entry;
-    });
+  async *list<T, View>(items: readonly T[], view: (item: T) => View): AsyncGenerator<View, void> {
+    this.#count(items.length);
+    for (const [n, item] of items.entries()) {
+      if (n % limits.listSliceItems === 0) await this.#turn();
+      yield view(item);
+    }
+  }
+
+  /** An environment as a list of pairs. */
+  async *pairs(env: Readonly<Record<string, string>>): AsyncGenerator<{ key: string; value: string }, void> {
+    const names = Object.keys(env);
+    this.#count(names.length);
+    for (const [n, key] of names.entries()) {
+      if (n % limits.listSliceItems === 0) await this.#turn();
+      yield { key, value: env[key] as string };
+    }
   }
 
   /** Resolves when there is room for the whole answer. */
@@ -51,6 +57,11 @@ export class Answer {
     if (!this.isLarge) return;
     this.#room ??= this.#takeRoom(limits.graphqlLargeBytes);
     await this.#room;
+  }
+
+  #count(entries: number): void {
+    this.#entries += entries;
+    if (this.#entries > limits.graphqlEntriesMax) this.#refuse(tooMany());
   }
 
   async #turn(): Promise<void> {

@@ -45,7 +45,7 @@ const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
 const toPairs =
   (env: Readonly<Record<string, string>>) =>
   (_: unknown, { answer }: Context) =>
-    answer.list(Object.entries(env), ([key, value]): Pair => ({ key, value }));
+    answer.pairs(env);
 const list = (text: string | null | undefined) =>
   text
     ?.split(",")

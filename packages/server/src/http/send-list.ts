@@ -11,10 +11,9 @@ export async function sendList<T>(
   reply: FastifyReply,
   items: readonly T[],
   view: (item: T) => unknown,
-  atOnce?: number,
 ): Promise<FastifyReply> {
   reply.header("content-type", jsonType);
-  const slices = slicesOf(items, view, atOnce);
+  const slices = slicesOf(items, view);
   const first = await slices.next();
   const second = await slices.next();
   if (second.done) return reply.send(first.value ?? "");
@@ -27,29 +26,33 @@ export async function sendList<T>(
 }
 
 /**
- * The text of a JSON array, in slices bounded in number and bytes; so many entries are looked up `atOnce`. An entry that is
- * undefined is left out.
+ * The text of a JSON array, in slices bounded in number and bytes. An entry that is undefined is left out: it is gone since
+ * it was listed. As many entries are looked up at once as make a slice, going by the size of those before.
  */
-export async function* slicesOf<T>(
-  items: readonly T[],
-  view: (item: T) => unknown,
-  atOnce: number = limits.listSliceItems,
-): AsyncGenerator<string, undefined> {
+export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unknown): AsyncGenerator<string, undefined> {
   let text = "[";
   let isFirst = true;
-  for (let at = 0; at < items.length; at += atOnce) {
-    await makeTurns.take(limits.listSliceBytes);
-    const views = await Promise.all(items.slice(at, at + atOnce).map(view));
-    for (const each of views) {
-      if (each === undefined) continue; // gone since it was listed
-      text += `${isFirst ? "" : ","}${JSON.stringify(each)}`;
+  let atOnce = 1;
+  // the size of the first entry is not known: it has a turn of its own
+  await makeTurns.take(limits.madeBytesPerTurn);
+  for (let at = 0; at < items.length; ) {
+    const batch = items.slice(at, at + atOnce);
+    at += batch.length;
+    let bytes = 0;
+    for (const each of await Promise.all(batch.map(view))) {
+      if (each === undefined) continue;
+      const entry = JSON.stringify(each);
+      text += isFirst ? entry : `,${entry}`;
       isFirst = false;
-      if (text.length < limits.listSliceBytes) continue;
-      makeTurns.spend(text.length);
+      bytes += entry.length;
+    }
+    if (text.length >= limits.listSliceBytes) {
       yield text;
       text = "";
-      await makeTurns.take(0);
     }
+    const each = Math.max(1, bytes / batch.length);
+    atOnce = Math.min(limits.listSliceItems, Math.max(1, Math.floor((limits.listSliceBytes - text.length) / each)));
+    await makeTurns.take(atOnce * each);
   }
   yield `${text}]`;
   return undefined;

@@ -82,6 +82,14 @@ describe("The versions of an endpoint", () => {
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([50, 56, 7]);
   });
 
+  it("are kept beyond it where one has started well, and none since", async () => {
+    await scene.runAll();
+    await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 0, at: 1 });
+    for (let n = 0; n < 55; n++) await update({ env: { N: String(n) } });
+    const kept = (await releases()).map(({ version }) => version);
+    expect([kept.length, kept[0], kept.at(-2), kept.at(-1)]).toEqual([51, 56, 7, 1]);
+  });
+
   it("are there after a restart", async () => {
     await update({ env: { MODEL: "large" } });
     const before = await releases();

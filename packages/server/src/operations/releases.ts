@@ -2,6 +2,7 @@ import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "..
 import type { ApiKey } from "../domain/key.js";
 import type { Release } from "../domain/release.js";
 import { invalid, Refusal } from "../errors.js";
+import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 import { whyThrottled } from "./read-job.js";
 import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
@@ -16,6 +17,12 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
   if (release.n !== serving) return "past";
   if (release.provenAt === undefined && endpoint.provenVersion !== release.n) return "unproven";
   return others.some((version) => version !== release.n) ? "rolling" : "current";
+}
+
+/** The numbers of the versions that are kept, the newest first: the last ones, and the last one that started well. */
+export function releaseNumbers({ version, provenVersion }: Endpoint): number[] {
+  const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
+  return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
 }
 
 /**

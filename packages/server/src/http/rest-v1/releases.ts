@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { invalid } from "../../errors.js";
 import type { Parts } from "../../operations/needs.js";
-import { rollBack, showRelease } from "../../operations/releases.js";
+import { releaseNumbers, rollBack, showRelease } from "../../operations/releases.js";
 import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { sendList } from "../send-list.js";
 import { doc, idOf, params } from "./route-schema.js";
@@ -17,8 +17,7 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-      const versions = await parts.registry.releases(endpoint.no);
-      return sendList(reply, versions, (n) => showRelease(parts, request.caller, endpoint, n), 1);
+      return sendList(reply, releaseNumbers(endpoint), (n) => showRelease(parts, request.caller, endpoint, n));
     },
   );
   app.post(

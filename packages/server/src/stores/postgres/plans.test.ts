@@ -159,7 +159,6 @@ async function cool(): Promise<Record<string, string>> {
   await endpoints.remove(1, 1);
   await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 3, at: 1, isHeld: true });
   await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 0, at: 1, isHeld: false });
-  await endpoints.releases(1);
   await endpoints.release(1, 1);
   await workers.all(1);
   await workers.ofEndpoint(1, 10);

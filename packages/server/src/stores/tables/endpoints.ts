@@ -130,10 +130,6 @@ export function endpointStore(runner: Runner): EndpointStore {
         ...(isHeld ? [fate.set({ held_at: at, verdict: verdict ?? null }).compile()] : []),
       ]);
     },
-    releases: async (no) => {
-      const query = sql.selectFrom("version").select("n").where("endpoint_no", "=", no).orderBy("n", "desc");
-      return (await runner.read(query.compile())).map(({ n }) => n);
-    },
     release: async (no, n) => {
       const query = sql.selectFrom("version").selectAll().where("endpoint_no", "=", no).where("n", "=", n);
       const [row] = await runner.read(query.compile());
