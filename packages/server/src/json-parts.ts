@@ -37,7 +37,8 @@ export class Joined {
   #grow(): void {
     const isBelieved = this.#length >= limits.bodyBelievedShare * this.#announced;
     const wanted = Math.max(2 * this.#length, limits.bodyBytesFree);
-    const memory = Buffer.allocUnsafe(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
+    // not from the pool, whose memory cannot be moved to another thread
+    const memory = Buffer.allocUnsafeSlow(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
     memory.set(this.#memory);
     this.#memory = memory;
   }
