@@ -20,6 +20,8 @@ export type Scan =
 export interface Bounds {
   readonly depthMax: number;
   readonly keysMax: number;
+  /** The members of a top-level object that are wanted, by plain names; all of them where it is not said. */
+  readonly names?: ReadonlySet<string>;
   /** How many elements of a top-level array are wanted. */
   readonly elementsMax?: number;
   /** The bytes of a piece, where a top-level array is to be cut. */
@@ -29,6 +31,8 @@ export interface Bounds {
 const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
 const decoder = new TextDecoder();
 const plainNameBytes = 64;
+/** No wanted name is as long as this, even if each of its letters is an escape. */
+const nameBytesMax = 256;
 
 class Malformed {
   readonly at: number;
@@ -143,8 +147,8 @@ class Scanner {
     if (this.#depth === 0) return expected.done;
     if (this.#depth === 1) {
       const span = { start: topStart, end: this.#at };
-      if (isObject[1]) this.#members.set(topKey, span);
-      else this.#element(span);
+      if (!isObject[1]) this.#element(span);
+      else if (this.#bounds.names?.has(topKey) ?? true) this.#members.set(topKey, span);
     }
     return expected.comma;
   }
@@ -168,6 +172,7 @@ class Scanner {
   /** The name that ends here. Nearly all are short and plain: a decoder takes longer than the rest of the scan. */
   #name(start: number): string {
     const end = this.#at;
+    if (end - start > nameBytesMax && this.#bounds.names) return "";
     if (end - start > plainNameBytes) return this.#decoded(start, end);
     let name = "";
     for (let at = start + 1; at < end - 1; at++) {

@@ -105,6 +105,24 @@ describe("A checked body", () => {
     expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
   });
 
+  it.each([
+    ["small", ""],
+    ["large", "x".repeat(limits.jsonThreadBytes)],
+  ])("finds the members that are read, and no others: %s", async (_, pad) => {
+    const other = `"${"x".repeat(1_000)}":{"output":3},"\\u006futput":2,"a":0`;
+    const { scan } = await checkWord(Buffer.from(`{"output":1,${other},"pad":"${pad}"}`));
+    expect(scan.ok && [...scan.members.keys()]).toEqual(["output"]);
+  });
+
+  it.each([
+    ["as long as a small member may be", 0, true],
+    ["longer: it is not parsed", 1, false],
+  ])("gives the value of a member that is %s", async (_, more, isGiven) => {
+    const value = "x".repeat(limits.memberBytesMax - 2 + more);
+    const checked = await checkWord(Buffer.from(`{"status":"${value}"}`));
+    expect(memberOf(checked, "status")).toBe(isGiven ? value : undefined);
+  });
+
   it("of a batch gives its elements", async () => {
     const { bytes, scan } = await checkBatch(Buffer.from('[{"id":"a"}, {"id":"b"}]'));
     expect(scan.ok && scan.elements.map((span) => textOf(bytes, span))).toEqual(['{"id":"a"}', '{"id":"b"}']);

@@ -21,8 +21,17 @@ export interface Checked {
 /** A text that was sent to us: in one piece, or on its way to be checked. */
 export type Sent = Buffer | PartedText;
 
-const inputBounds: Bounds = { depthMax: limits.jsonDepthMax, keysMax: limits.jsonKeysMax };
-const wordBounds: Bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER };
+// only the members that are read are found: a map of all the names of a large text holds up whoever is given it
+const inputBounds: Bounds = {
+  depthMax: limits.jsonDepthMax,
+  keysMax: limits.jsonKeysMax,
+  names: new Set(["input", "webhook", "policy", "s3Config", "stream"]),
+};
+const wordBounds: Bounds = {
+  depthMax: limits.jsonDepthMax,
+  keysMax: Number.MAX_SAFE_INTEGER,
+  names: new Set(["id", "output", "error", "status", "stopPod", "metrics"]),
+};
 
 /** Checks what a client sent. It must not be used afterwards: a large body is moved to a thread and back. */
 export const checkInput = (sent: Sent): Promise<Checked> | Checked => check(sent, inputBounds);
@@ -55,10 +64,11 @@ export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf
 export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
   span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
 
-/** The member's parsed value, for small members only. */
+/** The parsed value of a small member; undefined also where it is long, since parsing it would hold up the event loop. */
 export function memberOf(checked: Checked, name: string): unknown {
   const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;
-  return span && JSON.parse(textOf(checked.bytes, span));
+  if (!span || span.end - span.start > limits.memberBytesMax) return undefined;
+  return JSON.parse(textOf(checked.bytes, span));
 }
 
 function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {

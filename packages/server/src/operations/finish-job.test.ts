@@ -127,6 +127,14 @@ describe("A last word", () => {
     expect(worker.row.wanted).toBe("closed");
   });
 
+  it.each(["status", "stopPod", "id"])("keeps its result beside a long %s, which counts as absent", async (name) => {
+    const id = await running();
+    const long = `[${"true,".repeat(limits.memberBytesMax)}true]`;
+    await finishJob(scene.parts, worker, id, text(`{"output":1,"${name}":${long}}`));
+    expect(await result(id)).toEqual({ status: "COMPLETED", output: 1 });
+    expect(worker.row.wanted).not.toBe("closed");
+  });
+
   it("drops the progress that was noted before", async () => {
     const id = await running();
     await scene.done(worker, id, { status: "IN_PROGRESS", output: "50 %" });
@@ -158,7 +166,13 @@ describe("A batch of last words", () => {
   it("has each judged on its own", async () => {
     const ids = [await scene.submit(endpoint), await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.take(worker, { count: 3 });
-    const batch = [{ id: ids[0], output: 1 }, { id: "nothing", output: 2 }, "no word", { id: ids[1], error: "no" }];
+    const batch = [
+      { id: ids[0], output: 1, status: "x".repeat(limits.memberBytesMax) },
+      { id: "nothing", output: 2 },
+      "no word",
+      { id: "x".repeat(limits.memberBytesMax), output: 3 },
+      { id: ids[1], error: "no" },
+    ];
     await finishJobs(scene.parts, worker, text(JSON.stringify(batch)));
     expect(await Promise.all(ids.map(result))).toEqual([
       { status: "COMPLETED", output: 1 },
