@@ -64,6 +64,7 @@ export const limits = {
   doneBatchMax: 1_000,
   memberBytesMax: kib, // of a word, a member that is parsed: a status, a stopPod or an id; a longer one counts as absent
   chunkNameCharsMax: 64, // a UUID and a number fit
+  chunkMetricsBytesMax: 16 * kib, // of a chunk: some counts and times; longer ones are left out, and the output is kept
 
   // streams
   streamReplyBytesMax: 8 * mib,
@@ -342,7 +343,10 @@ const relations: [boolean, string][] = [
   [limits.webhookRetryMs < limits.webhookSilenceKeptMs, "a silent host is still known when it is called again"],
   [limits.handlerPatienceMsMax < limits.crashPauseMsMax, "a repaired handler is tried before the longest pause ends"],
   [limits.takeBatchMax <= limits.logSecretsMax, "the secrets of all jobs of a batch are masked"],
-  [limits.chunkBytesMax <= limits.streamReplyBytesMax, "a reply holds at least one chunk"],
+  [
+    limits.chunkBytesMax + limits.chunkMetricsBytesMax <= limits.streamReplyBytesMax,
+    "a reply holds at least one chunk with its metrics",
+  ],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits.ts: ${sentence}`);
 

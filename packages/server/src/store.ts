@@ -202,6 +202,9 @@ export interface Chunk {
   readonly metrics: string | undefined;
 }
 
+/** A piece of output to be stored, with what its worker says of it. */
+export type NewChunk = Pick<Chunk, "output"> & { readonly metrics?: string };
+
 export interface ChunkStore {
   /**
    * Appends a worker's chunks; false where it no longer holds the job. `name` is the worker's own for this call: one of the same
@@ -211,7 +214,7 @@ export interface ChunkStore {
     endpointNo: number,
     jobId: string,
     workerNo: number,
-    pieces: readonly { output: string; metrics?: string }[],
+    pieces: readonly NewChunk[],
     name?: string,
   ): Promise<boolean>;
   /** Takes the chunks not yet handed out, up to a number of bytes (at least one); `more` says whether any is left. */

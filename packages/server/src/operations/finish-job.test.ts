@@ -219,7 +219,19 @@ describe("A chunk", () => {
     expect(await chunksOf(id)).toEqual([]);
   });
 
-  it("over 1 MB is cut, and its pieces are numbered", async () => {
+  it.each([
+    ["as long as they may be", 0, true],
+    ["longer", 1, false],
+  ])("is kept whole where its metrics are %s", async (_, more, isKept) => {
+    const id = await running();
+    const metrics = { a: "x".repeat(limits.chunkMetricsBytesMax - 8 + more) };
+    await scene.chunk(worker, id, { output: 1, metrics });
+    expect(await chunksOf(id)).toEqual([
+      { index: 0, start: 1, output: "1", metrics: isKept ? JSON.stringify(metrics) : undefined },
+    ]);
+  });
+
+  it("over 1 MB is cut, its pieces are numbered, and the first has its metrics", async () => {
     const id = await running();
     const long = "ä".repeat(700_000);
     await scene.chunk(worker, id, { output: long, metrics: { speed: 2 } });
@@ -227,7 +239,7 @@ describe("A chunk", () => {
     const metrics = chunks.map((chunk) => JSON.parse(chunk.metrics!));
     expect(metrics).toEqual([
       { speed: 2, part: 0, parts: 2 },
-      { speed: 2, part: 1, parts: 2 },
+      { part: 1, parts: 2 },
     ]);
     expect(chunks.map(({ output }) => JSON.parse(output)).join("")).toBe(long);
     for (const { output } of chunks) expect(Buffer.byteLength(output)).toBeLessThanOrEqual(limits.chunkBytesMax);

@@ -67,18 +67,25 @@ export async function appendChunk(
   if (!checked || !isObject(checked) || !checked.scan.ok) return;
   const span = checked.scan.members.get("output");
   if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the last word
-  const metricsSpan = checked.scan.members.get("metrics");
-  const metrics =
-    metricsSpan && checked.bytes[metricsSpan.start] === 0x7b ? textOf(checked.bytes, metricsSpan) : undefined;
+  const metrics = metricsOf(checked);
   const pieces = await splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
+  const isCut = pieces.length > 1;
   const rows = pieces.map((output, at) => {
-    const parts = pieces.length > 1 ? withParts(metrics, at, pieces.length) : metrics;
-    return parts === undefined ? { output } : { output, metrics: parts };
+    const own = at === 0 ? metrics : undefined; // a copy in each piece would be stored, and sent, as often
+    const said = isCut ? withParts(own, at, pieces.length) : own;
+    return said === undefined ? { output } : { output, metrics: said };
   });
   const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);
   if (!held) return;
   needs.bell.ring(topics.job(jobId));
   if (worker.row.outputAt === undefined) noteFirst(needs, worker, { outputAt: needs.clock.now() });
+}
+
+/** A chunk's metrics; undefined where they are no object, or too long: a part of them would be no JSON. */
+function metricsOf({ bytes, scan }: Checked): string | undefined {
+  const span = scan.ok ? scan.members.get("metrics") : undefined;
+  if (!span || bytes[span.start] !== 0x7b || span.end - span.start > limits.chunkMetricsBytesMax) return undefined;
+  return textOf(bytes, span);
 }
 
 const withParts = (metrics: string | undefined, part: number, parts: number): string =>

@@ -59,7 +59,7 @@ export class LentChunks {
   async #ask(bytesMax: number): Promise<boolean> {
     this.release();
     // a reading brings one chunk at least; its strings, and the bytes made of them
-    const bytes = 2 * Math.max(bytesMax, limits.chunkBytesMax);
+    const bytes = 2 * Math.max(bytesMax, limits.chunkBytesMax + limits.chunkMetricsBytesMax);
     this.#share = await this.#needs.streamShares.ask(this.#ownerNo, bytes, this.#gone);
     if (!this.#share && !this.#gone.aborted) throw noRoom();
     return this.#share !== undefined;

@@ -94,6 +94,24 @@ describe("A read of the stream", () => {
     expect([second.handed?.status, second.handed?.chunks.length]).toEqual(["COMPLETED", 1]);
   });
 
+  it("asks for the memory of the largest chunk there may be, with its metrics", async () => {
+    const output = "x".repeat(limits.chunkBytesMax - 2);
+    const metrics = { a: "x".repeat(limits.chunkMetricsBytesMax - 8) };
+    await scene.chunk(worker, id, { output, metrics });
+    const { streamShares } = scene.parts;
+    const asked: number[] = [];
+    const noting = { ...scene.parts, streamShares: Object.create(streamShares) as typeof streamShares };
+    noting.streamShares.ask = (ownerNo, bytes, gone) => {
+      asked.push(bytes);
+      return streamShares.ask(ownerNo, bytes, gone);
+    };
+    for await (const { kind } of followStream(noting, endpoint, id, undefined, scene.stays)) {
+      if (kind === "chunk") break;
+    }
+    expect(asked.every((bytes) => bytes >= 2 * (limits.chunkBytesMax + limits.chunkMetricsBytesMax))).toBe(true);
+    expect(asked.length).toBeGreaterThan(0);
+  });
+
   it("by two clients at once gives each chunk to one of them", async () => {
     const calls = [call(), call()];
     await scene.settle();

@@ -66,7 +66,7 @@ async function gather(
   try {
     const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
     if (!job || job.starts !== first.job.starts) return { ...first, more: true };
-    const bytes = first.chunks.reduce((sum, chunk) => sum + chunk.output.length, 0);
+    const bytes = first.chunks.reduce((sum, { output, metrics = "" }) => sum + output.length + metrics.length, 0);
     if (first.more || bytes >= limits.streamReplyBytesMax) return { ...first, job, more: true };
     const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
     return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };

@@ -1,5 +1,5 @@
-import type { Chunk, ChunkStore } from "../../store.js";
-import { type ChunkRow, fitting } from "../tables/chunk-row.js";
+import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
+import { bytesOf, type ChunkRow, fitting } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import type { Lanes, Verb } from "./writer.js";
@@ -51,15 +51,11 @@ export const chunkSql = {
   read: `${fittingFrom("$3")} ORDER BY "index"`,
 };
 
-interface Piece {
-  readonly output: string;
-  readonly metrics?: string;
-}
 type Append = [
   endpointNo: number,
   jobId: string,
   workerNo: number,
-  pieces: readonly Piece[],
+  pieces: readonly NewChunk[],
   token: number,
   name: string | undefined,
 ];
@@ -121,7 +117,7 @@ export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore
       words.call(
         appendVerb,
         [endpointNo, jobId, workerNo, pieces, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), name],
-        pieces.reduce((sum, piece) => sum + piece.output.length, 0),
+        bytesOf(pieces),
       ),
     handOut: (...args) => words.call(handOutVerb, args),
     handBack: (...args) => words.call(handBackVerb, args),

@@ -1,5 +1,5 @@
-import type { Chunk, ChunkStore } from "../../store.js";
-import { fitting } from "../tables/chunk-row.js";
+import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
+import { bytesOf, fitting } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
@@ -27,13 +27,7 @@ class SqliteChunks {
     };
   }
 
-  append(
-    endpointNo: number,
-    jobId: string,
-    workerNo: number,
-    pieces: readonly { output: string; metrics?: string }[],
-    name?: string,
-  ): boolean {
+  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly NewChunk[], name?: string): boolean {
     const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
     if (!job) return false;
     this.#sql.open.run(job.no);
@@ -79,12 +73,7 @@ export function chunkVerbs(db: Database): Verbs {
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkStore {
   const reads = new SqliteChunks(readDb);
   return {
-    append: (...args) =>
-      writer.word(
-        "appendChunks",
-        args,
-        args[3].reduce((sum, piece) => sum + piece.output.length, 0),
-      ),
+    append: (...args) => writer.word("appendChunks", args, bytesOf(args[3])),
     handOut: (...args) => writer.word("handOut", args),
     handBack: (...args) => writer.word("handBack", args),
     read: async (...args) => reads.read(...args),

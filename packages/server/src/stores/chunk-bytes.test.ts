@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import type { ChunkStore } from "../store.js";
+import { postgresChunkStore } from "./postgres/chunks.js";
+import { sqliteChunkStore } from "./sqlite/chunks.js";
+import { openForWriting } from "./sqlite/driver.js";
+import { migrate } from "./sqlite/schema.js";
+
+/** The bytes of each write that a store has asked for. */
+const asked: number[] = [];
+const note = async (_verb: unknown, _args: unknown, bytes: number) => void asked.push(bytes);
+
+function sqlite(): ChunkStore {
+  const db = openForWriting(":memory:");
+  migrate(db);
+  return sqliteChunkStore(db, { word: note } as never);
+}
+
+describe.each([
+  ["SQLite", sqlite],
+  ["PostgreSQL", () => postgresChunkStore({} as never, { call: note } as never)],
+])("A write of chunks to %s", (_, open) => {
+  it("counts their outputs and their metrics: what is queued is bounded by it", async () => {
+    asked.length = 0;
+    await open().append(1, "job", 1, [{ output: '"abc"', metrics: '{"a":1}' }, { output: "12" }]);
+    expect(asked).toEqual([14]);
+  });
+});
