@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { Joined } from "./json-parts.js";
-import type { Bounds } from "./json-scan.js";
+import type { Bounds, Span } from "./json-scan.js";
 import { cutOutput } from "./json-split.js";
 import { scanUtf8 } from "./json-utf8.js";
 
@@ -11,7 +11,10 @@ export type Task =
   | { readonly no: number; readonly parts: readonly Bytes[]; readonly announced: number }
   | { readonly no: number; readonly dropped: true }
   | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
-  | { readonly no: number; readonly bytes: Bytes; readonly pieceBytes: number };
+  | { readonly no: number; readonly bytes: Bytes; readonly span: Span; readonly pieceBytes: number };
+
+const encoder = new TextEncoder();
+const nothing = new Uint8Array(0);
 
 /** Texts that are not whole yet, by number. */
 const coming = new Map<number, Joined>();
@@ -27,9 +30,18 @@ parentPort?.on("message", (task: Task) => {
   const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;
   coming.delete(no);
   if ("dropped" in task) return;
-  const done =
-    "bounds" in task
-      ? { scan: scanUtf8(bytes, task.bounds) }
-      : { pieces: cutOutput(Buffer.from(bytes).toString(), task.pieceBytes) };
-  parentPort?.postMessage({ no, bytes, ...done }, [bytes.buffer]);
+  if ("bounds" in task) {
+    parentPort?.postMessage({ no, bytes, scan: scanUtf8(bytes, task.bounds) }, [bytes.buffer]);
+    return;
+  }
+  const output = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(
+    "utf8",
+    task.span.start,
+    task.span.end,
+  );
+  const pieces = cutOutput(output, task.pieceBytes).map((piece) => encoder.encode(piece));
+  parentPort?.postMessage(
+    { no, bytes: nothing, pieces },
+    pieces.map(({ buffer }) => buffer),
+  );
 });

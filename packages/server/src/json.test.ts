@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkBatch, checkInput, checkWord, jsonOf, memberOf, PartedText, textOf } from "./json.js";
+import {
+  beginningOf,
+  checkBatch,
+  checkInput,
+  checkWord,
+  jsonOf,
+  memberOf,
+  PartedText,
+  splitChunk,
+  textOf,
+} from "./json.js";
 import { cutOutput } from "./json-split.js";
 import { limits } from "./limits.js";
 
@@ -129,6 +139,43 @@ describe("A checked body", () => {
   });
 });
 
+describe("The beginning of a value", () => {
+  const unit = fc.oneof(
+    fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000", "\ud83d", "\ude00"),
+    fc.string({ unit: "grapheme", maxLength: 1 }),
+  );
+  const escapeOf = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const escaped = (text: string) => `"${text.split("").map(escapeOf).join("")}"`;
+
+  const spanOf = (value: string) => ({ start: 5, end: 5 + Buffer.byteLength(value) });
+
+  it("is that of the whole, wherever it is cut", () => {
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 40 }), fc.nat(45), fc.boolean(), (text, charsMax, isEscaped) => {
+        const json = isEscaped ? escaped(text) : JSON.stringify(text);
+        const starts = (value: string) => beginningOf(Buffer.from(`{"a":${value}}`), spanOf(value), charsMax);
+        expect(starts(json)).toBe(text.slice(0, charsMax));
+        expect(starts(`[${json}, 1]`)).toBe(`[${json}, 1]`.slice(0, charsMax));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("makes no text of the rest", () => {
+    const bytes = Buffer.from(`"${"é".repeat(1_000_000)}"`);
+    let chars = 0;
+    const counted = Object.assign(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
+      toString: (...args: Parameters<Buffer["toString"]>) => {
+        const text = bytes.toString(...args);
+        chars += text.length;
+        return text;
+      },
+    });
+    expect(beginningOf(counted as Buffer, { start: 0, end: bytes.length }, 1_000)).toBe("é".repeat(1_000));
+    expect(chars).toBe(1_000);
+  });
+});
+
 describe("A chunk that is too large is cut", () => {
   const bytesMax = 40;
   const text = fc.string({
@@ -195,6 +242,17 @@ describe("A chunk that is too large is cut", () => {
     const strings = pieces(output).map((piece) => JSON.parse(piece) as string);
     expect(strings.join("")).toBe(output);
     expect(strings.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["not cut where it fits", "é".repeat(200_000)],
+    ["as it is on this thread", "é".repeat(2_000_000)],
+  ])("as bytes: %s", async (_, whole) => {
+    const word = Buffer.from(`{"output":${JSON.stringify(whole)}}`);
+    const expected = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    const cut = await splitChunk(word, { start: 10, end: word.length - 1 }, limits.chunkBytesMax);
+    expect(cut.every((piece) => piece instanceof Uint8Array)).toBe(true);
+    expect(cut.map((piece) => Buffer.from(piece).toString()).join() === expected.join()).toBe(true);
   });
 
   it("at the real size without delay", () => {

@@ -3,7 +3,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { JsonText } from "./domain/job.js";
 import type { Bounds, Scan, Span } from "./json-scan.js";
-import { cutOutput } from "./json-split.js";
 import type { Task } from "./json-thread.js";
 import { scanUtf8 } from "./json-utf8.js";
 import { limits } from "./limits.js";
@@ -60,6 +59,28 @@ export async function elementsOf(text: string): Promise<string[] | undefined> {
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
 
+/**
+ * The first characters of a value: of a string its own, of anything else those of its JSON. No more bytes become a text than
+ * these take, however long the value is.
+ */
+export function beginningOf(bytes: Buffer, { start, end }: Span, charsMax: number): string {
+  const isString = bytes[start] === 0x22;
+  const [from, to] = isString ? [start + 1, end - 1] : [start, end];
+  const text = textOf(bytes, { start: from, end: endOfCharacters(bytes, from, to, charsMax) });
+  return (isString ? (JSON.parse(`"${text}"`) as string) : text).slice(0, charsMax);
+}
+
+/** Where so many characters end, an escape being one: never within either. */
+function endOfCharacters(bytes: Buffer, start: number, end: number, charsMax: number): number {
+  let at = start;
+  for (let chars = 0; chars < charsMax && at < end; chars++) {
+    const c = bytes[at] as number;
+    if (c === 0x5c) at += bytes[at + 1] === 0x75 ? 6 : 2;
+    else at += c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+  }
+  return at;
+}
+
 /** The JSON of a span, to be handed on: a large one is never made a text, which would be another copy of it at every step. */
 export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
   span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
@@ -85,7 +106,7 @@ let lastNo = 0;
 interface Done {
   readonly bytes: Buffer;
   readonly scan?: Scan;
-  readonly pieces?: string[];
+  readonly pieces?: readonly Uint8Array[];
 }
 const waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
 
@@ -181,10 +202,13 @@ export class PartedText {
   }
 }
 
-/** Cuts a chunk's output into pieces of at most `bytesMax`, large ones off this thread. */
-export async function splitChunk(output: string, bytesMax: number): Promise<string[]> {
-  if (output.length < limits.jsonThreadBytes) return cutOutput(output, bytesMax);
-  const bytes = movable(Buffer.from(output));
-  const { pieces } = await inThread({ no: ++lastNo, bytes, pieceBytes: bytesMax }, [bytes.buffer]);
-  return pieces as string[];
+/**
+ * Cuts a chunk's output into pieces of at most `bytesMax`, off this thread. The bytes must not be used afterwards: they are
+ * moved where the output has to be cut.
+ */
+export async function splitChunk(bytes: Buffer, span: Span, bytesMax: number): Promise<readonly JsonText[]> {
+  if (span.end - span.start <= bytesMax) return [jsonOf(bytes, span)];
+  const moved = movable(bytes);
+  const { pieces } = await inThread({ no: ++lastNo, bytes: moved, span, pieceBytes: bytesMax }, [moved.buffer]);
+  return pieces as readonly Uint8Array[];
 }

@@ -203,7 +203,10 @@ export interface Chunk {
 }
 
 /** A piece of output to be stored, with what its worker says of it. */
-export type NewChunk = Pick<Chunk, "output"> & { readonly metrics?: string };
+export interface NewChunk {
+  readonly output: JsonText;
+  readonly metrics?: string;
+}
 
 export interface ChunkStore {
   /**

@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob } from "./change-job.js";
-import { finishJob, finishJobs } from "./finish-job.js";
+import { appendChunk, finishJob, finishJobs } from "./finish-job.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -229,6 +229,20 @@ describe("A chunk", () => {
     expect(await chunksOf(id)).toEqual([
       { index: 0, start: 1, output: "1", metrics: isKept ? JSON.stringify(metrics) : undefined },
     ]);
+  });
+
+  it("over 1 MB is never made a text on this thread, and no more of an error than is kept", async () => {
+    const texts = vi.spyOn(Buffer.prototype, "toString");
+    const length = 3 * limits.chunkBytesMax;
+    try {
+      const id = await running();
+      await appendChunk(scene.parts, worker, id, text(`{"output":"${"é".repeat(length)}"}`));
+      await finishJob(scene.parts, worker, id, text(`{"error":"${"é".repeat(length)}"}`));
+      const made = texts.mock.results.map(({ value }) => (value as string).length);
+      expect(Math.max(...made)).toBeLessThanOrEqual(limits.errorCharsMax);
+    } finally {
+      texts.mockRestore();
+    }
   });
 
   it("over 1 MB is cut, its pieces are numbered, and the first has its metrics", async () => {

@@ -1,6 +1,7 @@
 import { topics } from "../bell.js";
 import type { JsonText, Verdict } from "../domain/job.js";
 import {
+  beginningOf,
   type Checked,
   checkBatch,
   checkWord,
@@ -68,7 +69,7 @@ export async function appendChunk(
   const span = checked.scan.members.get("output");
   if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the last word
   const metrics = metricsOf(checked);
-  const pieces = await splitChunk(textOf(checked.bytes, span), limits.chunkBytesMax);
+  const pieces = await splitChunk(checked.bytes, span, limits.chunkBytesMax);
   const isCut = pieces.length > 1;
   const rows = pieces.map((output, at) => {
     const own = at === 0 ? metrics : undefined; // a copy in each piece would be stored, and sent, as often
@@ -142,7 +143,6 @@ export function verdict(checked: Checked, bytes: number): Verdict {
   const outputSpan = member("output");
   const output = outputSpan && jsonOf(checked.bytes, outputSpan);
   if (!errorSpan) return { status: "COMPLETED", output };
-  const error = textOf(checked.bytes, errorSpan);
-  const sentence = (error.startsWith('"') ? (JSON.parse(error) as string) : error).slice(0, limits.errorCharsMax);
+  const sentence = beginningOf(checked.bytes, errorSpan, limits.errorCharsMax);
   return failed(sentence === "" ? "The worker reported an error without a text." : sentence, output);
 }

@@ -123,7 +123,7 @@ export class Scene {
     return this.stores.jobs.change(await this.job(jobId), change, this.now);
   }
 
-  append(jobId: string, workerNo: number, ...outputs: string[]) {
+  append(jobId: string, workerNo: number, ...outputs: JsonText[]) {
     const pieces = outputs.map((output) => ({ output }));
     return this.stores.chunks.append(this.endpointNo, jobId, workerNo, pieces);
   }

@@ -1,5 +1,5 @@
 import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
-import { bytesOf, type ChunkRow, fitting } from "../tables/chunk-row.js";
+import { type ChunkRow, fitting } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import type { Lanes, Verb } from "./writer.js";
@@ -109,6 +109,9 @@ const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
     return [undefined];
   },
 };
+
+const bytesOf = (pieces: readonly NewChunk[]): number =>
+  pieces.reduce((sum, { output, metrics }) => sum + output.length + (metrics?.length ?? 0), 0);
 
 /** Chunks: appended by their holder, each handed to one reader, in order, over several servers too. */
 export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore {

@@ -1,6 +1,7 @@
 import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
-import { bytesOf, fitting } from "../tables/chunk-row.js";
+import { fitting } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
+import { sizeOf } from "./parcel.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
@@ -18,7 +19,7 @@ class SqliteChunks {
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
         WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
-      insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, ?, ?)`),
+      insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, CAST(? AS TEXT), ?)`),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
       from: db.prepare(`SELECT ${columns} FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
@@ -68,6 +69,9 @@ export function chunkVerbs(db: Database): Verbs {
     handBack: chunks.handBack.bind(chunks),
   };
 }
+
+const bytesOf = (pieces: readonly NewChunk[]): number =>
+  pieces.reduce((sum, { output, metrics }) => sum + sizeOf(output) + sizeOf(metrics), 0);
 
 /** Chunks: appended by their holder, each handed to one reader, in order. */
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkStore {

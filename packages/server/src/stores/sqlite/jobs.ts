@@ -12,6 +12,7 @@ import {
   toTakenJob,
 } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
+import { sizeOf } from "./parcel.js";
 import type { Tallies } from "./tallies.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
@@ -350,10 +351,6 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
   // biome-ignore lint/suspicious/noExplicitAny: the arguments go on as they came
   return Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)]));
 }
-
-/** Bytes cannot be part of a small group, which crosses to the writing thread as text. */
-const sizeOf = (json: JsonText | undefined): number =>
-  json instanceof Uint8Array ? Math.max(json.length, limits.jsonThreadBytes) : (json?.length ?? 0);
 
 /** The queue's writes as calls to the writer. */
 export function sqliteJobStore(writer: GroupWriter): JobStore {

@@ -1,3 +1,6 @@
+import type { JsonText } from "../../domain/job.js";
+import { limits } from "../../limits.js";
+
 /** What crosses between threads: small things as JSON text, since cloning their many small objects costs several times as much. */
 export type Parcel = string | { readonly whole: unknown };
 
@@ -9,3 +12,7 @@ export const packed = (value: unknown, bytes: number): Parcel =>
   bytes < smallBytes ? JSON.stringify(value) : { whole: value };
 
 export const unpacked = <T>(parcel: Parcel): T => (typeof parcel === "string" ? JSON.parse(parcel) : parcel.whole) as T;
+
+/** What a text adds to a write. Bytes cannot be part of a small parcel, which crosses as text. */
+export const sizeOf = (json: JsonText | undefined): number =>
+  json instanceof Uint8Array ? Math.max(json.length, limits.jsonThreadBytes) : (json?.length ?? 0);

@@ -13,11 +13,16 @@ interface Sent {
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
 
+const valuesIn = (value: unknown): unknown[] => (isPlain(value) ? Object.values(value).flatMap(valuesIn) : [value]);
+
 /** The memory of the large texts of a group that are bytes: it goes to the thread as it is. */
 function movable(group: readonly Write[]): ArrayBuffer[] {
   const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array;
-  const values = group.flatMap(({ args }) => args).flatMap((arg) => (isPlain(arg) ? Object.values(arg) : [arg]));
-  const large = values.filter(isBytes).filter(({ length }) => length >= limits.jsonThreadBytes);
+  const large = group
+    .flatMap(({ args }) => args)
+    .flatMap(valuesIn)
+    .filter(isBytes)
+    .filter(({ length }) => length >= limits.jsonThreadBytes);
   return [...new Set(large.map(({ buffer }) => buffer))];
 }
 

@@ -1,4 +1,4 @@
-import type { Chunk, NewChunk } from "../../store.js";
+import type { Chunk } from "../../store.js";
 
 export interface ChunkRow {
   index: number;
@@ -25,7 +25,3 @@ export function fitting(rows: Iterable<ChunkRow>, bytesMax: number): Chunk[] {
   }
   return chunks;
 }
-
-/** About how many bytes a write of chunks carries. */
-export const bytesOf = (pieces: readonly NewChunk[]): number =>
-  pieces.reduce((sum, { output, metrics }) => sum + output.length + (metrics?.length ?? 0), 0);
