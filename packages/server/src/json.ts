@@ -85,6 +85,10 @@ function endOfCharacters(bytes: Buffer, start: number, end: number, charsMax: nu
 export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
   span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
 
+/** JSON as a text, for those who must look into it. */
+export const stringOf = (json: JsonText): string =>
+  typeof json === "string" ? json : Buffer.from(json.buffer, json.byteOffset, json.length).toString();
+
 /** The parsed value of a small member; undefined also where it is long, since parsing it would hold up the event loop. */
 export function memberOf(checked: Checked, name: string): unknown {
   const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;

@@ -215,6 +215,8 @@ export const limits = {
   bodyBytesPerTurn: mib, // this much in such a time, all together: 500 MB/s
   bodyBytesPerRead: 64 * kib, // a socket brings so much at a time
   textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read apart from their job, in memory that is lent
+  chunkTextBytesMax: 16 * kib, // larger chunks are read from SQLite as bytes: a text of letters beyond ASCII takes 7 times as long
+  chunkReadBytesPerTurn: mib, // of chunks, from SQLite in one turn of the event loop: a millisecond
   textPieceBytes: 2 * mib, // read at a time from the database: a few milliseconds
   lentBytesMax: 256 * mib, // of large results, lists and logs on their way out; who finds no room waits, then gets 503
   lentStreamBytesMax: 96 * mib, // the same of streams as they come, and of logs

@@ -194,11 +194,11 @@ export interface TallyReader {
   recount(endpointNo: number): Promise<Tally>;
 }
 
-/** A piece of output, as JSON text. */
+/** A piece of output, as JSON. */
 export interface Chunk {
   readonly index: number;
   readonly start: number;
-  readonly output: string;
+  readonly output: JsonText;
   readonly metrics: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { JobReport } from "../domain/job.js";
 import { Refusal } from "../errors.js";
-import { isJsonText, pieceOf } from "../json.js";
+import { isJsonText, pieceOf, stringOf } from "../json.js";
 import { limits } from "../limits.js";
 import type { Needs } from "./needs.js";
 
@@ -22,13 +22,14 @@ export async function readChunks(
       await makeRoom();
       hasRoom = true;
     }
-    const page = await chunks.read(no, next, hasRoom ? limits.streamReplyBytesMax : limits.textReadBytesMax);
+    const page = await chunks.read(no, next, hasRoom ? limits.chunkBytesMax : limits.textReadBytesMax);
     if (page.length === 0) return found;
     next += page.length;
-    for (const { output, start, metrics } of page) {
+    for (const { output: json, start, metrics } of page) {
       if (start !== starts) continue;
-      bytes += output.length;
+      bytes += json.length;
       if (bytes > limits.outputBytesMax) throw tooLarge();
+      const output = stringOf(json);
       const piece = pieceOf(output, metrics);
       if (!piece) found.push(output);
       else parted += piece.text;

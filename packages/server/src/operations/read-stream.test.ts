@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
+import { stringOf } from "../json.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
@@ -24,7 +25,7 @@ function call(waitMs = 1_000, gone = scene.stays) {
   const made = { handed: undefined as Handed | undefined, outputs: undefined as unknown[] | undefined };
   void readStream(scene.parts, endpoint, id, waitMs, gone).then((handed) => {
     made.handed = handed;
-    made.outputs = handed.chunks.map(({ output }) => JSON.parse(output));
+    made.outputs = handed.chunks.map(({ output }) => JSON.parse(stringOf(output)));
   });
   return made;
 }

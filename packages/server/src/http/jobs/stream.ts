@@ -1,10 +1,11 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { statusText } from "../../domain/status-text.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
-import { lendStatus } from "../../operations/lend-status.js";
+import { type LentBody, lendStatus } from "../../operations/lend-status.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { findJob } from "../../operations/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/read-stream.js";
@@ -12,10 +13,11 @@ import { goneSignal, isGone, wasWritten } from "../replies.js";
 import { sendLentReply, writeLent } from "../send-lent.js";
 import { readClamped } from "../wait.js";
 
-/** A chunk as the contract has it: the worker's metrics, and `stream_index`. */
-function chunkText(chunk: Chunk): string {
-  const rest = chunk.metrics === undefined ? "" : chunk.metrics.trim().slice(1, -1).trim();
-  return `{"output":${chunk.output},"metrics":{${rest}${rest ? "," : ""}"stream_index":${chunk.index}}}`;
+/** A chunk as the contract has it: the worker's metrics, and `stream_index`. A large output is a piece of its own. */
+function chunkPieces({ output, metrics, index }: Chunk): (string | Uint8Array)[] {
+  const rest = metrics === undefined ? "" : metrics.trim().slice(1, -1).trim();
+  const behind = `,"metrics":{${rest}${rest ? "," : ""}"stream_index":${index}}}`;
+  return typeof output === "string" ? [`{"output":${output}${behind}`] : ['{"output":', output, behind];
 }
 
 /** `/stream`: an array (or the envelope that public clients read), or server-sent events for who accepts them. */
@@ -38,7 +40,7 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     });
     const notGivenBack = (error: unknown) =>
       parts.emit({ type: "server.warning", message: "chunks that could not be sent were not given back", error });
-    const texts = chunks.flatMap((chunk, n) => (n === 0 ? [chunkText(chunk)] : [",", chunkText(chunk)]));
+    const texts = chunks.flatMap((chunk, n) => (n === 0 ? chunkPieces(chunk) : [",", ...chunkPieces(chunk)]));
     const [before, behind] = envelope ? [`{"status":"${status}","stream":[`, "]}"] : ["[", "]"];
     const { release, isWanted } = { release: () => lent.release(), isWanted: () => lent.isWanted() };
     return sendLentReply(parts, reply, { pieces: [before, ...texts, behind], release, isWanted });
@@ -83,25 +85,45 @@ async function writeEvent(
   event: StreamEvent,
   over: AbortSignal,
 ): Promise<void> {
-  if (event.kind !== "done" || event.job.unreadBytes === 0) {
-    if (raw.write(eventText(parts, event))) return;
-    await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
-    return;
-  }
+  if (event.kind === "chunk") return writeChunk(parts, raw, event.chunk, over);
+  if (event.kind !== "done" || event.job.unreadBytes === 0) return writeText(raw, eventText(parts, event), over);
   const body = await lendStatus(parts, endpoint, event.job, over);
   try {
-    raw.write("event: done\ndata: ");
-    await writeLent(parts, raw, body, { as: oneLineOf });
-    raw.write("\n\n");
+    await writeData(parts, raw, "event: done\n", body);
   } finally {
     body.release();
   }
 }
 
-function eventText(parts: Parts, event: StreamEvent): string {
+/** A large chunk goes in slices that take turns with other large replies. */
+async function writeChunk(parts: Parts, raw: ServerResponse, chunk: Chunk, over: AbortSignal): Promise<void> {
+  const head = `event: chunk\nid: ${chunk.start}-${chunk.index}\n`;
+  const pieces = chunkPieces(chunk);
+  const [text] = pieces;
+  if (pieces.length === 1 && typeof text === "string" && text.length <= limits.chunkTextBytesMax) {
+    return writeText(raw, `${head}data: ${oneLine(text)}\n\n`, over);
+  }
+  await writeData(parts, raw, head, { pieces, isWanted: () => parts.streamShares.isWanted });
+}
+
+async function writeText(raw: ServerResponse, text: string, over: AbortSignal): Promise<void> {
+  if (raw.write(text)) return;
+  await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
+}
+
+async function writeData(
+  parts: Parts,
+  raw: ServerResponse,
+  head: string,
+  body: Omit<LentBody, "release">,
+): Promise<void> {
+  raw.write(`${head}data: `);
+  await writeLent(parts, raw, body, { as: oneLineOf });
+  raw.write("\n\n");
+}
+
+function eventText(parts: Parts, event: Exclude<StreamEvent, { kind: "chunk" }>): string {
   switch (event.kind) {
-    case "chunk":
-      return `event: chunk\nid: ${event.chunk.start}-${event.chunk.index}\ndata: ${oneLine(chunkText(event.chunk))}\n\n`;
     case "status":
       return `event: status\ndata: {"status":"${event.status}"}\n\n`;
     case "done":

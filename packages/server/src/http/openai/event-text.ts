@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { errorIn, type OpenAiError } from "../../domain/openai-error.js";
-import { elementsOf, isJsonText, pieceOf } from "../../json.js";
+import { elementsOf, isJsonText, pieceOf, stringOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import type { Chunk } from "../../operations/needs.js";
 import { oneLine } from "../jobs/stream.js";
@@ -40,8 +40,9 @@ export class EventText {
 
   async addAll(chunks: readonly Pick<Chunk, "output" | "metrics">[]): Promise<Added> {
     let text = "";
-    for (const { output, metrics } of chunks) {
+    for (const { output: json, metrics } of chunks) {
       if (++this.#added % addedPerTurn === 0) await turn();
+      const output = stringOf(json);
       const piece = pieceOf(output, metrics);
       const added = piece ? await this.#addPiece(piece) : await this.add(output);
       text += added.text;

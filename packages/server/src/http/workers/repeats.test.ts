@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoint.js";
+import { stringOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import type { LiveWorker } from "../../registry.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
@@ -28,7 +29,7 @@ async function post(name: string, output: unknown): Promise<void> {
 }
 async function stored(): Promise<unknown[]> {
   const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
-  return (await scene.stores.chunks.read(no, 0, 100_000)).map(({ output }) => JSON.parse(output));
+  return (await scene.stores.chunks.read(no, 0, 100_000)).map(({ output }) => JSON.parse(stringOf(output)));
 }
 
 describe("A chunk that its worker has named", () => {

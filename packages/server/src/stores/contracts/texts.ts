@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { JsonText } from "../../domain/job.js";
+import { stringOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import { completed, failed, type Scene, type Setting } from "./scene.js";
 
@@ -40,7 +41,7 @@ export function texts(setting: () => Setting): void {
       expect((await scene.job(id)).output === text).toBe(true);
       expect(Buffer.concat((await scene.stores.reader.input(running.no))!).toString() === text).toBe(true);
       const chunks = await scene.stores.chunks.read(running.no, 0, limits.outputBytesHard);
-      expect(chunks.map(({ output }) => output === text)).toEqual([true, true]);
+      expect(chunks.map(({ output }) => stringOf(output) === text)).toEqual([true, true]);
     });
 
     it("are read apart from their job where they are large, as of one moment", async () => {

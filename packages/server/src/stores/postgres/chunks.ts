@@ -1,5 +1,5 @@
 import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
-import { type ChunkRow, fitting } from "../tables/chunk-row.js";
+import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import type { Lanes, Verb } from "./writer.js";
@@ -96,7 +96,7 @@ const handOutVerb: Verb<[jobNo: number, bytesMax: number], Handed> = {
   async run({ connection }, [[jobNo, bytesMax] = [0, 0]]) {
     const rows = await connection.query<ChunkRow & { next_index: number }>(chunkSql.handOut, [jobNo, bytesMax]);
     const last = rows.at(-1);
-    return [{ chunks: fitting(rows, bytesMax), more: last !== undefined && last.index + 1 < last.next_index }];
+    return [{ chunks: rows.map(toChunk), more: last !== undefined && last.index + 1 < last.next_index }];
   },
 };
 
@@ -125,6 +125,6 @@ export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore
     handOut: (...args) => words.call(handOutVerb, args),
     handBack: (...args) => words.call(handBackVerb, args),
     read: async (jobNo, fromIndex, bytesMax) =>
-      fitting(await reads.read<ChunkRow>(chunkSql.read, [jobNo, bytesMax, fromIndex]), bytesMax),
+      (await reads.read<ChunkRow>(chunkSql.read, [jobNo, bytesMax, fromIndex])).map(toChunk),
   };
 }

@@ -1,13 +1,17 @@
+import { limits } from "../../limits.js";
 import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
-import { fitting } from "../tables/chunk-row.js";
+import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import { sizeOf } from "./parcel.js";
+import { type Found, ReadTurns } from "./read-turns.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
 const columns = `"index", start, output, metrics`;
 /** One read fetches this many rows at most: a reply of more waits for the next call. */
 const page = 1_000;
+
+type Place = Pick<Chunk, "index" | "start">;
 
 class SqliteChunks {
   readonly #sql;
@@ -21,7 +25,11 @@ class SqliteChunks {
         WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
       insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, CAST(? AS TEXT), ?)`),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
-      from: db.prepare(`SELECT ${columns} FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
+      sizes: db.prepare(`SELECT octet_length(output) + coalesce(octet_length(metrics), 0) AS bytes FROM chunk
+        WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
+      from: db.prepare(`SELECT "index", start, metrics,
+          CASE WHEN octet_length(output) <= ${limits.chunkTextBytesMax} THEN output ELSE CAST(output AS BLOB) END AS output
+        FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
       handBack: db.prepare(`UPDATE stream SET handed_index = ?1 WHERE job_no = ?2 AND handed_index = ?3
         AND EXISTS (SELECT 1 FROM chunk WHERE job_no = ?2 AND "index" = ?1 AND start = ?4)`),
@@ -44,19 +52,28 @@ class SqliteChunks {
   handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
     const stream = this.#sql.stream.get(jobNo);
     if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
-    const chunks = fitting(this.#sql.from.iterate(jobNo, stream.handed_index), bytesMax);
+    const chunks = this.read(jobNo, stream.handed_index, bytesMax).value;
     const handed = stream.handed_index + chunks.length;
     this.#sql.hand.run(handed, jobNo);
     return { chunks, more: handed < stream.next_index };
   }
 
-  handBack(jobNo: number, chunks: readonly Chunk[]): void {
+  handBack(jobNo: number, chunks: readonly Place[]): void {
     const first = chunks[0];
     if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
   }
 
-  read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
-    return fitting(this.#sql.from.iterate(jobNo, fromIndex), bytesMax);
+  /** The first chunks whose bytes fit, and one at least: their sizes are read without them. */
+  read(jobNo: number, fromIndex: number, bytesMax: number): Found<Chunk[]> {
+    let count = 0;
+    let bytes = 0;
+    for (const { bytes: more } of this.#sql.sizes.iterate(jobNo, fromIndex) as Iterable<{ bytes: number }>) {
+      if (count > 0 && bytes + more > bytesMax) break;
+      bytes += more;
+      count++;
+    }
+    if (count === 0) return { value: [], bytes: 0 };
+    return { value: (this.#sql.from.all(jobNo, fromIndex, count) as ChunkRow[]).map(toChunk), bytes };
   }
 }
 
@@ -76,10 +93,12 @@ const bytesOf = (pieces: readonly NewChunk[]): number =>
 /** Chunks: appended by their holder, each handed to one reader, in order. */
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkStore {
   const reads = new SqliteChunks(readDb);
+  const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
   return {
     append: (...args) => writer.word("appendChunks", args, bytesOf(args[3])),
     handOut: (...args) => writer.word("handOut", args),
-    handBack: (...args) => writer.word("handBack", args),
-    read: async (...args) => reads.read(...args),
+    // their places alone: the outputs are not for the thread
+    handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
+    read: (...args) => turns.run(() => reads.read(...args)),
   };
 }
