@@ -62,6 +62,7 @@ export const limits = {
   takeReadBytesMax: 256 * kib, // larger inputs are read apart from their job, in memory that is lent
   takeBytesMax: 16 * mib, // of inputs: with the job that reaches it a turn is over, and the next one goes on
   doneBatchMax: 1_000,
+  doneGroupBytes: mib, // of a batch's words, checked in one turn: some 3 ms
   memberBytesMax: kib, // of a word, a member that is parsed: a status, a stopPod or an id; a longer one counts as absent
   chunkNameCharsMax: 64, // a UUID and a number fit
   chunkMetricsBytesMax: 16 * kib, // of a chunk: some counts and times; longer ones are left out, and the output is kept

@@ -182,6 +182,25 @@ describe("A batch of last words", () => {
     ]);
   });
 
+  it("that is large is heard in groups: nothing checks all of it in one turn", async () => {
+    const bytes = Math.floor(limits.doneGroupBytes / 5);
+    const ids: string[] = [];
+    for (let n = 0; n < 11; n++) ids.push(await scene.submit(endpoint));
+    await scene.take(worker, { count: ids.length });
+    const batch = ids.map((id) => `{"id":"${id}","output":"`).map((start) => `${start.padEnd(bytes - 2, "x")}"}`);
+    const { jobs } = scene.parts;
+    let [atOnce, most] = [0, 0];
+    const settle: typeof jobs.settle = async (...word) => {
+      most = Math.max(most, ++atOnce);
+      const settled = await jobs.settle(...word);
+      atOnce--;
+      return settled;
+    };
+    await finishJobs({ ...scene.parts, jobs: { ...jobs, settle } }, worker, text(`[${batch.join(",")}]`));
+    expect(new Set(await Promise.all(ids.map((id) => scene.state(endpoint, id))))).toEqual(new Set(["COMPLETED"]));
+    expect(most).toBe(5);
+  });
+
   it.each(["", "{}", "[", "[[]]", "null"])("of %j changes nothing", async (word) => {
     const id = await running();
     await finishJobs(scene.parts, worker, text(word));

@@ -29,7 +29,16 @@ export type Word = Sent | undefined;
 export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
   await noteCall(needs, worker, {});
   const bytes = word?.length ?? 0; // the check may move the bytes
-  const checked = word && (await checkWord(word));
+  await conclude(needs, worker, jobId, word && (await checkWord(word)), bytes);
+}
+
+async function conclude(
+  needs: Finishing,
+  worker: LiveWorker,
+  jobId: string,
+  checked: Checked | undefined,
+  bytes: number,
+): Promise<void> {
   const said = checked && isObject(checked) ? checked : undefined;
   if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
   const wantsEnd = said !== undefined && memberOf(said, "stopPod") === true; // now: the bytes go with the verdict
@@ -42,12 +51,27 @@ export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buf
   await noteCall(needs, worker, {});
   const batch = word && (await checkBatch(word));
   if (!batch?.scan.ok) return;
-  const one = async (span: Span) => {
-    const entry = Buffer.from(batch.bytes.subarray(span.start, span.end));
-    const id = idOf(await checkWord(Buffer.from(entry)));
-    if (id !== undefined) await finishJob(needs, worker, id, entry);
+  const one = async ({ start, end }: Span) => {
+    const entry = await checkWord(batch.bytes.subarray(start, end));
+    const id = idOf(entry);
+    if (id !== undefined) await conclude(needs, worker, id, entry, end - start);
   };
-  await Promise.all(batch.scan.elements.slice(0, limits.doneBatchMax).map(one));
+  for (const group of groupsOf(batch.scan.elements.slice(0, limits.doneBatchMax))) await Promise.all(group.map(one));
+}
+
+/** Words that are heard together: all words of a large batch would be checked in one turn of the event loop. */
+function groupsOf(spans: readonly Span[]): Span[][] {
+  const groups: Span[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const span of spans) {
+    bytes += span.end - span.start;
+    if (bytes <= limits.doneGroupBytes) groups.at(-1)?.push(span);
+    else {
+      groups.push([span]);
+      bytes = span.end - span.start;
+    }
+  }
+  return groups;
 }
 
 function idOf(checked: Checked): string | undefined {
