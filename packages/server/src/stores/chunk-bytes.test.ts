@@ -17,7 +17,7 @@ function sqlite(): ChunkStore {
 
 describe.each([
   ["SQLite", sqlite],
-  ["PostgreSQL", () => postgresChunkStore({} as never, { call: note } as never)],
+  ["PostgreSQL", () => postgresChunkStore({} as never, {} as never, { call: note } as never)],
 ])("A write of chunks to %s", (_, open) => {
   it("counts their outputs and their metrics: what is queued is bounded by it", async () => {
     asked.length = 0;

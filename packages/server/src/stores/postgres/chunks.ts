@@ -1,3 +1,4 @@
+import { limits } from "../../limits.js";
 import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
@@ -10,7 +11,7 @@ const columns = `"index", start, output, metrics`;
 
 /** The first chunks from `from` on whose bytes fit (`$2`), and one at least: rows beyond the limit never leave the database. */
 const fittingFrom = (from: string) => `
-    SELECT ${columns} FROM (
+    SELECT ${columns}, bytes FROM (
       SELECT ${columns}, sum(octet_length(output) + coalesce(octet_length(metrics), 0)) OVER w AS bytes, row_number() OVER w AS n
       FROM (SELECT ${columns} FROM chunk WHERE job_no = $1 AND "index" >= ${from} ORDER BY "index" LIMIT ${page}) c
       WINDOW w AS (ORDER BY "index")) c
@@ -48,7 +49,10 @@ export const chunkSql = {
   SELECT f.*, o.next_index FROM fit f CROSS JOIN open o ORDER BY f."index"`,
   handBack: `UPDATE stream SET handed_index = $1::bigint WHERE job_no = $2 AND handed_index = $3
     AND EXISTS (SELECT 1 FROM chunk WHERE job_no = $2 AND "index" = $1 AND start = $4)`,
-  read: `${fittingFrom("$3")} ORDER BY "index"`,
+  /** A large page comes without its texts. */
+  read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
+    FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
+  readLarge: `${fittingFrom("$3")} ORDER BY "index"`,
 };
 
 type Append = [
@@ -113,8 +117,14 @@ const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
 const bytesOf = (pieces: readonly NewChunk[]): number =>
   pieces.reduce((sum, { output, metrics }) => sum + output.length + (metrics?.length ?? 0), 0);
 
-/** Chunks: appended by their holder, each handed to one reader, in order, over several servers too. */
-export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore {
+type UnreadRow = Omit<ChunkRow, "output"> & { output: null };
+type Reads = Pick<Connections, "read">;
+
+/**
+ * Chunks: appended by their holder, each handed to one reader, in order, over several servers too. Large pages are read by
+ * connections of their own, `largeReads`: they are few, so that their texts come one after the other, and no small read waits.
+ */
+export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
   return {
     append: (endpointNo, jobId, workerNo, pieces, name) =>
       words.call(
@@ -124,7 +134,11 @@ export function postgresChunkStore(reads: Connections, words: Lanes): ChunkStore
       ),
     handOut: (...args) => words.call(handOutVerb, args),
     handBack: (...args) => words.call(handBackVerb, args),
-    read: async (jobNo, fromIndex, bytesMax) =>
-      (await reads.read<ChunkRow>(chunkSql.read, [jobNo, bytesMax, fromIndex])).map(toChunk),
+    read: async (jobNo, fromIndex, bytesMax) => {
+      const asked = [jobNo, bytesMax, fromIndex];
+      const rows = await reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
+      const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
+      return (rows.every(isRead) ? rows : await largeReads.read<ChunkRow>(chunkSql.readLarge, asked)).map(toChunk);
+    },
   };
 }

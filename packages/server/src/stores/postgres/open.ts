@@ -95,7 +95,7 @@ export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Pr
       jobs: postgresJobStore(calls, words),
       reader: postgresJobReader(reads, textReads),
       tallies: postgresTallyReader(reads),
-      chunks: postgresChunkStore(reads, words),
+      chunks: postgresChunkStore(reads, textReads, words),
       shared: postgresSharedStore(reads, words, hostId),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {

@@ -215,6 +215,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["chunkSql.handOut", ["stream_pkey", "chunk_pkey"]],
     ["chunkSql.handBack", ["stream_pkey", "chunk_pkey"]],
     ["chunkSql.read", ["chunk_pkey"]],
+    ["chunkSql.readLarge", ["chunk_pkey"]],
     ["readerSql.find", ["job_id", "worker_pkey", "job_output_pkey"]],
     ["readerSql.list", ["job_pkey"]],
     ["readerSql.listStatus", ["job_pkey"]],
