@@ -41,6 +41,7 @@ export const limits = {
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
   errorCharsMax: 100_000,
+  jobFieldBytesMax: 16 * kib, // of a policy or an s3Config, which are parsed on the main thread
   webhookUrlCharsMax: 2_048,
 
   // JSON

@@ -1,6 +1,6 @@
 import type { JsonText, Policy } from "../domain/job.js";
 import { invalid, Refusal } from "../errors.js";
-import { type Checked, checkInput, jsonOf, type Sent, textOf } from "../json.js";
+import { type Checked, checkInput, jsonOf, type Sent, type Span, textOf } from "../json.js";
 import { limits } from "../limits.js";
 
 /** A submission body, checked. Texts are JSON as it came. */
@@ -32,25 +32,41 @@ export async function readSubmission(body: Sent): Promise<SubmissionParts> {
   return {
     bytes: checked.bytes,
     input: jsonOf(checked.bytes, span),
-    webhook: readWebhook(member(checked, "webhook")),
+    webhook: readWebhook(webhookText(checked)),
     policy: readPolicy(policyText === undefined ? {} : JSON.parse(policyText)),
     policyText,
     s3Config: readS3Config(objectText(checked, "s3Config")),
   };
 }
 
-function member(checked: Checked, name: string): string | undefined {
-  const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;
-  const text = span && textOf(checked.bytes, span);
-  return text === "null" ? undefined : text;
+/** A member that is given. Its length is for the caller to look at before a text is made of it: it may be most of the body. */
+function member({ bytes, scan }: Checked, name: string): Span | undefined {
+  const span = scan.ok ? scan.members.get(name) : undefined;
+  return span && bytes[span.start] !== 0x6e ? span : undefined; // it is JSON: only null begins with an n
 }
 
+const bytesOf = ({ start, end }: Span): number => end - start;
+
 function objectText(checked: Checked, name: string): string | undefined {
-  const text = member(checked, name);
-  if (text !== undefined && !text.startsWith("{")) throw invalid(`'${name}' must be a JSON object.`);
-  if (text !== undefined && text.length > limits.errorCharsMax) throw invalid(`'${name}' is too long.`);
-  return text;
+  const span = member(checked, name);
+  if (!span) return undefined;
+  if (checked.bytes[span.start] !== 0x7b) throw invalid(`'${name}' must be a JSON object.`);
+  if (bytesOf(span) > limits.jobFieldBytesMax) {
+    throw invalid(`'${name}' is longer than ${limits.jobFieldBytesMax} bytes.`);
+  }
+  return textOf(checked.bytes, span);
 }
+
+function webhookText(checked: Checked): string | undefined {
+  const span = member(checked, "webhook");
+  if (!span) return undefined;
+  // a UTF-16 unit takes at most three bytes
+  if (bytesOf(span) > 3 * limits.webhookUrlCharsMax) throw badWebhook();
+  return textOf(checked.bytes, span);
+}
+
+const badWebhook = () =>
+  invalid(`'webhook' must be an http or https URL of at most ${limits.webhookUrlCharsMax} characters.`);
 
 function readWebhook(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
@@ -59,9 +75,7 @@ function readWebhook(text: string | undefined): string | undefined {
   if (typeof url === "string" && /[\0-\x20\x7f]/.test(url))
     throw invalid("'webhook' holds a blank or a control character.");
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) {
-    throw invalid(`'webhook' must be an http or https URL of at most ${limits.webhookUrlCharsMax} characters.`);
-  }
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) throw badWebhook();
   return url;
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
@@ -97,6 +97,29 @@ describe("A submission", () => {
     ["s3Config", { accessSecret: null }, /'s3Config.accessSecret'/],
   ])("is refused, naming the field, when '%s' is %j", async (field, value, words) => {
     await refused(submit({ input: {}, [field]: value }), "INVALID_INPUT", words);
+  });
+
+  it.each(["policy", "s3Config"])("is refused, naming the bound, when '%s' is too long", async (field) => {
+    const long = { input: {}, [field]: { more: "x".repeat(limits.jobFieldBytesMax) } };
+    await refused(submit(long), "INVALID_INPUT", new RegExp(`'${field}' is longer than 16384 bytes`));
+  });
+
+  it.each([
+    ["webhook", "é"],
+    ["policy", "é"],
+    ["s3Config", "é"],
+    ["webhook", { a: [] }],
+    ["policy", { a: "é" }],
+    ["s3Config", { a: "é" }],
+  ])("with a very long %s (%j) is refused without a text being made of it", async (field, value) => {
+    const long = JSON.stringify(value).replace(/é|\[\]/, (piece) =>
+      piece === "é" ? "é".repeat(100_000) : `[${"[],".repeat(50_000)}1]`,
+    );
+    const body = scene.submission(endpoint, `{"input":{},"${field}":${long}}`);
+    const texts = vi.spyOn(Buffer.prototype, "toString");
+    await refused(submitJob(scene.parts, body), "INVALID_INPUT", new RegExp(`'${field}'`));
+    expect(texts.mock.results.map(({ value }) => value.length).filter((length) => length > 10_000)).toEqual([]);
+    texts.mockRestore();
   });
 
   it("takes the bounds themselves, and null for not given", async () => {

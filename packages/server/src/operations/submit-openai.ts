@@ -1,7 +1,7 @@
 import type { Endpoint } from "../domain/endpoint.js";
 import type { JsonText } from "../domain/job.js";
 import { invalid, Refusal } from "../errors.js";
-import { checkInput, jsonOf, type Sent, textOf } from "../json.js";
+import { checkInput, jsonOf, type Sent } from "../json.js";
 import type { Needs } from "./needs.js";
 import { checkKey, type SubmitOutcome, storeJob } from "./submit-job.js";
 
@@ -58,5 +58,5 @@ async function readAsk(path: string, body: Sent | undefined): Promise<Read> {
   const opening = `${head},"openai_input":`;
   const input =
     typeof whole === "string" ? `${opening}${whole}}` : Buffer.concat([Buffer.from(opening), whole, Buffer.from("}")]);
-  return { bytes, input, streams: stream !== undefined && textOf(bytes, stream) === "true" };
+  return { bytes, input, streams: stream !== undefined && bytes[stream.start] === 0x74 }; // it is JSON: only true begins with a t
 }
