@@ -37,7 +37,7 @@ export class Joined {
   #grow(): void {
     const isBelieved = this.#length >= limits.bodyBelievedShare * this.#announced;
     const wanted = Math.max(2 * this.#length, limits.bodyBytesFree);
-    // not from the pool, whose memory cannot be moved to another thread
+    // not from Node's pool: the whole is moved between threads, and the pool cannot be
     const memory = Buffer.allocUnsafeSlow(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
     memory.set(this.#memory);
     this.#memory = memory;

@@ -8,7 +8,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /** What the thread is told. A text comes whole with its task, or in parts before it. */
 export type Task =
-  | { readonly no: number; readonly parts: readonly Bytes[]; readonly announced: number }
+  | { readonly no: number; readonly part: Bytes; readonly announced: number }
   | { readonly no: number; readonly dropped: true }
   | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
   | { readonly no: number; readonly bytes: Bytes; readonly span: Span; readonly pieceBytes: number };
@@ -21,10 +21,10 @@ const coming = new Map<number, Joined>();
 
 parentPort?.on("message", (task: Task) => {
   const { no } = task;
-  if ("parts" in task) {
+  if ("part" in task) {
     const joined = coming.get(no) ?? new Joined(task.announced);
     coming.set(no, joined);
-    for (const part of task.parts) joined.add(part);
+    joined.add(task.part);
     return;
   }
   const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;

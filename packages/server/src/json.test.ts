@@ -1,5 +1,6 @@
+import { Worker } from "node:worker_threads";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   beginningOf,
   checkBatch,
@@ -15,6 +16,8 @@ import { cutOutput } from "./json-split.js";
 import { limits } from "./limits.js";
 
 const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
+
+afterEach(() => void vi.restoreAllMocks());
 
 const nowhere = { start: 0, end: 0 };
 
@@ -131,6 +134,17 @@ describe("A checked body", () => {
     const value = "x".repeat(limits.memberBytesMax - 2 + more);
     const checked = await checkWord(Buffer.from(`{"status":"${value}"}`));
     expect(memberOf(checked, "status")).toBe(isGiven ? value : undefined);
+  });
+
+  it("in parts of a byte is moved to the thread in few pieces", async () => {
+    const posts = vi.spyOn(Worker.prototype, "postMessage");
+    const bytes = Buffer.from(large("y").padEnd(3 * limits.jsonPartsBytes));
+    const sent = new PartedText(Number.POSITIVE_INFINITY);
+    for (let at = 0; at < bytes.length; at++) sent.add(bytes.subarray(at, at + 1));
+    const checked = await checkInput(sent);
+    expect([checked.scan.ok, checked.bytes.equals(bytes)]).toEqual([true, true]);
+    const moved = posts.mock.calls.map(([, moved]) => (moved as readonly unknown[]).length);
+    expect(moved.reduce((sum, count) => sum + count, 0)).toBe(3);
   });
 
   it("of a batch gives its elements", async () => {
