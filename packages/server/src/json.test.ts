@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -134,6 +135,20 @@ describe("A checked body", () => {
     const value = "x".repeat(limits.memberBytesMax - 2 + more);
     const checked = await checkWord(Buffer.from(`{"status":"${value}"}`));
     expect(memberOf(checked, "status")).toBe(isGiven ? value : undefined);
+  });
+
+  it("is checked in the thread where others of its turn have been checked at once", async () => {
+    const body = (size: number) => Buffer.from(`{"input":{"text":"${"x".repeat(size)}"}}`);
+    await turn();
+    const checked = Array.from({ length: 50 }, () => checkInput(body(200_000)));
+    const atOnce = checked.filter((one) => !(one instanceof Promise));
+    expect(atOnce.length).toBe(Math.floor(limits.jsonBytesPerTurn / body(200_000).length));
+    expect(checkInput(body(100)), "a short one").not.toBeInstanceOf(Promise);
+    for (const { bytes, scan } of await Promise.all(checked)) {
+      expect([scan.ok, bytes.equals(body(200_000))]).toEqual([true, true]);
+    }
+    await turn();
+    expect(checkInput(body(200_000)), "in the next turn").not.toBeInstanceOf(Promise);
   });
 
   it("in parts of a byte is moved to the thread in few pieces", async () => {

@@ -98,7 +98,8 @@ export function memberOf(checked: Checked, name: string): unknown {
 
 function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {
   if (sent instanceof PartedText) return sent.check(bounds);
-  if (sent.length < limits.jsonThreadBytes) return { bytes: sent, scan: scanUtf8(sent, bounds) };
+  if (sent.length < limits.jsonThreadBytes && hasTurn(sent.length))
+    return { bytes: sent, scan: scanUtf8(sent, bounds) };
   const no = ++lastNo;
   const bytes = movable(sent);
   return inThread({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
@@ -120,6 +121,23 @@ function startThread(): Worker {
   started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
     waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
     waiting.delete(no);
+let bytesLeft: number = limits.jsonBytesPerTurn;
+let isTurnSet = false;
+
+/** Whether this thread may check so many bytes now. Many bodies can be complete in the same turn of the event loop. */
+function hasTurn(bytes: number): boolean {
+  if (bytes <= limits.jsonBytesFree) return true;
+  if (!isTurnSet) setImmediate(nextTurn);
+  isTurnSet = true;
+  bytesLeft -= bytes;
+  return bytesLeft >= 0;
+}
+
+function nextTurn(): void {
+  bytesLeft = limits.jsonBytesPerTurn;
+  isTurnSet = false;
+}
+
     if (waiting.size === 0) started.unref();
   });
   // it ran out of memory: what it had is refused for now, and the next text begins another
