@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Bounds, scanJson } from "./json-scan.js";
 
-const wide: Bounds = { depthMax: 500, keysMax: 1_000_000, elementsMax: Number.POSITIVE_INFINITY };
+const wide: Bounds = { depthMax: 500, keysMax: 1_000_000, names: ["a"], elementsMax: Number.POSITIVE_INFINITY };
 const scan = (text: string, bounds: Partial<Bounds> = {}) => scanJson(Buffer.from(text), { ...wide, ...bounds });
 
 /** What the runtime says of a text: the judge of every answer here. */
@@ -15,9 +15,12 @@ function parsed(bytes: Buffer): { value: unknown } | undefined {
   }
 }
 
-/** The members and elements that a scan found, read through their spans. */
-function found(bytes: Buffer, bounds = wide): { kind: string; value: unknown } | undefined {
-  const result = scanJson(bytes, bounds);
+const namesOf = (value: unknown): string[] =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+
+/** The members of these names and the elements that a scan found, read through their spans. */
+function found(bytes: Buffer, names: readonly string[]): { kind: string; value: unknown } | undefined {
+  const result = scanJson(bytes, { ...wide, names });
   if (!result.ok) return undefined;
   const read = ({ start, end }: { start: number; end: number }) => JSON.parse(bytes.toString("utf8", start, end));
   const value =
@@ -36,6 +39,14 @@ function expected(value: unknown): { kind: string; value: unknown } {
 }
 
 const member = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "input", "a\\b", '"', "é😀"));
+/** The same JSON with every character of its strings as an escape. */
+const withEscapes = (json: string) =>
+  json.replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) => {
+    const units = [...Array((JSON.parse(string) as string).length).keys()].map((n) =>
+      (JSON.parse(string) as string).charCodeAt(n),
+    );
+    return `"${units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("")}"`;
+  });
 const { value: jsonValue } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -80,7 +91,8 @@ describe("A scan agrees with JSON.parse", () => {
     fc.assert(
       fc.property(jsonText, (text) => {
         const bytes = Buffer.from(text);
-        expect(found(bytes)).toEqual(expected(JSON.parse(text)));
+        const value = JSON.parse(text);
+        expect(found(bytes, namesOf(value))).toEqual(expected(value));
       }),
       { numRuns: 1_000 },
     );
@@ -94,7 +106,7 @@ describe("A scan agrees with JSON.parse", () => {
         if (!isUtf8(bytes)) return;
         const judged = parsed(bytes);
         if (!judged) invalid++;
-        expect(found(bytes)).toEqual(judged && expected(judged.value));
+        expect(found(bytes, namesOf(judged?.value))).toEqual(judged && expected(judged.value));
       }),
       { numRuns: 5_000 },
     );
@@ -107,7 +119,7 @@ describe("A scan agrees with JSON.parse", () => {
       fc.property(fc.array(signs, { maxLength: 10 }), (all) => {
         const bytes = Buffer.from(all.join(""));
         const judged = parsed(bytes);
-        expect(found(bytes)).toEqual(judged && expected(judged.value));
+        expect(found(bytes, namesOf(judged?.value))).toEqual(judged && expected(judged.value));
       }),
       { numRuns: 5_000 },
     );
@@ -132,12 +144,29 @@ describe("A scan agrees with JSON.parse", () => {
 describe("A scan", () => {
   it("gives the last of equal names, however they are written", () => {
     const bytes = Buffer.from('{"a":1,"\\u0061":2}');
-    expect(found(bytes)).toEqual({ kind: "object", value: new Map([["a", 2]]) });
+    expect(found(bytes, ["a"])).toEqual({ kind: "object", value: new Map([["a", 2]]) });
+  });
+
+  it("gives no member that is not wanted, and a wanted one however it is written", () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(member, jsonValue, { maxKeys: 8 }),
+        fc.array(member),
+        fc.boolean(),
+        (all, others, asEscapes) => {
+          const names = [...Object.keys(all).filter((_, n) => n % 2 === 0), ...others];
+          const text = asEscapes ? withEscapes(JSON.stringify(all)) : JSON.stringify(all);
+          const wanted = Object.entries(JSON.parse(text)).filter(([name]) => names.includes(name));
+          expect(found(Buffer.from(text), names)).toEqual({ kind: "object", value: new Map(wanted) });
+        },
+      ),
+      { numRuns: 1_000 },
+    );
   });
 
   it("gives spans without the blanks around them", () => {
     const text = '{ "input" :  {"a": [1] }  , "b":\t"x" }';
-    const result = scan(text);
+    const result = scan(text, { names: ["b", "input"] });
     const spans = result.ok ? [...result.members.values()] : [];
     expect(spans.map(({ start, end }) => text.slice(start, end))).toEqual(['{"a": [1] }', '"x"']);
   });

