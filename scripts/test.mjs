@@ -1,6 +1,8 @@
-// `npm test`: makes the clone and the machine ready, runs the tests, and ends with the line `N passed, N failed`.
+// `npm test`, `test:fast`, `test:machine`: makes the clone and the machine ready, runs the tests of that gear, and ends with
+// the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
   bin,
@@ -15,40 +17,49 @@ import {
   withProgress,
 } from "./set-up.mjs";
 
-/** What the tests need of the machine: a command that succeeds where it is there, and the Debian package that brings it. */
-const machineNeeds = [
-  { probe: ["python3", "--version"], debian: "python3" },
-  { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
-  { probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" },
-  {
-    probe: ["sh", "-c", "echo 'int main(void){return 0;}' | gcc -shared -fPIC -x c - -o /dev/null"],
-    debian: "gcc libc6-dev",
-  },
-  // it lies beside what only root finds
-  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" },
-  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" },
-  { probe: ["faketime", "--version"], debian: "faketime" },
-  // its command line is the package's own: another one that is found first may not fit its engine
-  { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
-  { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
-];
-
 /** The stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
-await main(async () => {
+const usage = `Usage: npm test [-- path …]             the tests that need no machine of their own
+       npm run test:fast [-- path …]    those that need Node.js alone
+       npm run test:machine [-- path …] containers, fuzzing, floods, power cuts, deployment
+
+With paths, or parts of them, exactly the test files that contain one of them run, whatever their kind. What these files
+need of the machine is installed first, where this user may. The last line is \`N passed, N failed\`.
+
+Exit codes: 0 all passed · 1 some failed, were skipped in a whole run, or could not be run · 2 unknown option or path`;
+
+const [gear, ...words] = process.argv.slice(2);
+const option = words.find((word) => word.startsWith("-"));
+const files =
+  words.length > 0 ? testFiles().filter((file) => words.some((word) => file.includes(word))) : filesOf(gear);
+
+if (option === "--help" || option === "-h") console.log(usage);
+else if (option !== undefined || files.length === 0) {
+  console.error(
+    option === undefined ? `No test file's path contains ${words.join(" or ")}.` : `Unknown option ${option}.`,
+  );
+  console.error("`npm test -- --help` says what can be given.");
+  process.exitCode = 2;
+} else await main(test);
+
+async function test() {
   await installPackages();
   await build();
-  await installMachineNeeds("The tests", machineNeeds);
-  await makeVenv();
-  const filters = process.argv.slice(2);
-  const { passed, failed, skipped, isGreen } = await runTests(filters);
-  const mustNotSkip = skipped > 0 && filters.length === 0;
+  const wanted = new Set(files.flatMap((file) => [...needsOf(file)]));
+  await installMachineNeeds(
+    "These tests",
+    [...wanted].flatMap((need) => needs[need]),
+  );
+  if (wanted.has("python")) await makeVenv();
+  const { passed, failed, skipped, isGreen } = await runTests();
+  const mustNotSkip = skipped > 0 && words.length === 0;
   if (mustNotSkip) console.log(`${skipped} skipped or left to do: in a whole run every test must run.`);
+  writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed }));
   console.log(`${passed} passed, ${failed} failed`);
   return isGreen && !mustNotSkip ? 0 : 1;
-});
+}
 
 // ---- Python
 
@@ -74,12 +85,12 @@ async function makeVenv() {
 
 // ---- The tests
 
-async function runTests(filters) {
+async function runTests() {
   mkdirSync(cache, { recursive: true });
   const file = join(cache, `vitest-${process.pid}.json`);
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
-  const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...filters], {
+  const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...files], {
     env,
     stdio: ["ignore", "inherit", "inherit"],
   });

@@ -1,0 +1,110 @@
+// Which tests belong to which gear, and what a test file needs of the machine. A file's needs are those of the modules that
+// it reaches, so `npm test -- one-file` installs no more than that file uses.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, matchesGlob, relative } from "node:path";
+import { root } from "./set-up.mjs";
+
+/** What tests need beside Node.js: a command that succeeds where it is there, and the Debian packages that bring it. */
+export const needs = {
+  python: [
+    { probe: ["python3", "--version"], debian: "python3" },
+    { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
+  ],
+  postgres: [{ probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" }],
+  compiler: [
+    {
+      probe: ["sh", "-c", "echo 'int main(void){return 0;}' | gcc -shared -fPIC -x c - -o /dev/null"],
+      debian: "gcc libc6-dev",
+    },
+  ],
+  // these lie beside what only root finds
+  nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
+  btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
+  faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
+  // its command line is the package's own: another one that is found first may not fit its engine
+  docker: [
+    { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
+    { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
+  ],
+};
+
+/** The modules through which tests come to what they need. */
+const needOf = {
+  "scripts/postgres.mjs": "postgres",
+  "scripts/docker.mjs": "docker",
+  "tests/compat/stock.ts": "python",
+  "tests/fuzz/schemathesis.ts": "python",
+  "tests/faults/scene.ts": "python",
+  "tests/docker/python.test.ts": "python",
+  "tests/examples/examples.test.ts": "python",
+  "tests/examples/containers.test.ts": "python",
+  "tests/compat/python-worker.test.ts": "python",
+  "tests/deploy/nginx.ts": "nginx",
+  "packages/server/src/quotas/btrfs.test.ts": "btrfs",
+  "tests/servers/starting.test.ts": "faketime",
+  "tests/faults/wall-clock.ts": "faketime",
+  "tests/faults/shim/disk-shim.ts": "compiler",
+};
+
+/** Tests that take long, or a machine of their own: containers, fuzzing, floods, power cuts, deployment. */
+const machine = [
+  "tests/deploy/**",
+  "tests/docker/**",
+  "tests/examples/containers.test.ts",
+  "tests/faults/disk.test.ts",
+  "tests/faults/hostile-*.test.ts",
+  "tests/faults/many-readers.test.ts",
+  "tests/faults/power-loss.test.ts",
+  "tests/fuzz/**",
+  "packages/server/src/providers/docker/**",
+  "packages/server/src/quotas/btrfs.test.ts",
+];
+
+/** Tests that start servers or other processes: not for the fast gear, though they may need Node.js alone. */
+const started = ["tests/**", "packages/server/src/providers/**", "packages/worker/**"];
+
+/** The fast gear needs Node.js alone; `test` adds all that is not for `machine`. */
+export const gears = ["fast", "test", "machine"];
+
+/** The test files of the repository, as paths from its root. */
+export function testFiles() {
+  const under = (folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith(".test.ts"))
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+  const packages = readdirSync(join(root, "packages")).map((name) => join("packages", name, "src"));
+  return [...packages, "tests"].filter((folder) => existsSync(join(root, folder))).flatMap(under);
+}
+
+/** The gear that a file belongs to. */
+export function gearOf(file) {
+  if (machine.some((glob) => matchesGlob(file, glob))) return "machine";
+  return needsOf(file).size > 0 || started.some((glob) => matchesGlob(file, glob)) ? "test" : "fast";
+}
+
+/** The files that a run of a gear runs: `test` runs the fast ones too. */
+export const filesOf = (gear, files = testFiles()) =>
+  files.filter((file) => gearOf(file) === gear || (gear === "test" && gearOf(file) === "fast"));
+
+const reached = new Map();
+
+/** The names of what a file needs, by the modules that it reaches. */
+export function needsOf(file) {
+  const known = reached.get(file);
+  if (known) return known;
+  const found = new Set(needOf[file] ? [needOf[file]] : []);
+  reached.set(file, found); // before its imports: they may come back to it
+  for (const other of importsOf(file)) for (const need of needsOf(other)) found.add(need);
+  return found;
+}
+
+/** The repository's own modules that a file imports for what they do, not for their types. */
+function importsOf(file) {
+  const source = readFileSync(join(root, file), "utf8");
+  const named = [...source.matchAll(/^\s*(?:import|export)\s+(?!type\b)[^;"']*?from\s*["'](\.[^"']+)["']/gm)];
+  const dynamic = [...source.matchAll(/\bimport\(\s*["'](\.[^"']+)["']/g)];
+  return [...named, ...dynamic]
+    .map(([, path]) => relative(root, join(root, dirname(file), path)))
+    .map((path) => [path, path.replace(/\.js$/, ".ts")].find((each) => existsSync(join(root, each))))
+    .filter((path) => path !== undefined);
+}
