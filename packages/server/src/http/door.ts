@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { limits } from "../limits.js";
+import { PartedRequest } from "./parted-request.js";
 import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, open before anything else is: until `take` is called every request is answered 503. */
@@ -28,6 +29,7 @@ const notYet: RequestListener = (request, reply) => {
 export function openDoor(host: string, port: number): Promise<Door> {
   let listener = notYet;
   const server = createServer({
+    IncomingMessage: PartedRequest,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,

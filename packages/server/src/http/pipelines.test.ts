@@ -132,3 +132,74 @@ describe("Pipelined requests", () => {
     expect(seen).toEqual(["/0"]);
   });
 });
+
+describe("A body in chunks of one byte", () => {
+  const tiny = (chunks: number) =>
+    `POST / HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(chunks)}0\r\n\r\n`;
+
+  /** The most bytes that came of all bodies in one turn of the event loop. */
+  async function mostPerTurn(connections: number, chunks: number, listener: RequestListener): Promise<number> {
+    let total = 0;
+    let inTurn = 0;
+    let most = 0;
+    const isOver = () => total === connections * chunks;
+    const beat = () => {
+      most = Math.max(most, inTurn);
+      inTurn = 0;
+      if (!isOver()) setImmediate(beat);
+    };
+    const counting: RequestListener = (request, reply) => {
+      request.on("data", (part: Buffer) => {
+        total += part.length;
+        inTurn += part.length;
+      });
+      listener(request, reply);
+    };
+    const sockets = await Promise.all(Array.from({ length: connections }, () => opened(counting)));
+    setImmediate(beat);
+    for (const socket of sockets) socket.write(tiny(chunks));
+    await expect.poll(isOver).toBe(true);
+    return Math.max(most, inTurn);
+  }
+  const chunksPerSlice = Math.ceil(limits.bodySliceBytes / 6);
+  // our turns begin elsewhere in the loop than those of the server
+  const bound = 2 * (limits.bodyPartsPerTurn + chunksPerSlice);
+
+  it("is handed over in few parts", async () => {
+    let parts = 0;
+    const socket = await opened((request, reply) => {
+      let bytes = 0;
+      request.on("data", (part: Buffer) => {
+        parts++;
+        bytes += part.length;
+      });
+      request.on("end", () => reply.end(`<${request.url}0:${bytes}>`));
+    });
+    socket.write(tiny(50_000) + get(1));
+    const text = await textUntil(socket, (got) => got.includes("</10:"));
+    expect(pathsOf(text)).toEqual([
+      ["/0", 50_000],
+      ["/10", 0],
+    ]);
+    expect(parts).toBeLessThan(200);
+  });
+
+  it("shares a turn of the event loop with all other bodies", async () => {
+    expect(await mostPerTurn(4, 30_000, echo)).toBeLessThan(bound);
+  });
+
+  it("does so when its request is answered already", async () => {
+    expect(await mostPerTurn(1, 60_000, (_request, reply) => void reply.end("<>"))).toBeLessThan(bound);
+  });
+
+  it("that nobody reads waits unparsed", async () => {
+    let request: IncomingMessage | undefined;
+    const socket = await opened((asked) => {
+      request = asked;
+    });
+    socket.write(tiny(300_000));
+    await expect.poll(() => request?.readableLength ?? 0).toBeGreaterThanOrEqual(limits.bodyBytesPerRead);
+    for (let n = 0; n < 100; n++) await turn();
+    expect(request?.readableLength).toBeLessThan(2 * limits.bodyBytesPerRead);
+  });
+});

@@ -1,12 +1,14 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { limits } from "../limits.js";
+import { mayParse, spendParts } from "./part-turns.js";
+import { handOverParts, joinParts, partsParsed } from "./parted-request.js";
 
 /**
  * Bounds what pipelined requests cost. Node parses all that a socket has brought in one step and hands over every request
  * in it: 64 KB hold more than a thousand of them, parsed, served and answered before anyone else has a turn. Here a
  * connection's bytes reach the parser in small slices, its requests are handed over one after the other, and each of them
- * in a turn of its own.
+ * in a turn of its own. All bodies share a budget for each turn: 64 KB also hold ten thousand chunks of one byte.
  */
 export function takeTurns(server: Server, listener: RequestListener): RequestListener {
   const pipelines = new WeakMap<Socket, Pipeline>();
@@ -32,6 +34,10 @@ class Pipeline {
   /** Parsed in one slice with the current request. */
   readonly #waiting: Exchange[] = [];
   #current: Exchange | undefined;
+  /** The request that was parsed last: what comes next may be its body, though it is answered already. */
+  #parsed: IncomingMessage | undefined;
+  /** Whether its body waits for its share of a turn. */
+  #isHeldBack = false;
 
   constructor(socket: Socket, listener: RequestListener) {
     this.#socket = socket;
@@ -44,6 +50,7 @@ class Pipeline {
 
   /** A request was parsed: it is handed over now, or when those before it are answered. */
   add(request: IncomingMessage, reply: ServerResponse): void {
+    this.#parsed = request;
     if (this.#current) this.#waiting.push([request, reply]);
     else this.#begin([request, reply]);
   }
@@ -58,8 +65,7 @@ class Pipeline {
 
   readonly #take = (bytes: Buffer): void => {
     this.#unparsed = this.#unparsed === undefined ? bytes : Buffer.concat([this.#unparsed, bytes]);
-    this.#parseOn();
-    if (this.#unparsed !== undefined) this.#socket.pause();
+    if (!this.#parseOn()) this.#socket.pause();
   };
 
   /** Node resumes a socket whenever a body is read on. */
@@ -67,13 +73,37 @@ class Pipeline {
     if (this.#unparsed !== undefined) this.#socket.pause();
   };
 
-  #parseOn(): void {
-    // a body that is still coming belongs to the current request
-    while (this.#unparsed !== undefined && (this.#current === undefined || !this.#current[0].complete)) {
-      const slice = this.#unparsed.subarray(0, this.#current ? limits.bodySliceBytes : limits.headSliceBytes);
-      this.#unparsed = slice.length < this.#unparsed.length ? this.#unparsed.subarray(slice.length) : undefined;
-      this.#parse.call(this.#socket, slice);
+  /** Returns false where nothing more is to be read for now. */
+  #parseOn(): boolean {
+    let hasRoom = true;
+    joinParts();
+    try {
+      while (this.#unparsed !== undefined && this.#mayParse()) this.#parseSlice(this.#unparsed);
+    } finally {
+      hasRoom = handOverParts();
     }
+    return hasRoom && this.#unparsed === undefined;
+  }
+
+  get #isInBody(): boolean {
+    return this.#parsed?.complete === false;
+  }
+
+  #mayParse(): boolean {
+    if (this.#isHeldBack || (this.#current && this.#current[0] !== this.#parsed)) return false;
+    if (!this.#isInBody) return this.#current === undefined;
+    this.#isHeldBack = !mayParse(this.#goOnInTurn);
+    return !this.#isHeldBack;
+  }
+
+  #parseSlice(unparsed: Buffer): void {
+    const isInBody = this.#isInBody;
+    const partsBefore = partsParsed();
+    const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
+    this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
+    this.#parse.call(this.#socket, slice);
+    const parts = partsParsed() - partsBefore;
+    if (isInBody || parts > 1) spendParts(parts); // a small request in one piece costs nobody a turn
   }
 
   #begin(exchange: Exchange): void {
@@ -92,8 +122,15 @@ class Pipeline {
     if (this.#socket.destroyed || this.#current) return;
     const waiting = this.#waiting.shift();
     if (waiting) this.#begin(waiting);
-    if (this.#unparsed === undefined) return;
-    this.#parseOn();
-    if (this.#unparsed === undefined) this.#socket.resume();
+    this.#readOn();
   };
+
+  readonly #goOnInTurn = (): void => {
+    this.#isHeldBack = false;
+    if (!this.#socket.destroyed) this.#readOn();
+  };
+
+  #readOn(): void {
+    if (this.#unparsed !== undefined && this.#parseOn()) this.#socket.resume();
+  }
 }
