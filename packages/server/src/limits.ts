@@ -273,6 +273,8 @@ export const limits = {
   gateIdleMs: second / 2, // connections to workers: shorter than servers keep them, or a request meets one being closed
   gateAheadBytesMax: 64 * kib, // of what a client says before its WebSocket is agreed to: it has to wait for that
   gateFirstBytesMax: 16 * kib, // the beginning of a reply, put together with its head
+  gatePartsMax: 256, // of a reply, read before they are written: as one
+  gatePartBytes: kib, // a part counts as so much of a turn's bytes, however small it is
   gateConnectMs: 2 * second,
   workerPortFirst: 20_000, // local workers' own HTTP servers listen from here up to the system's ports for outgoing connections
   workerPortsMin: 1_000, // with fewer ports than that between the two, workers get ports of outgoing connections

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
 import { limits } from "../../limits.js";
+import { turnFor } from "../write-turns.js";
 import type { PassingBody } from "./body.js";
 import type { Connections } from "./connections.js";
 import { replyHeaders } from "./headers.js";
@@ -62,6 +63,9 @@ export class Passage implements Dispatcher.DispatchHandler {
   /** The first part of the body, while the head waits for it. */
   #first: Buffer | undefined;
   #isFlushed = false;
+  /** What is written next, as one: a part of one byte costs as much as one of a kilobyte. */
+  #parts: Buffer[] = [];
+  #isSending = false;
   /** All of it has come before any was written: it is written in its turn. */
   #isWhole = false;
   #trailers: string[] = [];
@@ -124,6 +128,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   finish(): void {
     if (this.#isOver) return;
     this.#isWhole = false;
+    this.#writeParts();
     if (this.#trailers.length > 0) {
       this.flush();
       if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(this.#trailers));
@@ -169,14 +174,54 @@ export class Passage implements Dispatcher.DispatchHandler {
     else this.#write(this.#controller, first);
   }
 
+  /** Writes a part with all that came in the same read of the worker's connection. */
   #write(controller: Dispatcher.DispatchController | undefined, part: Buffer): void {
-    if (this.#reply.write(part) || controller?.paused) return;
-    controller?.pause();
+    const count = this.#parts.push(part);
+    if (count >= limits.gatePartsMax && controller?.paused === false) controller.pause();
+    if (this.#isSending) return;
+    this.#isSending = true;
+    process.nextTick(send, this);
+  }
+
+  /** Writes the parts when large replies have room in a turn of the event loop. */
+  send(): void {
+    if (this.#isOver) return;
+    const bytes = this.#parts.reduce((sum, { length }) => sum + Math.max(length, limits.gatePartBytes), 0);
+    const turn = turnFor(bytes);
+    if (turn === undefined) {
+      this.#sendParts();
+      return;
+    }
+    this.#controller?.pause();
+    void turn.then(() => this.#sendParts());
+  }
+
+  #sendParts(): void {
+    if (this.#isOver) return;
+    if (this.#writeParts()) {
+      this.#goOn();
+      return;
+    }
+    this.#controller?.pause();
     this.#stall = setTimeout(() => this.#reply.destroy(), limits.gateStallMs);
     this.#reply.once("drain", () => {
       clearTimeout(this.#stall);
-      controller?.resume();
+      this.#goOn();
     });
+  }
+
+  /** Returns false where the client has to read before more is written. */
+  #writeParts(): boolean {
+    const parts = this.#parts;
+    if (parts.length === 0) return true;
+    this.#parts = [];
+    return this.#reply.write(parts.length === 1 ? parts[0] : Buffer.concat(parts));
+  }
+
+  #goOn(): void {
+    this.#isSending = this.#parts.length > 0; // one part still comes after a pause
+    if (this.#isSending) this.send();
+    else if (this.#controller?.paused) this.#controller.resume();
   }
 
   #leave = (): void => {
@@ -242,6 +287,7 @@ const mayTrail = (reply: ServerResponse, status: number): boolean =>
   reply.useChunkedEncodingByDefault && reply.req.method !== "HEAD" && status !== 204 && status !== 304;
 
 const flush = (passage: Passage) => passage.flush();
+const send = (passage: Passage) => passage.send();
 const gone = new Error("the client has gone");
 const pairs = (flat: readonly string[]): [string, string][] =>
   Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] as string, flat[2 * n + 1] as string]);

@@ -6,6 +6,7 @@ import { boundConnect } from "./connect.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
 import { declined } from "./mark.js";
+import { pipeInTurns } from "./pipe-in-turns.js";
 import { Declined } from "./verdict.js";
 
 /** A client that asks for a WebSocket, and its connection. */
@@ -125,6 +126,6 @@ function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer],
   }
   if (heads[0].length > 0) worker.write(heads[0]);
   if (heads[1].length > 0) client.write(heads[1]);
-  client.pipe(worker);
-  worker.pipe(client);
+  pipeInTurns(client, worker);
+  pipeInTurns(worker, client);
 }
