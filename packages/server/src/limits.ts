@@ -237,6 +237,7 @@ export const limits = {
   headerBytesMax: 16 * kib,
   headSliceBytes: kib, // parsed at a time where a request begins: the shortest ones come to fifty
   bodySliceBytes: 4 * kib, // the same within a body, behind which other requests may stand
+  droppedPartBytes: 32, // the size of parts that are dropped uncounted, as if all were: chunks of a byte take six
   bodyPartsPerTurn: 1_000, // of all bodies, parsed in one turn of the event loop: about half a millisecond
   lingerMs: 10 * second, // a refused upload may go on this long, and this far
   lingerBytesMax: 64 * mib,

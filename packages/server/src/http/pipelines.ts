@@ -103,7 +103,9 @@ class Pipeline {
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
     const parts = partsParsed() - partsBefore;
-    if (isInBody || parts > 1) spendParts(parts); // a small request in one piece costs nobody a turn
+    // Node drops the parts of a body whose reply is finished before they are counted
+    if (isInBody) spendParts(parts || Math.ceil(slice.length / limits.droppedPartBytes));
+    else if (parts > 1) spendParts(parts); // a small request in one piece costs nobody a turn
   }
 
   #begin(exchange: Exchange): void {
