@@ -160,7 +160,10 @@ export const limits = {
   groupsOnTheWayMax: 2,
   checkpointWrites: 500, // a write is some 2 to 6 pages of the log
   checkpointAgainWrites: 50, // after a checkpoint that met a reader and left a part of the log
-  groupBytesMax: 32 * mib,
+  checkpointBytes: 8 * mib, // of texts in the log: the writing thread would be some 40 ms at them, another one brings them
+  checkpointTailPages: 1_000, // what was written meanwhile: a few milliseconds of the writing thread
+  groupBytesMax: 4 * mib, // 20 ms of the disk's time; only one call that is larger alone takes longer
+  largeCallBytes: 64 * kib, // larger calls are in groups of their own, which let small ones pass
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
 
@@ -348,6 +351,7 @@ const relations: [boolean, string][] = [
   [limits.openaiBytesMax <= limits.bodiesOwnerShare * limits.bodiesBytesMax, "one owner may send the largest body"],
   [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
+  [limits.largeCallBytes <= limits.groupBytesMax, "a group holds several large calls"],
   [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
   [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],

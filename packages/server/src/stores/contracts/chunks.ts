@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits.js";
 import type { Scene, Setting } from "./scene.js";
 
 /** Streamed output is handed out once, in order, and can be read again. */
@@ -26,6 +27,15 @@ export function chunks(setting: () => Setting): void {
       const last = await chunks.handOut(no, 1_000);
       expect([last.chunks.map(({ output }) => output), last.more]).toEqual([['"dd"'], false]);
       expect(await chunks.handOut(no, 1_000)).toEqual({ chunks: [], more: false });
+    });
+
+    it("keep their order, large or small, though none was waited for", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const outputs = Array.from({ length: 6 }, (_, n) => `"${n}${n % 2 ? "" : "x".repeat(limits.largeCallBytes)}"`);
+      await Promise.all(outputs.map((output) => scene.append(id, first, output)));
+      const { chunks } = await scene.stores.chunks.handOut(no, limits.streamReplyBytesMax);
+      expect(chunks.map(({ output }) => output)).toEqual(outputs);
     });
 
     it("count their bytes, not their characters", async () => {

@@ -26,10 +26,11 @@ export function takes(setting: () => Setting): void {
       );
     });
 
-    it("finds what was submitted before it, committed or not, where the store says so", async () => {
+    it("finds what was submitted before it, small or large, committed or not, where the store says so", async () => {
       for (let n = 0; n < 20; n++) {
         const { jobs } = scene.stores;
-        const submitted = jobs.submit(scene.newJob());
+        const body = `"${"x".repeat(n % 2 ? limits.largeCallBytes : 1)}"`;
+        const submitted = jobs.submit(scene.newJob({ body }));
         const taken = await scene.take(first);
         await submitted;
         if (jobs.isInOrder) expect(taken).toHaveLength(1);

@@ -95,7 +95,7 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkSt
   const reads = new SqliteChunks(readDb);
   const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
   return {
-    append: (...args) => writer.word("appendChunks", args, bytesOf(args[3])),
+    append: (...args) => writer.word("appendChunks", args, bytesOf(args[3]), args[0]),
     handOut: (...args) => writer.word("handOut", args),
     // their places alone: the outputs are not for the thread
     handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),

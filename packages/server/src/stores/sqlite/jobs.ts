@@ -355,16 +355,16 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
 /** The queue's writes as calls to the writer. */
 export function sqliteJobStore(writer: GroupWriter): JobStore {
   return {
-    submit: (job) => writer.admit("submit", [job], sizeOf(job.body)),
+    submit: (job) => writer.admit("submit", [job], sizeOf(job.body), job.endpointNo),
     isInOrder: true,
-    take: (...args) => writer.follow("take", args),
-    settle: (...args) => writer.word("settle", args, sizeOf(args[3].output)),
-    progress: (...args) => writer.word("progress", args, sizeOf(args[3])),
+    take: (...args) => writer.follow("take", args, args[0]),
+    settle: (...args) => writer.word("settle", args, sizeOf(args[3].output), args[0]),
+    progress: (...args) => writer.word("progress", args, sizeOf(args[3]), args[0]),
     change: (...args) => writer.word("change", args),
     begin: (...args) => writer.word("begin", args),
     setTtl: (...args) => writer.call("setTtl", args),
     confirmStopped: (...args) => writer.word("confirmStopped", args),
-    cancelWaiting: (...args) => writer.word("cancelWaiting", args),
+    cancelWaiting: (...args) => writer.word("cancelWaiting", args, 0, args[0]),
     sweep: (...args) => writer.word("sweep", args),
   };
 }

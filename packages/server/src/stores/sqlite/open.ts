@@ -44,6 +44,7 @@ function openWriter(path: string): {
   readDb: Database;
   textDb?: Database;
   send: GroupWriterParts["send"];
+  checkpoint?: () => Promise<boolean>;
   close: () => Promise<void>;
 } {
   rewriteWal(path);
@@ -68,9 +69,9 @@ function openWriter(path: string): {
 
 /** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
 export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
-  const { readDb, textDb, send, close } = openWriter(path);
+  const { readDb, textDb, close, ...sending } = openWriter(path);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);
-  const writer = new GroupWriter({ send, onFatal, reserve });
+  const writer = new GroupWriter({ ...sending, onFatal, reserve });
   const alive = readDb.prepare("SELECT 1");
   return {
     ...tableStores(sqliteRunner(readDb, writer)),

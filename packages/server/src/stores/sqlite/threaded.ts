@@ -1,14 +1,10 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { limits } from "../../limits.js";
+import type { Brought } from "./checkpoint-thread.js";
 import { packed, unpacked } from "./parcel.js";
 import type { Outcome, Write } from "./transactions.js";
-import type { Answer } from "./writer-thread.js";
-
-interface Sent {
-  readonly resolve: (outcomes: Outcome[]) => void;
-  readonly reject: (error: Error) => void;
-}
+import type { Answer, ToWriter } from "./writer-thread.js";
 
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
@@ -26,39 +22,81 @@ function movable(group: readonly Write[]): ArrayBuffer[] {
   return [...new Set(large.map(({ buffer }) => buffer))];
 }
 
-/** The transactions of a database file, in a thread of their own: a commit that waits for the disk holds up nobody else. */
+type Answered<Value> = { readonly value: Value } | { readonly fatal: string };
+
+/** A thread that answers each message, in the order they came. After a failure it is sent nothing more. */
+class Answering<Message, Answer, Value> {
+  readonly #thread: Worker;
+  readonly #asked: { resolve: (value: Value) => void; reject: (error: Error) => void }[] = [];
+  readonly #ended: Promise<void>;
+  #failed: Error | undefined;
+
+  constructor(module: string, path: string, toAnswered: (answer: Answer) => Answered<Value>) {
+    this.#thread = new Worker(createRequire(import.meta.url).resolve(module), { workerData: { path } });
+    this.#thread.on("message", (answer: Answer) => {
+      const answered = toAnswered(answer);
+      if ("fatal" in answered) this.#fail(new Error(answered.fatal));
+      else this.#asked.shift()?.resolve(answered.value);
+    });
+    this.#thread.on("error", (error) => this.#fail(error as Error));
+    this.#ended = new Promise((end) => {
+      this.#thread.once("exit", () => {
+        this.#fail(new Error("a thread of the database has ended"));
+        end();
+      });
+    });
+  }
+
+  ask(message: Message, moved: ArrayBuffer[] = []): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      if (this.#failed) return reject(this.#failed);
+      this.#asked.push({ resolve, reject });
+      this.#thread.postMessage(message, moved);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#thread.postMessage("close");
+    await this.#ended;
+  }
+
+  #fail(error: Error): void {
+    this.#failed ??= error;
+    for (const { reject } of this.#asked.splice(0)) reject(this.#failed);
+  }
+}
+
+/**
+ * The transactions of a database file, in a thread of their own: a commit that waits for the disk holds up nobody else. A
+ * large log is brought into the file by another thread, which starts when it is first needed.
+ */
 export function threaded(path: string): {
   send: (group: readonly Write[], bytes: number) => Promise<Outcome[]>;
+  checkpoint: () => Promise<boolean>;
   close: () => Promise<void>;
 } {
-  const thread = new Worker(createRequire(import.meta.url).resolve("#sqlite-writer"), { workerData: { path } });
-  const sent: Sent[] = [];
-  let failed: Error | undefined;
-  const fail = (error: Error) => {
-    failed ??= error;
-    for (const { reject } of sent.splice(0)) reject(failed);
+  const writer = new Answering<ToWriter, Answer, Outcome[]>("#sqlite-writer", path, (answer) =>
+    "fatal" in answer ? answer : { value: unpacked(answer.outcomes) },
+  );
+  let aside: Answering<"bring", Brought, number> | undefined;
+  const bring = (): Promise<number> => {
+    aside ??= new Answering("#sqlite-checkpoint", path, (answer) =>
+      "fatal" in answer ? answer : { value: answer.pagesLeft },
+    );
+    return aside.ask("bring");
   };
-  thread.on("message", (answer: Answer) => {
-    if ("fatal" in answer) fail(new Error(answer.fatal));
-    else sent.shift()?.resolve(unpacked(answer.outcomes));
-  });
-  thread.on("error", fail);
-  const ended = new Promise<void>((end) => {
-    thread.once("exit", () => {
-      fail(new Error("the writing thread has ended"));
-      end();
-    });
-  });
   return {
     send: (group, bytes) =>
-      new Promise((resolve, reject) => {
-        if (failed) return reject(failed);
-        sent.push({ resolve, reject });
-        thread.postMessage({ group: packed(group, bytes) }, bytes < limits.jsonThreadBytes ? [] : movable(group));
-      }),
-    close: async () => {
-      thread.postMessage("close");
-      await ended;
+      writer.ask({ group: packed(group, bytes) }, bytes < limits.jsonThreadBytes ? [] : movable(group)),
+    async checkpoint() {
+      await writer.ask("hold");
+      if ((await bring()) > limits.checkpointTailPages) return false;
+      await writer.ask("finish");
+      return true;
+    },
+    async close() {
+      await aside?.close();
+      await writer.close();
     },
   };
 }

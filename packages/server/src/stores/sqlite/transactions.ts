@@ -1,6 +1,8 @@
 import { limits } from "../../limits.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import type { Database } from "./driver.js";
+import { isFatal, isFull, isLocked } from "./failures.js";
+import { bringLog } from "./wal.js";
 
 /** A write as data: its verb and its arguments. It may cross to another thread. */
 export interface Write {
@@ -36,6 +38,7 @@ export class Transactions {
   readonly #verbs: Verbs;
   readonly #reserve: Pick<DiskReserve, "release">;
   #writesToCheckpoint: number = limits.checkpointWrites;
+  #isHeld = false;
 
   constructor(db: Database, gathered: Gathered, verbs: Verbs, reserve: Pick<DiskReserve, "release">) {
     this.#db = db;
@@ -49,16 +52,21 @@ export class Transactions {
    * snapshot holds back is brought soon after: the log begins anew only once all of it is in the file.
    */
   checkpoint(): void {
-    if (this.#writesToCheckpoint > 0) return;
-    this.#writesToCheckpoint = limits.checkpointWrites;
-    try {
-      // by ourselves: SQLite says nothing when a sync fails in one of its own
-      const { log, checkpointed } = this.#db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
-      if (checkpointed < log) this.#writesToCheckpoint = limits.checkpointAgainWrites;
-    } catch (error) {
-      // on a full disk the log keeps what it has
-      if (isFatal(error)) throw error;
-    }
+    if (this.#isHeld || this.#writesToCheckpoint > 0) return;
+    const pagesLeft = bringLog(this.#db);
+    this.#writesToCheckpoint = pagesLeft > 0 ? limits.checkpointAgainWrites : limits.checkpointWrites;
+  }
+
+  /** Leaves the log to another connection, until `finishCheckpoint`: two would wait for each other, and one may fail. */
+  holdCheckpoints(): void {
+    this.#isHeld = true;
+  }
+
+  /** Brings the end of the log, which was written beside the other connection's checkpoint. */
+  finishCheckpoint(): void {
+    this.#isHeld = false;
+    this.#writesToCheckpoint = 0;
+    this.checkpoint();
   }
 
   run(group: readonly Write[]): Outcome[] {
@@ -94,12 +102,3 @@ export class Transactions {
     }
   }
 }
-
-const isFatal = (error: unknown): boolean =>
-  error instanceof Error && /disk I\/O error|disk image is malformed/i.test(error.message);
-
-const isLocked = (error: unknown): error is Error =>
-  error instanceof Error && /database (table )?is locked|SQLITE_(BUSY|LOCKED)/i.test(error.message);
-
-const isFull = (error: unknown): boolean =>
-  error instanceof Error && /database or disk is full|SQLITE_FULL/i.test(error.message);

@@ -1,4 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import type { Database } from "./driver.js";
+import { isFatal } from "./failures.js";
 
 const pieceBytes = 2 ** 20;
 
@@ -22,5 +24,19 @@ export function rewriteWal(database: string): void {
     fsyncSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/**
+ * Brings what no reader needs of a database's log into its file, and returns how many pages are left. Throws where the disk
+ * has failed. Called by ourselves: SQLite says nothing when a sync fails in a checkpoint of its own.
+ */
+export function bringLog(db: Database): number {
+  try {
+    const { busy, log, checkpointed } = db.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
+    return busy ? Number.POSITIVE_INFINITY : log - checkpointed;
+  } catch (error) {
+    if (isFatal(error)) throw error;
+    return Number.POSITIVE_INFINITY; // on a full disk the log keeps what it has
   }
 }

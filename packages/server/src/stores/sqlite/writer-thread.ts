@@ -18,7 +18,29 @@ const transactions = writes(db, diskReserve(path));
 /** Nothing is written after the disk has failed: what it holds is unknown. */
 let failed = false;
 
-parentPort?.on("message", (message: { readonly group: Parcel } | "close") => {
+/** `hold`: the log is left to the checkpoint thread; `finish`: that one has brought most of it. */
+export type ToWriter = { readonly group: Parcel } | "hold" | "finish" | "close";
+
+const answer = (outcomes: Parcel): void => parentPort?.postMessage({ outcomes } satisfies Answer);
+
+function write(group: readonly Write[]): void {
+  const outcomes = transactions.run(group);
+  const bytes = group.some(({ verb }) => bulky.has(verb)) ? Number.POSITIVE_INFINITY : 0;
+  answer(packed(outcomes, bytes));
+  transactions.checkpoint();
+}
+
+function handle(message: Exclude<ToWriter, "close">): void {
+  if (typeof message !== "string") {
+    write(unpacked<readonly Write[]>(message.group));
+    return;
+  }
+  if (message === "hold") transactions.holdCheckpoints();
+  else transactions.finishCheckpoint();
+  answer(packed([], 0));
+}
+
+parentPort?.on("message", (message: ToWriter) => {
   if (failed) return;
   if (message === "close") {
     db.close();
@@ -26,11 +48,7 @@ parentPort?.on("message", (message: { readonly group: Parcel } | "close") => {
     return;
   }
   try {
-    const group = unpacked<readonly Write[]>(message.group);
-    const outcomes = transactions.run(group);
-    const bytes = group.some(({ verb }) => bulky.has(verb)) ? Number.POSITIVE_INFINITY : 0;
-    parentPort?.postMessage({ outcomes: packed(outcomes, bytes) } satisfies Answer);
-    transactions.checkpoint();
+    handle(message);
   } catch (error) {
     failed = true;
     parentPort?.postMessage({ fatal: error instanceof Error ? error.message : String(error) } satisfies Answer);

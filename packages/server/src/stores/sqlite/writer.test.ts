@@ -5,6 +5,8 @@ import { describe, expect, it } from "vitest";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
 import { type Database, openDatabase, openForWriting } from "./driver.js";
+import { openSqlite } from "./open.js";
+import { threaded } from "./threaded.js";
 import { Transactions, type Write } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
 
@@ -119,6 +121,13 @@ describe("The writer", () => {
     expect(await codeOf(writer.call("note", ["y"], 1))).toBe("done");
   });
 
+  it("does not refuse clients for the bytes of workers' results", async () => {
+    const { writer } = open();
+    const large = codeOf(writer.word("note", ["x"], limits.queuedBytesMax + 1));
+    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("done");
+    expect(await large).toBe("done");
+  });
+
   it("bounds a group, and lets a large call travel alone", async () => {
     const { writer, told } = open();
     const calls = Array.from({ length: limits.groupCallsMax + 1 }, () => writer.call("note", ["x"]));
@@ -190,6 +199,162 @@ describe("The writer", () => {
   });
 });
 
+/** A writer whose groups are on disk when the test says so. */
+function openSlow(checkpoint?: () => Promise<boolean>) {
+  const groups: { names: string[]; land: () => void }[] = [];
+  const fatal: Error[] = [];
+  const writer = new GroupWriter({
+    send: (group) =>
+      new Promise((land) => {
+        const names = group.map(({ args }) => String(args[0]));
+        groups.push({ names, land: () => land(group.map(() => ({ ok: true, value: undefined }))) });
+      }),
+    ...(checkpoint ? { checkpoint } : {}),
+    onFatal: (error) => void fatal.push(error),
+    reserve: { hasRoom: () => true },
+  });
+  const small = (name: string, endpointNo = 1) => void writer.call("note", [name], 1, endpointNo).catch(() => {});
+  const large = (name: string, endpointNo = 2, bytes: number = limits.groupBytesMax) =>
+    void writer.call("note", [name], bytes, endpointNo).catch(() => {});
+  /** What was sent, once the writer has had its turns. */
+  const sent = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    return groups.map(({ names }) => names.join(" "));
+  };
+  return { writer, groups, fatal, small, large, sent, land: (at: number) => groups[at]?.land() };
+}
+
+describe("Large calls", () => {
+  it("are one on its way at a time, in a group of their own, and small ones go before them", async () => {
+    const { small, large, sent, land } = openSlow();
+    large("A");
+    large("B");
+    small("a");
+    expect(await sent()).toEqual(["a", "A"]);
+    small("b");
+    land(0);
+    expect(await sent()).toEqual(["a", "A", "b"]);
+    small("c");
+    land(2);
+    expect(await sent()).toEqual(["a", "A", "b", "c"]);
+    land(1);
+    expect(await sent()).toEqual(["a", "A", "b", "c", "B"]);
+  });
+
+  it("let one group of small calls pass, and then go", async () => {
+    const { small, large, sent, land } = openSlow();
+    large("A");
+    expect(await sent()).toEqual(["A"]);
+    large("B");
+    small("a");
+    land(0);
+    expect(await sent()).toEqual(["A", "a", "B"]);
+    small("b");
+    land(1);
+    expect(await sent()).toEqual(["A", "a", "B", "b"]);
+    for (let n = 0; n < 3; n++) {
+      large(`L${n}`);
+      land(2 + 2 * n);
+      small(`s${n}`);
+      land(3 + 2 * n);
+      await sent();
+    }
+    expect(await sent()).toEqual(["A", "a", "B", "b", "s0", "L0", "s1", "L1", "s2", "L2"]);
+  });
+
+  it("share a group up to its bytes", async () => {
+    const { large, sent, land } = openSlow();
+    for (const name of ["A", "B", "C"]) large(name, 2, limits.groupBytesMax / 2);
+    expect(await sent()).toEqual(["A B"]);
+    land(0);
+    expect(await sent()).toEqual(["A B", "C"]);
+  });
+
+  it("keep their order among the calls of their endpoint: a take finds the job submitted before it", async () => {
+    const { writer, small, large, sent, land } = openSlow();
+    small("before", 2);
+    large("A", 2);
+    small("behind", 2);
+    void writer.follow("note", ["take of 2"], 2);
+    void writer.follow("note", ["take of 1"], 1);
+    expect(await sent()).toEqual(["before take of 1", "A"]);
+    land(0);
+    expect(await sent()).toEqual(["before take of 1", "A", "behind take of 2"]);
+  });
+
+  it("of workers go before those of clients", async () => {
+    const { writer, large, sent } = openSlow();
+    large("client's");
+    void writer.word("note", ["worker's"], limits.groupBytesMax, 2);
+    expect(await sent()).toEqual(["worker's"]);
+  });
+
+  it("wait while a large log is brought into the file; small ones do not", async () => {
+    let brought = (_isBrought: boolean): void => {};
+    let checkpoints = 0;
+    const { writer, small, large, sent, land } = openSlow(() => {
+      checkpoints++;
+      return new Promise((resolve) => (brought = resolve));
+    });
+    large("A", 2, limits.checkpointBytes);
+    large("B");
+    await sent();
+    land(0);
+    small("a");
+    expect([await sent(), checkpoints]).toEqual([["A", "a"], 1]);
+    land(1);
+    brought(true);
+    expect([await sent(), checkpoints]).toEqual([["A", "a", "B"], 1]);
+    land(2);
+    expect([await sent(), checkpoints]).toEqual([["A", "a", "B"], 1]);
+    await writer.close();
+  });
+
+  it("are in the file before the writer is closed", async () => {
+    const told: string[] = [];
+    let brought = (_isBrought: boolean): void => {};
+    const { writer, large, sent, land } = openSlow(() => new Promise((resolve) => (brought = resolve)));
+    large("A", 2, limits.checkpointBytes);
+    await sent();
+    land(0);
+    await sent();
+    const closed = writer.close().then(() => told.push("closed"));
+    await sent();
+    told.push("brought");
+    brought(true);
+    await closed;
+    expect(told).toEqual(["brought", "closed"]);
+  });
+
+  it("are not kept waiting by a log that a reader holds: it is tried again with the next group", async () => {
+    let checkpoints = 0;
+    const { small, large, sent, land } = openSlow(async () => {
+      checkpoints++;
+      return checkpoints > 1;
+    });
+    large("A", 2, limits.checkpointBytes);
+    large("B");
+    await sent();
+    land(0);
+    expect([await sent(), checkpoints]).toEqual([["A", "B"], 1]);
+    land(1);
+    small("a");
+    expect([await sent(), checkpoints]).toEqual([["A", "B", "a"], 2]);
+    land(2);
+    expect([await sent(), checkpoints]).toEqual([["A", "B", "a"], 2]);
+  });
+
+  it("end with everything else where a sync of the checkpoint failed", async () => {
+    const { writer, large, sent, land, fatal } = openSlow(() => Promise.reject(new Error("disk I/O error")));
+    large("A", 2, limits.checkpointBytes);
+    await sent();
+    land(0);
+    await sent();
+    expect(fatal.map(({ message }) => message)).toEqual(["disk I/O error"]);
+    expect(await codeOf(writer.call("note", ["late"]))).toBe("UNAVAILABLE");
+  });
+});
+
 describe("The log", () => {
   it("is brought into the file soon after a checkpoint that met a reader", () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
@@ -217,6 +382,32 @@ describe("The log", () => {
     } finally {
       reader.close();
       db.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("is brought into the file by a thread of its own, up to what a reader holds, and its end by the writing thread", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
+    const path = join(folder, "millrace.db");
+    await openSqlite({ path, onFatal: (error) => expect.unreachable(error.message) }).close();
+    const { send, checkpoint, close } = threaded(path);
+    const reader = openDatabase(path, { readOnly: true });
+    const bytes = limits.checkpointBytes;
+    const write = (sql: string) => send([{ verb: "statements", args: [[{ sql, parameters: [] }]] }], 0);
+    const pagesOfFile = () => statSync(path).size;
+    try {
+      await write("CREATE TABLE note (body TEXT)");
+      reader.exec("BEGIN");
+      reader.exec("SELECT body FROM note");
+      await write(`INSERT INTO note VALUES (zeroblob(${bytes}))`);
+      expect([await checkpoint(), pagesOfFile() > bytes]).toEqual([false, false]);
+      reader.exec("COMMIT");
+      for (let n = 0; n < limits.checkpointWrites; n++) await write("UPDATE note SET body = body WHERE 0");
+      expect(pagesOfFile() > bytes).toBe(false); // until then the writing thread leaves the log alone
+      expect([await checkpoint(), pagesOfFile() > bytes]).toEqual([true, true]);
+    } finally {
+      reader.close();
+      await close();
       rmSync(folder, { recursive: true, force: true });
     }
   });

@@ -1,11 +1,10 @@
 import { busy, Refusal } from "../../errors.js";
 import { limits } from "../../limits.js";
+import { CallQueue, isLarge, type Waiting } from "./call-queue.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import type { Outcome, Write } from "./transactions.js";
 
-interface Call extends Write {
-  /** About how many bytes it carries. */
-  readonly bytes: number;
+interface Call extends Write, Waiting {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -13,21 +12,29 @@ interface Call extends Write {
 export interface GroupWriterParts {
   /** Runs a group of about so many bytes in one transaction; it is on disk when this resolves. Rejects where the disk has failed. */
   readonly send: (group: readonly Write[], bytes: number) => Outcome[] | Promise<Outcome[]>;
+  /** Brings the log into the file beside the groups; false where a reader kept some of it. Rejects where the disk has failed. */
+  readonly checkpoint?: () => Promise<boolean>;
   readonly onFatal: (error: Error) => void;
   readonly reserve: Pick<DiskReserve, "hasRoom">;
 }
 
 /**
  * Gathers writes into groups: what has come since the last turn of the event loop, and while two groups are on their way.
- * A promise resolves when its group is on disk.
+ * A promise resolves when its group is on disk. Large calls are in groups of their own, one on its way at a time, and none
+ * while a large log is brought into the file: a small call waits for one large text at most. A large group lets one group
+ * of small calls pass.
  */
 export class GroupWriter {
   readonly #parts: GroupWriterParts;
   /** Workers' words and our own go first. */
-  #words: Call[] = [];
-  #queue: Call[] = [];
-  #queuedBytes = 0;
+  readonly #words = new CallQueue<Call>();
+  readonly #queue = new CallQueue<Call>();
   #onTheWay = 0;
+  #largeOnTheWay = false;
+  #smallHasPassed = false;
+  /** Bytes in the log since its last checkpoint beside the groups. */
+  #logBytes = 0;
+  #checkpointing = false;
   #scheduled = false;
   #closed = false;
   #idle: (() => void) | undefined;
@@ -37,31 +44,31 @@ export class GroupWriter {
   }
 
   /** A write that a client asked for: refused when the queue of calls is full. */
-  call<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
-    const isFull = this.#isFull(limits.queuedCallsMax, limits.queuedBytesMax - bytes);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, bytes);
+  call<T>(verb: string, args: readonly unknown[], bytes = 0, endpointNo?: number): Promise<T> {
+    const isFull = this.#isFull(limits.queuedCallsMax, this.#queue, limits.queuedBytesMax - bytes);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, bytes, endpointNo);
   }
 
   /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
-  admit<T>(verb: string, args: readonly unknown[], bytes: number): Promise<T> {
-    return this.#parts.reserve.hasRoom() ? this.call(verb, args, bytes) : Promise.reject(storageFull());
+  admit<T>(verb: string, args: readonly unknown[], bytes: number, endpointNo?: number): Promise<T> {
+    return this.#parts.reserve.hasRoom() ? this.call(verb, args, bytes, endpointNo) : Promise.reject(storageFull());
   }
 
   /** A worker's word, or our own: refused last. */
-  word<T>(verb: string, args: readonly unknown[], bytes = 0): Promise<T> {
-    const isFull = this.#isFull(2 * limits.queuedCallsMax, 2 * limits.queuedBytesMax - bytes);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, bytes);
+  word<T>(verb: string, args: readonly unknown[], bytes = 0, endpointNo?: number): Promise<T> {
+    const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#words, 2 * limits.queuedBytesMax - bytes);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, bytes, endpointNo);
   }
 
-  /** A word that does not overtake what clients have asked before it: a take finds the jobs submitted until now. */
-  follow<T>(verb: string, args: readonly unknown[]): Promise<T> {
-    const isFull = this.#isFull(2 * limits.queuedCallsMax, 2 * limits.queuedBytesMax);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, 0);
+  /** A word that does not overtake what clients have asked of its endpoint before: a take finds the jobs submitted until now. */
+  follow<T>(verb: string, args: readonly unknown[], endpointNo: number): Promise<T> {
+    const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#queue, 2 * limits.queuedBytesMax);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, 0, endpointNo);
   }
 
   /** Writes what is queued, then takes no more. */
   async close(): Promise<void> {
-    if (this.#length > 0 || this.#onTheWay > 0) await new Promise<void>((idle) => (this.#idle = idle));
+    if (!this.#isIdle) await new Promise<void>((idle) => (this.#idle = idle));
     this.#closed = true;
   }
 
@@ -69,15 +76,25 @@ export class GroupWriter {
     return this.#words.length + this.#queue.length;
   }
 
-  #isFull(callsMax: number, bytesMax: number): boolean {
-    return this.#length >= callsMax || this.#queuedBytes > bytesMax;
+  get #isIdle(): boolean {
+    return this.#length === 0 && this.#onTheWay === 0 && !this.#checkpointing;
   }
 
-  #enqueue<T>(queue: Call[], verb: string, args: readonly unknown[], bytes: number): Promise<T> {
+  /** Bytes are counted apart: large results that wait are no reason to refuse a client. */
+  #isFull(callsMax: number, queue: CallQueue<Call>, bytesMax: number): boolean {
+    return this.#length >= callsMax || queue.bytes > bytesMax;
+  }
+
+  #enqueue<T>(
+    queue: CallQueue<Call>,
+    verb: string,
+    args: readonly unknown[],
+    bytes: number,
+    endpointNo: number | undefined,
+  ): Promise<T> {
     if (this.#closed) return Promise.reject(busy());
     return new Promise<T>((resolve, reject) => {
-      queue.push({ verb, args, bytes, resolve: resolve as (value: unknown) => void, reject });
-      this.#queuedBytes += bytes;
+      queue.push({ verb, args, bytes, endpointNo, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();
     });
   }
@@ -92,21 +109,21 @@ export class GroupWriter {
     this.#scheduled = false;
     const group = this.#nextGroup();
     if (group.length === 0) {
-      this.#idle?.();
+      if (this.#isIdle) this.#idle?.();
       return;
     }
     this.#onTheWay++;
     if (this.#length > 0) this.#schedule();
+    const bytes = group.reduce((sum, call) => sum + call.bytes, 0);
     try {
-      const bytes = group.reduce((sum, call) => sum + call.bytes, 0);
       const sent = this.#parts.send(
         group.map(({ verb, args }) => ({ verb, args })),
         bytes,
       );
-      if (Array.isArray(sent)) this.#settle(group, sent);
+      if (Array.isArray(sent)) this.#settle(group, bytes, sent);
       else
         sent.then(
-          (outcomes) => this.#settle(group, outcomes),
+          (outcomes) => this.#settle(group, bytes, outcomes),
           (error) => this.#fail(group, error),
         );
     } catch (error) {
@@ -114,40 +131,75 @@ export class GroupWriter {
     }
   }
 
+  /** Small calls first, then the large ones that they passed. */
   #nextGroup(): Call[] {
+    const mayBeLarge = this.#hasLarge && !this.#largeOnTheWay && !this.#checkpointing;
+    const first = mayBeLarge && this.#smallHasPassed ? this.#largeGroup() : this.#smallGroup();
+    if (first.length > 0 || !mayBeLarge) return first;
+    return this.#smallHasPassed ? this.#smallGroup() : this.#largeGroup();
+  }
+
+  get #hasLarge(): boolean {
+    return this.#words.hasLarge || this.#queue.hasLarge;
+  }
+
+  #smallGroup(): Call[] {
     const group: Call[] = [];
-    let bytes = 0;
-    for (const queue of [this.#words, this.#queue]) {
-      let count = 0;
-      for (const call of queue) {
-        const isFull = group.length + count >= limits.groupCallsMax || bytes + call.bytes > limits.groupBytesMax;
-        if (isFull && group.length + count > 0) break;
-        bytes += call.bytes;
-        count++;
-      }
-      group.push(...queue.splice(0, count));
-    }
-    this.#queuedBytes -= bytes;
+    this.#words.moveSmall(group);
+    this.#queue.moveSmall(group);
+    if (group.length > 0) this.#smallHasPassed = true;
     return group;
   }
 
-  #settle(group: readonly Call[], outcomes: readonly Outcome[]): void {
+  #largeGroup(): Call[] {
+    const group: Call[] = [];
+    this.#words.moveLarge(group);
+    this.#queue.moveLarge(group);
+    if (group.length > 0) this.#largeOnTheWay = true;
+    return group;
+  }
+
+  #settle(group: readonly Call[], bytes: number, outcomes: readonly Outcome[]): void {
     this.#onTheWay--;
+    if (isLarge(group[0] as Call)) {
+      this.#largeOnTheWay = false;
+      this.#smallHasPassed = false;
+    }
     group.forEach((call, at) => {
       const outcome = outcomes[at] as Outcome;
       if (outcome.ok) call.resolve(outcome.value ?? undefined);
       else call.reject(outcome.isFull ? storageFull() : outcome.isLocked ? busy() : new Error(outcome.message));
     });
+    this.#logBytes += bytes;
+    if (this.#logBytes >= limits.checkpointBytes) void this.#checkpoint();
+    this.#goOn();
+  }
+
+  /** By bytes: a log of 400 MB that is brought at once keeps every write waiting for a second. */
+  async #checkpoint(): Promise<void> {
+    if (!this.#parts.checkpoint || this.#checkpointing || this.#closed) return;
+    this.#checkpointing = true;
+    this.#logBytes = 0;
+    try {
+      const isBrought = await this.#parts.checkpoint();
+      if (!isBrought) this.#logBytes = limits.checkpointBytes; // with the next group it is tried again
+      this.#checkpointing = false;
+      this.#goOn();
+    } catch (error) {
+      this.#checkpointing = false;
+      this.#fail([], error as Error);
+    }
+  }
+
+  #goOn(): void {
     if (this.#length > 0) this.#schedule();
-    else if (this.#onTheWay === 0) this.#idle?.();
+    else if (this.#isIdle) this.#idle?.();
   }
 
   #fail(group: readonly Call[], error: Error): void {
-    this.#onTheWay--;
+    if (group.length > 0) this.#onTheWay--;
     this.#closed = true;
-    for (const call of [...group, ...this.#words, ...this.#queue]) call.reject(busy());
-    this.#words = [];
-    this.#queue = [];
+    for (const call of [...group, ...this.#words.clear(), ...this.#queue.clear()]) call.reject(busy());
     this.#idle?.();
     this.#parts.onFatal(error);
   }
