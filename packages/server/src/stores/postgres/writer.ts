@@ -41,12 +41,16 @@ interface Queue {
   readonly verb: AnyVerb;
   readonly calls: Call[];
 }
+type Queues = Map<AnyVerb, Queue>;
+
+const isLarge = ({ bytes }: Call): boolean => bytes >= limits.largeCallBytes;
 
 const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
  * Some connections that write, each one group at a time: while a group is on its way the next one gathers. A promise resolves
- * when its group is committed. A group that fails is run again call by call, so that a bad row fails alone.
+ * when its group is committed. A group that fails is run again call by call, so that a bad row fails alone. Large calls are in
+ * groups of their own, on one connection at a time: the others are left to small ones.
  */
 export class Lanes {
   readonly #connections: Connections;
@@ -55,7 +59,10 @@ export class Lanes {
   /** How much more than its share may wait: workers' words are refused last. */
   readonly #factor: number;
   readonly #onBack: () => void;
-  readonly #queues = new Map<AnyVerb, Queue>();
+  readonly #small: Queues = new Map();
+  readonly #large: Queues = new Map();
+  /** The keys of the large group that is on its way. */
+  #largeOnTheWay: ReadonlySet<string | undefined> | undefined;
   #length = 0;
   #bytes = 0;
   #scheduled = false;
@@ -92,12 +99,22 @@ export class Lanes {
   }
 
   #put(queue: Queue, call: Call, first = false): void {
-    const found = this.#queues.get(queue.verb) ?? queue;
-    this.#queues.set(queue.verb, found);
+    const queues = this.#queuesOf(queue.verb, call);
+    const found = queues.get(queue.verb) ?? queue;
+    queues.set(queue.verb, found);
     if (first) found.calls.unshift(call);
     else found.calls.push(call);
     this.#length++;
     this.#bytes += call.bytes;
+  }
+
+  /** A small call behind a large one of its key waits with the large ones: calls of one key keep their order. */
+  #queuesOf(verb: AnyVerb, call: Call): Queues {
+    if (isLarge(call)) return this.#large;
+    if (call.key === undefined) return this.#small;
+    const isBehind =
+      this.#largeOnTheWay?.has(call.key) || this.#large.get(verb)?.calls.some(({ key }) => key === call.key);
+    return isBehind ? this.#large : this.#small;
   }
 
   #schedule(): void {
@@ -110,11 +127,16 @@ export class Lanes {
   }
 
   #start(): void {
-    while (!this.#away && this.#free.length > 0 && this.#length > 0) {
-      const [queue] = this.#queues.values();
-      const group = this.#nextGroup(queue as Queue);
+    while (!this.#away && this.#free.length > 0) {
+      const isLargesTurn = this.#large.size > 0 && !this.#largeOnTheWay;
+      const queues = isLargesTurn ? this.#large : this.#small;
+      const [queue] = queues.values();
+      if (!queue) return;
+      const group = this.#nextGroup(queues, queue);
       const lane = this.#free.pop() as number;
-      void this.#run((queue as Queue).verb, group, lane).finally(() => {
+      if (isLargesTurn) this.#largeOnTheWay = new Set(group.map(({ key }) => key));
+      void this.#run(queue.verb, group, lane).finally(() => {
+        if (isLargesTurn) this.#largeOnTheWay = undefined;
         this.#free.push(lane);
         if (this.#length > 0) this.#start();
         else if (this.#free.length === this.#size) this.#idle?.();
@@ -123,9 +145,8 @@ export class Lanes {
   }
 
   /** Takes what fits from a queue, and puts what is left at the end of the round. */
-  #nextGroup(queue: Queue): Call[] {
-    const { verb, calls } = queue;
-    this.#queues.delete(verb);
+  #nextGroup(queues: Queues, { verb, calls }: Queue): Call[] {
+    queues.delete(verb);
     const group: Call[] = [];
     const left: Call[] = [];
     const keys = new Set<string>();
@@ -146,7 +167,7 @@ export class Lanes {
     this.#length -= group.length;
     this.#bytes -= bytes;
     const rest = left.concat(calls.slice(at));
-    if (rest.length > 0) this.#queues.set(verb, { verb, calls: rest });
+    if (rest.length > 0) queues.set(verb, { verb, calls: rest });
     if (verb.inKeyOrder) group.sort(byKey);
     return group;
   }
@@ -195,16 +216,18 @@ export class Lanes {
 
   #refuseLate(): void {
     const now = performance.now();
-    for (const [verb, { calls }] of [...this.#queues]) {
-      const left = calls.filter((call) => call.giveUpAt > now);
-      for (const call of calls) {
-        if (call.giveUpAt > now) continue;
-        this.#length--;
-        this.#bytes -= call.bytes;
-        call.reject(busy());
+    for (const queues of [this.#small, this.#large]) {
+      for (const [verb, { calls }] of [...queues]) {
+        const left = calls.filter((call) => call.giveUpAt > now);
+        for (const call of calls) {
+          if (call.giveUpAt > now) continue;
+          this.#length--;
+          this.#bytes -= call.bytes;
+          call.reject(busy());
+        }
+        if (left.length > 0) queues.set(verb, { verb, calls: left });
+        else queues.delete(verb);
       }
-      if (left.length > 0) this.#queues.set(verb, { verb, calls: left });
-      else this.#queues.delete(verb);
     }
   }
 }

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../limits.js";
+import type { Connection, Connections } from "./connection.js";
+import { Lanes, type Verb } from "./writer.js";
+
+type Args = [name: string];
+
+/** Three lanes whose groups are committed when the test says so. */
+function open() {
+  const groups: { names: string[]; land: () => void }[] = [];
+  const connections = { lend: <T>(use: (connection: Connection) => Promise<T>) => use({} as Connection) };
+  const lanes = new Lanes(connections as Connections, [0, 1, 2], 1, () => {});
+  const verb: Verb<Args, void> = {
+    key: (name) => name.charAt(0),
+    run: (_group, calls) =>
+      new Promise((land) => {
+        groups.push({ names: calls.map(([name]) => name), land: () => land(calls.map(() => undefined)) });
+      }),
+  };
+  /** What was sent, once the lanes have had their turns. */
+  const sent = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    return groups.map(({ names }) => names.join(" "));
+  };
+  return {
+    small: (name: string) => void lanes.call(verb, [name], 1),
+    large: (name: string, bytes: number = limits.groupBytesMax) => void lanes.call(verb, [name], bytes),
+    sent,
+    land: (at: number) => groups[at]?.land(),
+  };
+}
+
+describe("Large calls on PostgreSQL", () => {
+  it("have one connection at a time, and the others are left to small calls", async () => {
+    const { small, large, sent, land } = open();
+    for (const name of ["A", "B", "C"]) large(name);
+    expect(await sent()).toEqual(["A"]);
+    small("x");
+    expect(await sent()).toEqual(["A", "x"]);
+    small("y");
+    expect(await sent()).toEqual(["A", "x", "y"]);
+    land(0);
+    expect(await sent()).toEqual(["A", "x", "y", "B"]);
+  });
+
+  it("have the next free connection, however many small ones wait", async () => {
+    const { small, large, sent, land } = open();
+    for (const name of ["a", "b", "c"]) {
+      small(name);
+      await sent();
+    }
+    small("d");
+    large("A");
+    land(1);
+    expect(await sent()).toEqual(["a", "b", "c", "A"]);
+  });
+
+  it("never share a group with small ones, and share one up to its bytes", async () => {
+    const { small, large, sent } = open();
+    for (const name of ["A", "B", "C"]) large(name, limits.groupBytesMax / 2);
+    small("x");
+    expect(await sent()).toEqual(["A B", "x"]);
+  });
+
+  it("are followed by the small calls of their key, once they have landed", async () => {
+    const { small, large, sent, land } = open();
+    large("A");
+    small("A's second");
+    expect(await sent()).toEqual(["A"]);
+    small("A's third");
+    small("x");
+    expect(await sent()).toEqual(["A", "x"]);
+    land(0);
+    expect(await sent()).toEqual(["A", "x", "A's second"]);
+  });
+});
