@@ -40,6 +40,7 @@ export const limits = {
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
+  sweepBytesMax: 20 * mib, // of texts: with the job that reaches it a batch is over; SQLite deletes these in 10 ms
   errorCharsMax: 100_000,
   jobFieldBytesMax: 16 * kib, // of a policy or an s3Config, which are parsed on the main thread
   webhookUrlCharsMax: 2_048,

@@ -110,6 +110,9 @@ const statements = (db: Database) => ({
     ORDER BY expires_at LIMIT ?2`),
   vanish: db.prepare(`UPDATE job SET status = 4, finished_at = ?1, deadline_at = NULL, stop_wanted = 1
     WHERE no = ?2 AND status = 1 RETURNING ${heldColumns}`),
+  textBytes: db.prepare(`SELECT coalesce((SELECT octet_length(body) FROM job_input WHERE job_no = ?1), 0)
+    + coalesce((SELECT octet_length(output) FROM job_output WHERE job_no = ?1), 0)
+    + coalesce((SELECT sum(octet_length(output)) FROM chunk WHERE job_no = ?1), 0) AS bytes`),
   deleteJob: db.prepare("DELETE FROM job WHERE no = ?"),
   deleteInput: db.prepare("DELETE FROM job_input WHERE job_no = ?"),
   deleteEvents: db.prepare("DELETE FROM job_event WHERE job_no = ?"),
@@ -294,7 +297,10 @@ export class SqliteJobs {
   sweep(now: number, limit: number): { deleted: number; stopped: HeldJob[]; more: boolean } {
     const rows = this.#sql.expired.all(now, limit);
     const stopped: HeldJob[] = [];
+    let room: number = limits.sweepBytesMax;
+    let deleted = 0;
     for (const row of rows) {
+      if (room <= 0) return { deleted, stopped, more: true };
       if (row.status === code.IN_PROGRESS) {
         if (row.keyed) this.#sql.keepStatus.run(row.status, row.no);
         const held = this.#sql.vanish.get(now, row.no) as HeldRow;
@@ -305,13 +311,15 @@ export class SqliteJobs {
       if (row.status === code.IN_QUEUE)
         this.#tallies.add(row.endpoint_no, { waiting: -1, waitingNormal: row.low_priority - 1 });
       if (row.keyed && !row.vanished) this.#sql.keepStatus.run(row.status, row.no);
+      room -= this.#sql.textBytes.get(row.no).bytes;
+      deleted++;
       this.#clearResult(row.no);
       this.#sql.deleteInput.run(row.no);
       this.#sql.deleteEvents.run(row.no);
       this.#sql.deleteJob.run(row.no);
     }
     this.#sql.deleteKeys.run(now, limit);
-    return { deleted: rows.length - stopped.length, stopped, more: rows.length === limit };
+    return { deleted, stopped, more: rows.length === limit };
   }
 
   #clearResult(jobNo: number): void {

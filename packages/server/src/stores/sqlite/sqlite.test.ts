@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits.js";
 import { type Opened, storeContract } from "../contract.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
+import { completed, Scene, startAt } from "../contracts/scene.js";
 import { openDatabase } from "./driver.js";
 import { lockDirectory } from "./lock.js";
 import { openSqlite } from "./open.js";
@@ -39,6 +41,33 @@ async function openMemory(): Promise<Opened> {
 
 storeContract("SQLite in a file keeps the stores' contract", openFile);
 storeContract("SQLite in memory keeps the stores' contract", openMemory, { isKept: false });
+
+describe("A sweep", () => {
+  it("is over with the job that reaches its bytes: of its input, its result or its chunks", async () => {
+    const scene = await Scene.open(openMemory);
+    const worker = await scene.worker("worker00000001");
+    const text = `"${"x".repeat(limits.sweepBytesMax)}"`;
+    const ttlEndAt = startAt + 1_000;
+    const finished = await scene.submit({ ttlEndAt });
+    const streamed = await scene.submit({ ttlEndAt });
+    await scene.take(worker, 2);
+    await scene.settle(finished, worker, completed(text));
+    await scene.append(streamed, worker, text);
+    await scene.settle(streamed, worker);
+    await scene.submit({ body: text, ttlEndAt });
+    await scene.submit({ ttlEndAt });
+    scene.now = ttlEndAt;
+    const batches = [];
+    for (let n = 0; n < 4; n++) batches.push(await scene.stores.jobs.sweep(scene.now, 10));
+    expect(batches.map(({ deleted, more }) => [deleted, more])).toEqual([
+      [1, true],
+      [1, true],
+      [1, true],
+      [1, false],
+    ]);
+    await scene.end();
+  });
+});
 
 describe("A database file", () => {
   let directory: string;
