@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 const alone = [
   "tests/faults/hostile-load.test.ts",
   "tests/faults/many-readers.test.ts",
+  "tests/faults/one-caller.test.ts",
   "tests/faults/hostile-words.test.ts",
   "tests/compat/js-client.test.ts",
   "tests/servers/answers.test.ts",

@@ -54,6 +54,7 @@ const machine = [
   "tests/faults/disk.test.ts",
   "tests/faults/hostile-*.test.ts",
   "tests/faults/many-readers.test.ts",
+  "tests/faults/one-caller.test.ts",
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
   "packages/server/src/providers/docker/**",

@@ -100,6 +100,7 @@ export const limits = {
   startTimeoutMsDefault: 15 * minute,
   awayMsDefault: 15 * minute,
   crashLoopStarts: 3,
+  releaseReadsMax: 2, // at once: each is up to half a megabyte that the database and we unpack
   releasesKept: 50, // versions of an endpoint that can be brought back
   workersListedMax: 500, // of an endpoint, those that ended among them
   flashBootMs: hour, // a worker that is paused for longer gives its memory back

@@ -27,7 +27,7 @@ export async function sendList<T>(
 
 /**
  * The text of a JSON array, in slices bounded in number and bytes. An entry that is undefined is left out: it is gone since
- * it was listed. As many entries are looked up at once as make a slice, going by the size of those before.
+ * it was listed. Where entries are looked up, as many are at once as make a slice, going by the size of those before.
  */
 export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unknown): AsyncGenerator<string, undefined> {
   let text = "[";
@@ -36,24 +36,27 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
   // the size of the first entry is not known: it has a turn of its own
   await makeTurns.take(limits.madeBytesPerTurn);
   for (let at = 0; at < items.length; ) {
-    const batch = items.slice(at, at + atOnce);
-    at += batch.length;
+    const shown = items.slice(at, at + atOnce).map(view);
+    at += shown.length;
     let bytes = 0;
-    for (const each of await Promise.all(batch.map(view))) {
+    for (const each of shown.some(isPromise) ? await Promise.all(shown) : shown) {
       if (each === undefined) continue;
       const entry = JSON.stringify(each);
       text += isFirst ? entry : `,${entry}`;
       isFirst = false;
       bytes += entry.length;
-    }
-    if (text.length >= limits.listSliceBytes) {
+      if (text.length < limits.listSliceBytes) continue;
+      makeTurns.spend(text.length - limits.listSliceBytes); // a slice was paid for
       yield text;
       text = "";
+      await makeTurns.take(limits.listSliceBytes);
     }
-    const each = Math.max(1, bytes / batch.length);
-    atOnce = Math.min(limits.listSliceItems, Math.max(1, Math.floor((limits.listSliceBytes - text.length) / each)));
-    await makeTurns.take(atOnce * each);
+    const fitting = Math.floor((limits.listSliceBytes * shown.length) / Math.max(1, bytes));
+    atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
+    if (text !== "") await makeTurns.take(bytes);
   }
   yield `${text}]`;
   return undefined;
 }
+
+const isPromise = (value: unknown): boolean => value instanceof Promise;

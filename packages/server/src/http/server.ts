@@ -170,7 +170,7 @@ function parseQuery(text: string): Record<string, string> {
 }
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
-  const metrics = sharedPage(parts.metrics);
+  const metrics = sharedPage(parts, parts.metrics);
   app.get("/healthz", async () => ({ status: "ok", runtime: `Node.js ${process.versions.node}` }));
   app.get("/readyz", async () => {
     const ready = !parts.draining.aborted && (await parts.isReady());

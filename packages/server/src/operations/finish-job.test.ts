@@ -270,7 +270,7 @@ describe("A chunk", () => {
     }
   });
 
-  it("over 1 MB is cut, its pieces are numbered, and the first has its metrics", async () => {
+  it("over 1 MB is cut, its pieces are numbered, and each has its metrics", async () => {
     const id = await running();
     const long = "ä".repeat(700_000);
     await scene.chunk(worker, id, { output: long, metrics: { speed: 2 } });
@@ -278,7 +278,7 @@ describe("A chunk", () => {
     const metrics = chunks.map((chunk) => JSON.parse(chunk.metrics!));
     expect(metrics).toEqual([
       { speed: 2, part: 0, parts: 2 },
-      { part: 1, parts: 2 },
+      { speed: 2, part: 1, parts: 2 },
     ]);
     const outputs = chunks.map(({ output }) => stringOf(output));
     expect(outputs.map((output) => JSON.parse(output)).join("")).toBe(long);

@@ -96,8 +96,7 @@ export async function appendChunk(
   const pieces = await splitChunk(checked.bytes, span, limits.chunkBytesMax);
   const isCut = pieces.length > 1;
   const rows = pieces.map((output, at) => {
-    const own = at === 0 ? metrics : undefined; // a copy in each piece would be stored, and sent, as often
-    const said = isCut ? withParts(own, at, pieces.length) : own;
+    const said = isCut ? withParts(metrics, at, pieces.length) : metrics;
     return said === undefined ? { output } : { output, metrics: said };
   });
   const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);

@@ -201,6 +201,10 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     it("keeps the last lines of what a worker said on either pipe, whole or not", async () => {
       const { puppet } = await start();
       await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `line ${n}\n`).join(""));
+      // an engine reads the two pipes side by side
+      const reader = follower(provider, id);
+      await reader.until("line 19");
+      reader.leave();
       await puppet.ask("complain", "no such module\nand then");
       const end = endOf(provider, id);
       puppet.do("exit", 1);

@@ -24,8 +24,8 @@ import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { ownWorker } from "../../operations/show-workers.js";
 import { goneSignal } from "../replies.js";
 import { sendLentReply } from "../send-lent.js";
+import { fewAtOnce } from "./few-at-once.js";
 import { errors, idOf, params } from "./route-schema.js";
-import { inTurn } from "./turns.js";
 
 export type LogRouteParts = Parts & LogParts;
 type Query = Record<string, string | undefined>;
@@ -98,6 +98,8 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   );
 }
 
+const pageOfLog = fewAtOnce(limits.logReadsMax);
+
 interface Log {
   read(ask: LogAsk, signal: AbortSignal): Promise<LogPage>;
   follow(ask: LogAsk, signal: AbortSignal): AsyncIterable<LogEvent>;
@@ -114,7 +116,7 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
-    const text = await inTurn(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
+    const text = await pageOfLog(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
     const bytes = Buffer.from(text);
     share?.keep(bytes.length);
     if (gone.aborted) return reply.hijack();

@@ -2,11 +2,15 @@ import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { invalid } from "../../errors.js";
+import { limits } from "../../limits.js";
 import type { Parts } from "../../operations/needs.js";
 import { releaseNumbers, rollBack, showRelease } from "../../operations/releases.js";
 import { ownEndpoint } from "../../operations/save-endpoint.js";
 import { sendList } from "../send-list.js";
+import { fewAtOnce } from "./few-at-once.js";
 import { doc, idOf, params } from "./route-schema.js";
+
+const read = fewAtOnce(limits.releaseReadsMax);
 
 /** The versions of an endpoint, and the way back to one of them. */
 export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
@@ -17,7 +21,8 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-      return sendList(reply, releaseNumbers(endpoint), (n) => showRelease(parts, request.caller, endpoint, n));
+      const show = (n: number) => read(() => showRelease(parts, request.caller, endpoint, n));
+      return sendList(reply, releaseNumbers(endpoint), show);
     },
   );
   app.post(

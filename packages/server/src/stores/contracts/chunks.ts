@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { stringOf } from "../../json.js";
 import { limits } from "../../limits.js";
 import type { Scene, Setting } from "./scene.js";
 
@@ -35,7 +36,7 @@ export function chunks(setting: () => Setting): void {
       const outputs = Array.from({ length: 6 }, (_, n) => `"${n}${n % 2 ? "" : "x".repeat(limits.largeCallBytes)}"`);
       await Promise.all(outputs.map((output) => scene.append(id, first, output)));
       const { chunks } = await scene.stores.chunks.handOut(no, limits.streamReplyBytesMax);
-      expect(chunks.map(({ output }) => output)).toEqual(outputs);
+      expect(chunks.map(({ output }) => stringOf(output))).toEqual(outputs);
     });
 
     it("count their bytes, not their characters", async () => {

@@ -1,0 +1,16 @@
+/** Runs calls a few at a time, in their order: each holds much in memory. */
+export function fewAtOnce(most: number): <T>(make: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (make) => {
+    if (running >= most) await new Promise<void>((go) => waiting.push(go));
+    else running++;
+    try {
+      return await make();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

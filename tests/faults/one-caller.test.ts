@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres } from "../../scripts/postgres.mjs";
+import { makeHandler } from "../e2e/handlers.js";
+import { makePuppets, type Puppet } from "../e2e/puppet.js";
+import { submit } from "../e2e/wire.js";
+import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
+import { makeDatabase } from "../servers/cluster.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
+import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
+
+const mib = 2 ** 20;
+/** What the accounts of lent memory and of bodies, and the sockets' buffers, may take together. */
+const mostMib = 700;
+/** No request of others may take longer because of one caller. */
+const usualMostMs = 100;
+/** How long an attack goes on. */
+const attackMs = 3_000;
+
+describe.each(["SQLite", "PostgreSQL"])("no caller holds up others: %s", { timeout: 300_000 }, (database) => {
+  let server: TestServer;
+  let bystander: Bystander;
+  let endpoint: string;
+  let worker: Puppet;
+  const undos: (() => Promise<unknown> | unknown)[] = [];
+  const ending = { onTestFinished: (undo: () => Promise<unknown> | unknown) => void undos.unshift(undo) };
+
+  async function emptyDatabase(): Promise<string> {
+    const postgres = await startPostgres();
+    ending.onTestFinished(() => postgres.end());
+    return makeDatabase(postgres, "callers");
+  }
+
+  beforeAll(async () => {
+    const more = database === "SQLite" ? {} : { MILLRACE_DATABASE_URL: await emptyDatabase() };
+    server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error", ...more });
+    ending.onTestFinished(() => server.end());
+    const made = await makePuppets(ending, server);
+    endpoint = made.id;
+    worker = await made.puppet();
+    const ofBystander = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
+    bystander = await startBystander(server, ofBystander);
+    ending.onTestFinished(() => bystander.end());
+  });
+  afterAll(async () => {
+    for (const undo of undos) await undo();
+  });
+
+  async function attack(name: string, act: () => Promise<void>): Promise<void> {
+    await expectMemory(server, name, mostMib, () => expectUndisturbed(bystander, name, act, usualMostMs));
+    await bystander.expectNothingLost();
+  }
+
+  const crowd = (count: number, act: (member: Hostile) => void) =>
+    crowdOf(server, count, async (members) => {
+      for (const member of members) act(member);
+      await sleep(attackMs);
+    });
+  const deaf = (member: Hostile) => member.socket.removeAllListeners("data").pause();
+
+  const manage = async (method: string, path: string, body: unknown) => {
+    const reply = await call(server, method, path, body);
+    expect(reply.status).toBe(200);
+    return reply.body as { id: string };
+  };
+  const template = (name: string, more: object) =>
+    manage("POST", "/v1/templates", { name, imageName: "alpine:3", isServerless: true, ...more });
+
+  /** A job in the worker's hands. */
+  async function held(): Promise<string> {
+    const job = await submit(server, endpoint);
+    expect((await worker.take()).body?.id).toBe(job);
+    return job;
+  }
+
+  describe("without a key", () => {
+    it.each(["/healthz", "/v1/openapi.json", "/metrics", "/v1/templates"])("pipelining %s", async (path) => {
+      const many = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`.repeat(1_100);
+      await attack(`50 x 1,100 pipelined ${path}`, () =>
+        crowd(50, (member) => {
+          deaf(member);
+          member.socket.write(many);
+        }),
+      );
+    });
+
+    it("sending chunks of one byte", async () => {
+      const chunks = "1\r\nx\r\n".repeat(300_000);
+      const head = "POST /v1/templates HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n";
+      await attack("4 x 300,000 chunks of one byte", () => crowd(4, ({ socket }) => void socket.write(head + chunks)));
+    });
+  });
+
+  describe("with a key, by", () => {
+    const large = { env: { A: "x".repeat(120_000), B: "y".repeat(110_000) } };
+
+    it("lists of large entries that it does not read", async () => {
+      for (let n = 0; n < 40; n++) await template(`large ${n}`, large);
+      await attack("300 lists of 9 MB", () =>
+        crowd(300, (member) => {
+          deaf(member);
+          member.head("GET", "/v1/templates");
+        }),
+      );
+    });
+
+    it("lists of releases that it does not read", async () => {
+      const { id: templateId } = await template("released", large);
+      const { id } = await manage("POST", "/v1/endpoints", { name: "released", templateId, workersMax: 0 });
+      for (let n = 0; n < 20; n++)
+        await manage("PATCH", `/v1/endpoints/${id}`, { env: { ...large.env, N: String(n) } });
+      await attack("100 lists of releases", () =>
+        crowd(100, (member) => {
+          deaf(member);
+          member.head("GET", `/v1/endpoints/${id}/releases`);
+        }),
+      );
+    });
+
+    it("GraphQL answers", async () => {
+      const env = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`N${n}`, ""]));
+      await template("long", { env });
+      await template("told", { readme: "r".repeat(100_000) });
+      const aliases = (of: string) => Array.from({ length: 50 }, (_, n) => `a${n}:podTemplates{${of}}`).join(" ");
+      for (const of of ["name env{key value}", "readme"]) {
+        const query = JSON.stringify({ query: `{myself{${aliases(of)}}}` });
+        await attack(`20 queries of 50 aliases of ${of}`, () =>
+          crowd(20, (member) => {
+            deaf(member);
+            member.head("POST", "/graphql", { "content-length": query.length }).socket.write(query);
+          }),
+        );
+      }
+    });
+
+    it("inputs of very many names", async () => {
+      const names = Array.from({ length: 240_000 }, (_, n) => `"${n}":1`).join(",");
+      const body = `{${names},"input":{}}`;
+      const unserved = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
+      await attack("10 bodies of 240,000 names", () =>
+        crowd(10, (member) => {
+          member.head("POST", `/v2/${unserved}/run`, { "content-length": body.length }).socket.write(body);
+        }),
+      );
+    });
+  });
+
+  describe("with a worker's secret, by", () => {
+    it.each([
+      ["a status of 20 MB", () => `{"output":1,"status":[${"[],".repeat(6 * mib)}[]]}`],
+      ["a result of very many names", () => `{"output":1,${Array.from({ length: 1e6 }, (_, n) => `"${n}":0`)}}`],
+      ["an error of 20 MB", () => `{"error":"${"é".repeat(9 * mib)}"}`],
+    ])("%s", async (name, body) => {
+      const word = body();
+      await attack(name, async () => {
+        expect((await worker.done(await held(), word)).status).toBe(200);
+      });
+    });
+
+    it("chunks of 10 MB with metrics of 5 MB, and readers of their events", async () => {
+      const job = await held();
+      const chunk = `{"output":"${"x".repeat(10 * mib)}","metrics":{"a":"${"y".repeat(5 * mib)}"}}`;
+      await attack("a chunk of 15 MB and 50 readers", async () => {
+        expect((await worker.chunk(job, chunk)).status).toBe(200);
+        await crowd(50, (member) => {
+          deaf(member);
+          member.head("GET", `/v2/${endpoint}/stream/${job}`, { accept: "text/event-stream" });
+        });
+      });
+      await worker.done(job, { output: null });
+      await until(async () => (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).status === 200);
+    });
+  });
+});
