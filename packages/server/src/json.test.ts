@@ -61,6 +61,66 @@ describe("A checked body", () => {
   });
 
   it.each([
+    ["small", ""],
+    ["large", "x".repeat(limits.jsonThreadBytes)],
+  ])("that is not UTF-8 is refused: %s", async (_, pad) => {
+    const bytes = Buffer.concat([Buffer.from(`{"input":"${pad}`), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect((await checkInput(bytes)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("from a client is bounded in its names, from a worker it is not", async () => {
+    const names = Array.from({ length: limits.jsonKeysMax + 1 }, (_, n) => `"${n}":0`);
+    const text = `{${names.join(",")}}`;
+    expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
+    expect((await checkWord(Buffer.from(text))).scan.ok).toBe(true);
+  });
+
+  it.each([
+    ["all that it announced", 0],
+    ["less than it announced", 100_000],
+    ["without saying how long it is", Number.POSITIVE_INFINITY],
+  ])("may come in parts: %s", async (_, more) => {
+    const text = large("é😀".repeat(500_000));
+    const bytes = Buffer.from(text);
+    const sent = new PartedText(bytes.length + more);
+    for (let at = 0; at < bytes.length; at += 65_521) sent.add(bytes.subarray(at, at + 65_521));
+    expect(sent.length).toBe(bytes.length);
+    const checked = await checkInput(sent);
+    expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
+  });
+
+  it("in parts is checked like one in one piece", async () => {
+    const sent = new PartedText(1_000);
+    for (const part of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(part as string));
+    expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("that comes in parts beside others keeps its own, and one that is dropped takes nothing with it", async () => {
+    const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
+    const sent = texts.map(() => new PartedText(2_000_000));
+    for (let at = 0; at < texts[0]!.length; at += 65_536) {
+      texts.forEach((text, n) => void sent[n]?.add(Buffer.from(text.slice(at, at + 65_536))));
+    }
+    sent[0]?.drop();
+    const checked = await Promise.all(sent.slice(1).map((each) => checkInput(each)));
+    expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
+  });
+
+  it("in parts is not checked once it was given up: what is left would be taken for no JSON", async () => {
+    const sent = new PartedText(2_000_000);
+    sent.add(Buffer.from(large("y").repeat(3)));
+    sent.drop();
+    sent.add(Buffer.from("{}"));
+    await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
+  });
+
+  it("hands on a large part of it as bytes, a small one as a text", async () => {
+    const checked = await checkInput(Buffer.from(large("y")));
+    const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
+    expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
+  });
+
+  it.each([
     ["as long as a small member may be", 0, true],
     ["longer: it is not parsed", 1, false],
   ])("gives the value of a member that is %s", async (_, more, isGiven) => {
@@ -103,6 +163,24 @@ describe("A checked body", () => {
     expect([checked.scan.ok, checked.bytes.equals(bytes)]).toEqual([true, true]);
     const moved = posts.mock.calls.map(([, moved]) => (moved as readonly unknown[]).length);
     expect(moved.reduce((sum, count) => sum + count, 0)).toBe(3);
+  });
+
+  it("whose beginning was lost with its thread is not judged by what is left", async () => {
+    const holders: Worker[] = [];
+    const post = Worker.prototype.postMessage;
+    const posts = vi.spyOn(Worker.prototype, "postMessage").mockImplementation(function (this: Worker, ...task) {
+      holders.push(this);
+      return post.apply(this, task);
+    });
+    const sent = new PartedText(Number.POSITIVE_INFINITY);
+    const bytes = Buffer.from(large("y").padEnd(2 * limits.jsonPartsBytes));
+    sent.add(bytes.subarray(0, limits.jsonPartsBytes));
+    holders[0]?.emit("error", new Error("out of memory"));
+    sent.add(bytes.subarray(limits.jsonPartsBytes));
+    await expect(Promise.resolve(checkInput(sent))).rejects.toThrow(/has ended/);
+    posts.mockRestore();
+    await holders[0]?.terminate();
+    expect((await checkInput(Buffer.from(large("z")))).scan.ok, "the next one").toBe(true);
   });
 
   it("of a batch gives its elements", async () => {

@@ -188,6 +188,8 @@ export class PartedText {
   #memoryBytes = 0;
   #length = 0;
   #isOver = false;
+  /** The thread that holds its beginning. */
+  #holder: Worker | undefined;
 
   /** `announced`: how long the whole says it is; it is never longer. */
   constructor(announced: number) {
@@ -217,6 +219,7 @@ export class PartedText {
     if (this.#isOver) return Promise.reject(new Error("The text was given up before it was checked"));
     this.#send();
     this.#isOver = true;
+    if (this.#isLost) return Promise.reject(new Error("The thread that held the text's beginning has ended"));
     return inThread({ no: this.#no, bounds }) as Promise<Checked>;
   }
 
@@ -226,12 +229,17 @@ export class PartedText {
     this.#isOver = true;
   }
 
+  /** What is left of it is no text: it must not be judged as one. */
+  get #isLost(): boolean {
+    return this.#holder !== undefined && this.#holder !== thread;
+  }
+
   #send(): void {
-    if (!this.#memory) return;
+    if (!this.#memory || this.#isLost) return;
     const part = this.#memory.subarray(0, this.#memoryBytes);
     this.#memory = undefined;
     this.#memoryBytes = 0;
-    tell({ no: this.#no, part, announced: this.#announced }, [part.buffer]);
+    this.#holder = tell({ no: this.#no, part, announced: this.#announced }, [part.buffer]);
   }
 }
 

@@ -1,10 +1,12 @@
 import { once } from "node:events";
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { connect, type Socket } from "node:net";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { limits } from "../limits.js";
 import { openDoor } from "./door.js";
+import { spendParts } from "./part-turns.js";
+import { isHeldBack, takeTurns } from "./pipelines.js";
 
 /** A door behind which `listener` answers, and a connection to it. */
 async function opened(listener: RequestListener): Promise<Socket> {
@@ -115,6 +117,62 @@ describe("Pipelined requests", () => {
     socket.on("data", () => {});
     seen[0]?.[1].end("<>");
     await expect.poll(() => seen.length).toBe(2);
+  });
+
+  it("do not run out of time while they are held back, nor cut the answer before them", async () => {
+    let answer = () => {};
+    const server = createServer({ headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 10 });
+    const listener = takeTurns(server, (request, reply) => {
+      if (request.url === "/1") answer = () => reply.end("<first>");
+      else reply.end("<second>");
+    });
+    server.on("request", listener);
+    server.on("clientError", (error, socket) => {
+      if (!isHeldBack(error, socket as Socket)) socket.destroy();
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    onTestFinished(() => {
+      socket.destroy();
+      server.close();
+    });
+    // the second head is begun in the slice of the first, and ends in another
+    const long = (n: number) => get(n).replace("host", `x: ${"x".repeat(0.7 * limits.headSliceBytes)}\r\nhost`);
+    const timedOut = once(server, "clientError");
+    socket.write(long(1) + long(2));
+    await timedOut;
+    answer();
+    expect(await textUntil(socket, (got) => got.includes("<second>"))).toMatch(/<first>.*<second>/s);
+  });
+
+  it("that have come whole are served though their client has ended its side", async () => {
+    const socket = await opened(echo);
+    // others have spent the parts of many turns
+    spendParts(3 * limits.bodyPartsPerTurn);
+    let isOver = false;
+    const spend = () => {
+      if (isOver) return;
+      spendParts(limits.bodyPartsPerTurn);
+      setImmediate(spend);
+    };
+    spend();
+    socket.end(post(1, "x".repeat(40_000)));
+    for (let n = 0; n < 100; n++) await turn();
+    isOver = true;
+    expect(pathsOf(await textUntil(socket, (got) => got.includes(">")))).toEqual([["/1", 40_000]]);
+  });
+
+  it("that have not come whole when their client ends its side are given up", async () => {
+    let isGivenUp = false;
+    const socket = await opened((request, reply) => {
+      request.on("error", () => {
+        isGivenUp = true;
+      });
+      request.on("end", () => reply.end()).resume();
+    });
+    spendParts(3 * limits.bodyPartsPerTurn);
+    socket.end(post(1, "x".repeat(40_000)).slice(0, -1));
+    await expect.poll(() => isGivenUp).toBe(true);
   });
 
   it("behind one whose client hangs up are dropped", async () => {

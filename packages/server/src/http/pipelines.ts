@@ -11,17 +11,29 @@ import { handOverParts, joinParts, partsParsed } from "./parted-request.js";
  * in a turn of its own. All bodies share a budget for each turn: 64 KB also hold ten thousand chunks of one byte.
  */
 export function takeTurns(server: Server, listener: RequestListener): RequestListener {
-  const pipelines = new WeakMap<Socket, Pipeline>();
   server.on("connection", (socket) => pipelines.set(socket, new Pipeline(socket, listener)));
   // Node does not parse further on such a connection. This listener is the first, so the gateway finds the bytes in place.
   server.prependListener("upgrade", (request) => pipelines.get(request.socket)?.leave());
-  server.prependListener("clientError", (_error, socket) => pipelines.get(socket as Socket)?.leave());
+  server.prependListener("clientError", (error, socket) => {
+    if (isHeldBack(error, socket as Socket)) return;
+    pipelines.get(socket as Socket)?.leave();
+    if (server.listenerCount("clientError") === 1) socket.destroy(); // nobody else answers while the service starts
+  });
   return (request, reply) => {
     const pipeline = pipelines.get(request.socket);
     if (pipeline) pipeline.add(request, reply);
     else listener(request, reply);
   };
 }
+
+const pipelines = new WeakMap<Socket, Pipeline>();
+
+/**
+ * Whether a request has run out of time because it stands behind one that is not answered: its client is not to blame, and
+ * the answer before it is not to be cut.
+ */
+export const isHeldBack = (error: Error, socket: Socket): boolean =>
+  (error as NodeJS.ErrnoException).code === "ERR_HTTP_REQUEST_TIMEOUT" && pipelines.get(socket)?.forgive() === true;
 
 type Exchange = readonly [IncomingMessage, ServerResponse];
 
@@ -38,14 +50,30 @@ class Pipeline {
   #parsed: IncomingMessage | undefined;
   /** Whether its body waits for its share of a turn. */
   #isHeldBack = false;
+  /** Whether the next request has lost its time limit, since it ran out while the request was held back. */
+  #isUntimed = false;
+  readonly #end: () => void;
+  /** Whether the client has ended its side while bytes of it were not parsed yet. */
+  #hasEnded = false;
 
   constructor(socket: Socket, listener: RequestListener) {
     this.#socket = socket;
     this.#listener = listener;
     const [parse] = socket.listeners("data") as [(bytes: Buffer) => void];
+    const end = socket.listeners("end").at(-1) as () => void; // the one before it is the socket's own
     this.#parse = parse;
-    socket.off("data", parse);
-    socket.on("data", this.#take).on("resume", this.#stayPaused);
+    this.#end = end;
+    socket.off("data", parse).off("end", end);
+    socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
+  }
+
+  /** Lets the next request take longer, and returns true, if it is held back behind another one. */
+  forgive(): boolean {
+    const asked = this.#current?.[0];
+    const isItsOwn = asked === this.#parsed && asked?.complete === false; // a client that is slow to send its body
+    if (asked === undefined || isItsOwn) return false;
+    this.#isUntimed = true;
+    return true;
   }
 
   /** A request was parsed: it is handed over now, or when those before it are answered. */
@@ -59,13 +87,19 @@ class Pipeline {
   leave(): void {
     const rest = this.#unparsed;
     this.#unparsed = undefined;
-    this.#socket.off("data", this.#take).off("resume", this.#stayPaused);
+    this.#socket.off("data", this.#take).off("end", this.#takeEnd).off("resume", this.#stayPaused);
     if (rest !== undefined && !this.#socket.destroyed) this.#socket.unshift(rest);
   }
 
   readonly #take = (bytes: Buffer): void => {
     this.#unparsed = this.#unparsed === undefined ? bytes : Buffer.concat([this.#unparsed, bytes]);
     if (!this.#parseOn()) this.#socket.pause();
+  };
+
+  /** Node takes the end for the end of what it has parsed, and drops what it has not answered. */
+  readonly #takeEnd = (): void => {
+    if (this.#unparsed === undefined) this.#end.call(this.#socket);
+    else this.#hasEnded = true;
   };
 
   /** Node resumes a socket whenever a body is read on. */
@@ -118,10 +152,12 @@ class Pipeline {
   readonly #next = (): void => {
     this.#current = undefined;
     if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOn);
+    else if (this.#hasEnded) this.#end.call(this.#socket);
   };
 
   readonly #goOn = (): void => {
     if (this.#socket.destroyed || this.#current) return;
+    if (this.#isUntimed) this.#timeNext();
     const waiting = this.#waiting.shift();
     if (waiting) this.#begin(waiting);
     this.#readOn();
@@ -134,5 +170,17 @@ class Pipeline {
 
   #readOn(): void {
     if (this.#unparsed !== undefined && this.#parseOn()) this.#socket.resume();
+    const isWhole = this.#current !== undefined && !this.#isInBody; // its answer comes first
+    if (this.#hasEnded && this.#unparsed === undefined && !isWhole) this.#end.call(this.#socket);
+  }
+
+  /** Gives the request that Node times no longer the time that every request has. */
+  #timeNext(): void {
+    this.#isUntimed = false;
+    const before = this.#parsed;
+    const late = setTimeout(() => {
+      if (this.#parsed === before) this.#socket.destroy();
+    }, limits.headersTimeoutMs).unref();
+    this.#socket.once("close", () => clearTimeout(late));
   }
 }

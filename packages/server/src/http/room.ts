@@ -3,7 +3,7 @@ import type { Signal } from "../clock.js";
 import { limits } from "../limits.js";
 import { noRoom } from "../operations/lend-status.js";
 import type { Needs } from "../operations/needs.js";
-import { goneSignal, jsonType } from "./replies.js";
+import { goneSignal } from "./replies.js";
 import { type Pieces, sendLentReply } from "./send-lent.js";
 
 declare module "fastify" {

@@ -16,6 +16,7 @@ import { linger } from "./linger.js";
 import { misframed } from "./misframed.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
+import { isHeldBack } from "./pipelines.js";
 import { refuseUnread } from "./refuse-unread.js";
 import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./replies.js";
 import { restRoutes } from "./rest-v1/routes.js";
@@ -62,7 +63,9 @@ export async function buildHttp(
       const refusal = new Refusal("INVALID_INPUT", "The address is malformed or too long.");
       return sendRefusal(reply as unknown as FastifyReply, refusal, request.id);
     },
-    clientErrorHandler: (error, socket) => refuseUnread((error as NodeJS.ErrnoException).code, socket),
+    clientErrorHandler: (error, socket) => {
+      if (!isHeldBack(error, socket)) refuseUnread((error as NodeJS.ErrnoException).code, socket);
+    },
     exposeHeadRoutes: false,
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,

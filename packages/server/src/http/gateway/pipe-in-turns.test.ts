@@ -3,6 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../limits.js";
+import { turnFor } from "../write-turns.js";
 import { pipeInTurns } from "./pipe-in-turns.js";
 
 const highWaterMark = 16 * 2 ** 20;
@@ -15,6 +16,16 @@ describe("Connections that are joined", () => {
     for (let at = 0; at < bytes.length; at += 60_000) from.write(bytes.subarray(at, at + 60_000));
     from.end();
     expect((await buffer(to)).equals(bytes)).toBe(true);
+  });
+
+  it("pass on the last words of one that ends while they wait for their turn", async () => {
+    const [from, to] = [new PassThrough(), new PassThrough()];
+    pipeInTurns(from, to);
+    await turn();
+    turnFor(3 * limits.lentBytesPerTurn); // of others
+    from.write("last words");
+    from.end();
+    expect((await buffer(to)).toString()).toBe("last words");
   });
 
   it("share the bytes of a turn", async () => {

@@ -10,6 +10,8 @@ export function pipeInTurns(from: Duplex, to: Duplex): void {
     to.once("drain", goOn);
     return false;
   };
+  /** The last part, while it waits for its turn: a connection may end meanwhile. */
+  let held: Promise<unknown> | undefined;
   from.on("data", (part: Buffer) => {
     const turn = turnFor(part.length);
     if (turn === undefined) {
@@ -17,8 +19,15 @@ export function pipeInTurns(from: Duplex, to: Duplex): void {
       return;
     }
     from.pause();
-    void turn.then(() => write(part) && goOn());
+    held = turn.then(() => {
+      held = undefined;
+      if (write(part)) goOn();
+    });
   });
-  from.once("end", () => void to.end());
+  from.once("end", () => {
+    const end = () => void to.end();
+    if (held) void held.then(end);
+    else end();
+  });
   from.resume();
 }

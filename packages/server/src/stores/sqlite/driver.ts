@@ -28,10 +28,10 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
 /** Opens the one connection that writes: a commit is on the disk when it returns. */
 export function openForWriting(path: string): Database {
   const db = openDatabase(path);
+  db.exec(`PRAGMA busy_timeout = ${limits.lockMs}`);
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
   db.exec("PRAGMA wal_autocheckpoint = 0");
-  db.exec(`PRAGMA busy_timeout = ${limits.lockMs}`);
   db.exec("PRAGMA cache_size = -65536");
   db.exec("PRAGMA temp_store = MEMORY");
   db.exec("PRAGMA journal_size_limit = 67108864");
