@@ -44,12 +44,7 @@ export class Answer {
 
   /** An environment as a list of pairs. */
   async *pairs(env: Readonly<Record<string, string>>): AsyncGenerator<{ key: string; value: string }, void> {
-    const names = Object.keys(env);
-    this.#count(names.length);
-    for (const [n, key] of names.entries()) {
-      if (n % limits.listSliceItems === 0) await this.#turn();
-      yield { key, value: env[key] as string };
-    }
+    yield* this.list(Object.keys(env), (key) => ({ key, value: env[key] as string }));
   }
 
   /** Resolves when there is room for the whole answer. */

@@ -46,7 +46,7 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
       isFirst = false;
       bytes += entry.length;
       if (text.length < limits.listSliceBytes) continue;
-      makeTurns.spend(text.length - limits.listSliceBytes); // a slice was paid for
+      makeTurns.spend(text.length - limits.listSliceBytes); // the cost of one slice was taken before
       yield text;
       text = "";
       await makeTurns.take(limits.listSliceBytes);

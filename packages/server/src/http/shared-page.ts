@@ -5,12 +5,12 @@ interface Page {
   readonly bytes: Buffer;
 }
 
-/** How much longer than it takes to make a page nothing is made of it. */
+/** How long to rest after making a page, as a multiple of the time that it took. */
 const restShare = 5;
 
 /**
- * Makes a page for all who ask for it at the same time, one after the other, with rests between them: whoever asks for it
- * all the time takes a sixth of the event loop. A caller never gets a page that was begun before it asked, so it sees all
+ * Makes a page for all who ask for it at the same time, one after the other, with rests between them: a client that
+ * asks for it all the time takes a sixth of the event loop. A caller never gets a page that was begun before it asked, so it sees all
  * that it knows of.
  */
 export function sharedPage(
