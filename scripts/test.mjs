@@ -1,7 +1,7 @@
 // `npm test`, `test:fast`, `test:machine`: makes the clone and the machine ready, runs the tests of that gear, and ends with
 // the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
@@ -12,6 +12,7 @@ import {
   locked,
   main,
   readText,
+  root,
   run,
   SetUpFailure,
   withProgress,
@@ -53,10 +54,11 @@ async function test() {
     [...wanted].flatMap((need) => needs[need]),
   );
   if (wanted.has("python")) await makeVenv();
-  const { passed, failed, skipped, isGreen } = await runTests();
+  const { passed, failed, failures, skipped, isGreen } = await runTests();
   const mustNotSkip = skipped > 0 && words.length === 0;
-  if (mustNotSkip) console.log(`${skipped} skipped or left to do: in a whole run every test must run.`);
-  writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed }));
+  if (mustNotSkip) failures.push(`${skipped} skipped or left to do: in a whole run every test must run.`);
+  for (const failure of failures) console.log(failure);
+  writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures }));
   console.log(`${passed} passed, ${failed} failed`);
   return isGreen && !mustNotSkip ? 0 : 1;
 }
@@ -88,7 +90,9 @@ async function makeVenv() {
 async function runTests() {
   mkdirSync(cache, { recursive: true });
   const file = join(cache, `vitest-${process.pid}.json`);
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  // who watches sees each file; a log holds what failed
+  const told = process.stdout.isTTY ? "default" : "minimal";
+  const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
   const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
   const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...files], {
     env,
@@ -101,22 +105,25 @@ async function runTests() {
 
 /** Counts a report. A run that went wrong beside its tests (a file that does not load, a stray error) counts as a failure. */
 function tally(code, report) {
-  if (report === undefined) {
-    console.log("The tests did not run to their end.");
-    return { passed: 0, failed: 1, skipped: 0, isGreen: false };
-  }
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
-  const broken = testResults.filter(
-    (suite) => suite.status === "failed" && suite.assertionResults.every((test) => test.status !== "failed"),
-  );
-  for (const suite of broken) console.log(`Failed outside its tests: ${suite.name}`);
-  const known = numFailedTests + broken.length;
-  const isGreen = code === 0 && known === 0;
-  if (!isGreen && known === 0) console.log(`No test failed, but the run ended with exit code ${code}.`);
+  if (report === undefined)
+    return { passed: 0, failed: 1, failures: ["The tests did not run to their end."], skipped: 0, isGreen: false };
+  const { numPassedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
+  const failures = testResults.filter((suite) => suite.status === "failed").flatMap(failuresOf);
+  if (code !== 0 && failures.length === 0) failures.push(`No test failed, but the run ended with exit code ${code}.`);
   return {
     passed: numPassedTests,
-    failed: isGreen ? 0 : Math.max(known, 1),
+    failed: failures.length,
+    failures,
     skipped: numPendingTests + numTodoTests,
-    isGreen,
+    isGreen: failures.length === 0,
   };
+}
+
+/** One line for each test of a file that failed, or one for the file. */
+function failuresOf({ name, message, assertionResults }) {
+  const file = relative(root, name);
+  const short = (text) => text.split("\n", 1)[0].slice(0, 300);
+  const failed = assertionResults.filter((test) => test.status === "failed");
+  if (failed.length === 0) return [`FAILED outside its tests: ${file}: ${short(message ?? "")}`];
+  return failed.map((test) => `FAILED ${file}: ${test.fullName}: ${short(test.failureMessages[0] ?? "")}`);
 }
