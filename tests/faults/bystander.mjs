@@ -1,8 +1,29 @@
 // A well-behaved client in a process of its own, so that what hostile clients cost this machine's test does not count:
 // it submits and reads jobs at a steady pace, and says how long each answer took. Between them it asks a bare server that
-// has nothing else to do: what that one takes is the machine's doing.
+// has nothing else to do, and a thread that computes a little measures how long it waits for a core: both are the
+// machine's doing.
 import { Agent, createServer, request } from "node:http";
-import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+
+const burstUs = 10_000;
+
+/** How many times longer than it computed a thread took that computed for 10 ms: 1 where a core was free for it. */
+function stretchOfABurst() {
+  const startedAt = performance.now();
+  const before = process.threadCpuUsage();
+  let used = 0;
+  while (used < burstUs) {
+    const { user, system } = process.threadCpuUsage(before);
+    used = user + system;
+  }
+  return ((performance.now() - startedAt) * 1_000) / used;
+}
+
+if (workerData === "stretch")
+  for (;;) {
+    parentPort.postMessage(stretchOfABurst());
+    await new Promise((done) => setTimeout(done, 100));
+  }
 
 if (!isMainThread) {
   const bare = createServer((_request, reply) => reply.end("{}"));
@@ -13,12 +34,14 @@ if (!isMainThread) {
 
 const { url, key, endpoint } = JSON.parse(process.argv[2]);
 const bare = new Worker(new URL(import.meta.url));
+new Worker(new URL(import.meta.url), { workerData: "stretch" }).on("message", (stretch) => stretches?.push(stretch));
 const bareUrl = `http://127.0.0.1:${await new Promise((done) => bare.once("message", done))}`;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // one connection to each server
 const paceMs = 5;
 const jobs = [];
 let times;
 let bareTimes;
+let stretches;
 let failures;
 
 function call(method, path, body, to = url) {
@@ -53,10 +76,11 @@ const answers = {
   begin() {
     times = [];
     bareTimes = [];
+    stretches = [];
     failures = [];
   },
   end() {
-    return { ...spread(times), bareP99: spread(bareTimes).p99, failures };
+    return { ...spread(times), bareP99: spread(bareTimes).p99, stretch: spread(stretches).p50, failures };
   },
   // the submitted jobs that are not there any more, or not as they were
   async lost() {

@@ -70,6 +70,7 @@ export const limits = {
   doneGroupBytes: mib, // of a batch's words, checked in one turn: some 3 ms
   memberBytesMax: kib, // of a word, a member that is parsed: a status, a stopPod or an id; a longer one counts as absent
   chunkNameCharsMax: 64, // a UUID and a number fit
+  unheardChunksMax: 1_000, // of a worker: jobs whose last chunk was stored without its worker hearing so
   chunkMetricsBytesMax: 16 * kib, // of a chunk: some counts and times; longer ones are left out, and the output is kept
 
   // streams

@@ -15,12 +15,12 @@ declare module "fastify" {
 
 /** The memory lent to one management request, from before its handler runs until its reply is sent. */
 export class Room {
-  readonly #parts: Needs<"shares" | "clock">;
+  readonly #parts: Needs<"shares" | "clock" | "emit">;
   readonly #ownerNo: number;
   readonly #gone: Signal;
   #share: Awaited<ReturnType<Needs<"shares">["shares"]["ask"]>>;
 
-  constructor(parts: Needs<"shares" | "clock">, ownerNo: number, gone: Signal) {
+  constructor(parts: Needs<"shares" | "clock" | "emit">, ownerNo: number, gone: Signal) {
     this.#parts = parts;
     this.#ownerNo = ownerNo;
     this.#gone = gone;
@@ -49,7 +49,7 @@ export class Room {
 }
 
 /** Lends every request of a scope room for its reply, and sends long replies at their clients' pace. */
-export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock">): void {
+export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" | "emit">): void {
   app.addHook("preHandler", async (request, reply) => {
     if (!request.caller) return; // a page that needs no key is small
     request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));

@@ -99,10 +99,10 @@ function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
 
 /**
  * Sends a lent body, and gives its memory back: when it is sent, when the client goes, or when the client makes no
- * progress. `headers` get the content's length added where it is known.
+ * progress. One whose pieces cannot be made is cut short, and the log tells why. `headers` get the content's length added where it is known.
  */
 export async function sendLent(
-  needs: Needs<"clock">,
+  needs: Needs<"clock" | "emit">,
   reply: ServerResponse,
   headers: readonly string[],
   body: SentBody,
@@ -112,8 +112,10 @@ export async function sendLent(
     if (reply.destroyed || reply.closed) return;
     reply.writeHead(status, [...headers, ...lengthOf(body.pieces)]);
     await writeLent(needs, reply, body, { isLast: true });
-  } catch {
-    reply.destroy(); // its client has gone, or is stuck
+  } catch (error) {
+    // a client that has gone, or is stuck, is no longer there: then a piece could not be made
+    if (!reply.destroyed) needs.emit({ type: "server.warning", message: "a reply was cut short", error });
+    reply.destroy();
   } finally {
     body.release();
   }
@@ -134,7 +136,7 @@ function smallText(pieces: Pieces): string | undefined {
 
 /** Sends a lent body by a route's reply, with the headers that were set on it. */
 export async function sendLentReply(
-  parts: Needs<"clock">,
+  parts: Needs<"clock" | "emit">,
   reply: FastifyReply,
   body: SentBody,
   type = jsonType,
@@ -152,7 +154,7 @@ export async function sendLentReply(
 
 /** Sends a job's status body: a large one from lent memory. */
 export async function sendStatus(
-  parts: Parameters<typeof lendStatus>[0],
+  parts: Parameters<typeof lendStatus>[0] & Needs<"emit">,
   reply: FastifyReply,
   job: JobReport,
   gone: Signal = goneSignal(reply),

@@ -77,6 +77,26 @@ describe("A list", () => {
     expect(slices.join("")).toBe("[2,4]");
   });
 
+  it("whose later entry cannot be shown is cut short, and the log tells why", async () => {
+    const { registry } = scene.parts;
+    const template = registry.templates().at(-1)!;
+    const { settings } = template;
+    Object.defineProperty(template, "settings", {
+      configurable: true,
+      get: () => {
+        throw new Error("not to be shown");
+      },
+    });
+    try {
+      await expect(http.get("/v1/templates")).rejects.toThrow();
+      expect(scene.warnings()).toMatchObject([
+        { message: "a reply was cut short", error: { message: "not to be shown" } },
+      ]);
+    } finally {
+      Object.defineProperty(template, "settings", { value: settings });
+    }
+  });
+
   it("comes whole over the wire, long or short", async () => {
     const { status, json, headers } = await http.get("/v1/templates");
     expect([status, json.length, headers.get("content-length")]).toEqual([200, count, null]);

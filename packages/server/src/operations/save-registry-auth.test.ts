@@ -31,12 +31,20 @@ describe("Credentials of a registry", () => {
     expect((await create("mine", caller)).ownerNo).toBe(caller.ownerNo);
   });
 
-  it("are refused where a word is missing", async () => {
+  it("are refused where a word is missing, or holds what no word does", async () => {
     for (const part of ["name", "username", "password"]) {
       const input = { name: "mine", ...given, [part]: "" };
       await refused(createRegistryAuth(scene.parts, scene.admin, input), "INVALID_INPUT", new RegExp(part));
     }
     await refused(create("a\u0000b"), "INVALID_INPUT", /visible/);
+    for (const part of ["username", "password"]) {
+      const input = { name: "mine", ...given, [part]: "copied with its line end\n" };
+      await refused(
+        createRegistryAuth(scene.parts, scene.admin, input),
+        "INVALID_INPUT",
+        new RegExp(`'${part}' holds`),
+      );
+    }
     const made = await create();
     const empty = { ...given, password: "" };
     await refused(updateRegistryAuth(scene.parts, scene.admin, made, empty), "INVALID_INPUT", /password/);

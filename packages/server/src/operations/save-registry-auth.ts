@@ -2,6 +2,7 @@ import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
 import type { RegistryAuth } from "../domain/registry-auth.js";
 import { invalid, Refusal } from "../errors.js";
+import { checkTexts } from "./check-texts.js";
 import type { Needs } from "./needs.js";
 import { saveAndRelease } from "./save-endpoint.js";
 
@@ -97,6 +98,7 @@ async function isReleasedWith(
 }
 
 function sealed({ vault }: Needs<"vault">, { username, password }: Credentials): Credentials {
+  checkTexts({ username, password }, ["username", "password"]);
   if (!username || !password) throw invalid("A container registry auth needs 'username' and 'password'.");
   return { username: vault.seal(username), password: vault.seal(password) };
 }

@@ -1,8 +1,9 @@
 import type { FastifyReply } from "fastify";
+import { limits } from "../../limits.js";
 import type { LiveWorker } from "../../operations/needs.js";
 import { wasWritten } from "../replies.js";
 
-/** By worker and job: the last chunk, where it was stored and its answer could not be written. */
+/** By worker and job, of its last few jobs: the last chunk, where it was stored and its answer could not be written. */
 const unheard = new WeakMap<LiveWorker, Map<string, string>>();
 
 /**
@@ -23,6 +24,8 @@ export async function onceHeard(
     if (wasWritten(reply)) return;
     const jobs = unheard.get(worker) ?? new Map<string, string>();
     unheard.set(worker, jobs.set(jobId, digest));
+    const [oldest] = jobs.keys();
+    if (oldest !== undefined && jobs.size > limits.unheardChunksMax) jobs.delete(oldest);
   };
   if (reply.raw.closed) note();
   else reply.raw.once("close", note);
