@@ -21,8 +21,8 @@ export function takeTurns(server: Server, listener: RequestListener): RequestLis
   });
   return (request, reply) => {
     const pipeline = pipelines.get(request.socket);
-    if (pipeline) pipeline.add(request, reply);
-    else listener(request, reply);
+    if (pipeline?.serves(listener)) pipeline.add(request, reply);
+    else listener(request, reply); // another server hands it on: it had its turn there
   };
 }
 
@@ -65,6 +65,11 @@ class Pipeline {
     this.#end = end;
     socket.off("data", parse).off("end", end);
     socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
+  }
+
+  /** Whether its requests are for this listener. */
+  serves(listener: RequestListener): boolean {
+    return listener === this.#listener;
   }
 
   /** Lets the next request take longer, and returns true, if it is held back behind another one. */
