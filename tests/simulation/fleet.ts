@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointSettings } from "../../packages/server/src/domain/endpoint.js";
 import { isFrozen, isThrottled, type Worker } from "../../packages/server/src/domain/worker.js";
-import type { Taken, TriedStart, WorkerPatch } from "../../packages/server/src/store.js";
+import { changed, type WorkerChange } from "../../packages/server/src/domain/worker-life.js";
+import type { Taken, TriedStart } from "../../packages/server/src/store.js";
 import { expiryOf, type Known } from "./known.js";
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
@@ -93,8 +94,8 @@ export class Fleet {
       for (const { id, workerNo } of jobs) this.#taken(id, this.workers.get(workerNo));
     },
     "workers.create": (_, row: Worker) => void this.workers.set(row.no, { ...row }),
-    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#patched(no, found)),
-    "workers.save": ([no, patch], isSaved) => void (isSaved && this.#patched(no, patch)),
+    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#changed(no, { by: "place", ...found })),
+    "workers.change": ([no, change], isChanged) => void (isChanged && this.#changed(no, change)),
   };
 
   #started(no: number, { failedStarts, present, tried, isHeld }: TriedStart): void {
@@ -116,18 +117,18 @@ export class Fleet {
     }
   }
 
-  #patched(no: number, patch: WorkerPatch): void {
+  #changed(no: number, change: WorkerChange): void {
     const row = this.workers.get(no);
     if (!row) return;
     const before = { ...row };
-    Object.assign(row, patch);
+    Object.assign(row, changed(row, change));
     const { note, broken, isPaused } = this.#judge;
-    if (patch.placedAt !== undefined) note(`${row.id} has a place`);
-    if (patch.why !== undefined) note(`${row.id}: ${patch.why}`);
-    if (patch.killAt !== undefined && row.wanted === "paused" && (isPaused(row.id) || isFrozen(before)))
+    if (change.by === "place") note(`${row.id} has a place`);
+    if ("why" in change) note(`${row.id}: ${change.why}`);
+    if ("killAt" in change && row.wanted === "paused" && (isPaused(row.id) || isFrozen(before)))
       broken("a frozen worker is not judged", `${row.id} is to be killed while it is frozen`);
-    const goes = patch.wanted === "closed" || patch.wanted === "stopped";
-    if (goes && isUp(before)) this.#dismissed(before, patch.why ?? "");
+    const goes = change.by === "close" || change.by === "stop";
+    if (goes && isUp(before)) this.#dismissed(before, change.why);
   }
 
   /** An old worker goes for the present version's sake only when it is not needed, or makes room for a new one. */

@@ -1,6 +1,7 @@
 import { type Change, isFinal, type JobStatus, mayHappen, type Verdict } from "../../packages/server/src/domain/job.js";
+import { transitionOf, type WorkerChange } from "../../packages/server/src/domain/worker-life.js";
 import { limits } from "../../packages/server/src/limits.js";
-import type { HeldJob, NewJob, Settled, Submitted, Taken, WorkerPatch } from "../../packages/server/src/store.js";
+import type { HeldJob, NewJob, Settled, Submitted, Taken } from "../../packages/server/src/store.js";
 import { expiryOf, type Known, type KnownWorker, type Witness } from "./known.js";
 
 const counts = () => ({ completed: 0, failed: 0, retried: 0 });
@@ -93,8 +94,8 @@ export class Ledger {
       if (job && chunks.length > 0 && job.handed === chunks.at(-1).index + 1) job.handed = chunks[0].index;
     },
     "workers.create": (_, row) => void this.workers.set(row.no, { ...row }),
-    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#patched(no, found)),
-    "workers.save": ([no, patch]) => this.#patched(no, patch),
+    "workers.place": ([no, found], isPlaced) => void (isPlaced && this.#lived(no, { by: "place", ...found })),
+    "workers.change": ([no, change], isChanged) => void (isChanged && this.#lived(no, change)),
     "endpoints.remove": ([no]) => void this.deleted.add(no),
   };
 
@@ -274,11 +275,13 @@ export class Ledger {
     this.#broken("no start lost without a fault", `${job.id} ${what}, and ${worker?.id} did nothing wrong`);
   }
 
-  #patched(no: number, patch: WorkerPatch): void {
+  #lived(no: number, { by, ...facts }: WorkerChange): void {
     const worker = this.workers.get(no);
     if (!worker) return;
-    if (patch.wanted !== undefined && patch.wanted !== worker.wanted) this.#note(`${worker.id} wanted ${patch.wanted}`);
-    if (patch.endedAt !== undefined) this.#note(`${worker.id} ended`);
-    Object.assign(worker, Object.fromEntries(Object.entries(patch).filter(([name]) => name in worker)));
+    const { to = worker.wanted } = transitionOf(by);
+    if (to === "ended") this.#note(`${worker.id} ended`);
+    else if (to !== worker.wanted) this.#note(`${worker.id} wanted ${to}`);
+    const known = { ...facts, wanted: to === "ended" ? worker.wanted : to };
+    Object.assign(worker, Object.fromEntries(Object.entries(known).filter(([name]) => name in worker)));
   }
 }

@@ -4,7 +4,7 @@ import { limits } from "./limits.js";
 import { Registry } from "./registry.js";
 import type { SharedStore, Stores } from "./store.js";
 import { openSqlite } from "./stores/sqlite/open.js";
-import { plainRelease, plainTemplate } from "./testing/facts-fixture.js";
+import { plainRelease, plainTemplate, workerChanges } from "./testing/facts-fixture.js";
 
 /** The numbers of the workers that were written, in order: a mark is how many there were. */
 let written: number[];
@@ -30,10 +30,10 @@ function noting(database: Stores): Stores {
       written.push(row.no);
       return row;
     },
-    async save(no, patch, from) {
-      const isSaved = await database.workers.save(no, patch, from);
-      if (isSaved) written.push(no);
-      return isSaved;
+    async change(no, change) {
+      const isChanged = await database.workers.change(no, change);
+      if (isChanged) written.push(no);
+      return isChanged;
     },
   };
   return { ...database, workers, shared: sharedBy(database) };
@@ -127,7 +127,7 @@ describe("A server that looks again", () => {
       settings: { name: "first" },
     });
     await others.saveEndpoint(endpoint, named("second"), plainRelease);
-    await others.patchWorker(live, { wanted: "closed" });
+    await others.changeWorker(live, workerChanges.close);
     await others.removeTemplate(template);
     await ours.refresh();
     expect(ours.endpoint(made.id)).toMatchObject({ settings: { name: "second" }, version: 2 });
@@ -187,9 +187,9 @@ describe("A server that looks again", () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
-    await others.wantWorker(theirs, ["running"], { wanted: "stopped", stopAt: now, killAt: now + 1, why: "theirs" });
+    await others.changeWorker(theirs, { by: "stop", stopAt: now, killAt: now + 1, why: "theirs" });
     const live = ours.worker(worker.id)!;
-    expect(await ours.wantWorker(live, ["running"], { wanted: "closed", closedAt: now, why: "ours" })).toBe(false);
+    expect(await ours.changeWorker(live, { by: "close", closedAt: now, why: "ours" })).toBe(false);
     expect(live.row).toMatchObject({ wanted: "stopped", stopAt: now, killAt: now + 1, why: "theirs" });
     expect(live.row.closedAt).toBeUndefined();
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "stopped", why: "theirs" });
@@ -198,10 +198,10 @@ describe("A server that looks again", () => {
   it("changes what it wants of a worker in the order in which it decides", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });
-    const writing = holdNext("workers.save", "before");
-    const paused = ours.wantWorker(live, ["running"], { wanted: "paused", pausedAt: now });
+    const writing = holdNext("workers.change", "before");
+    const paused = ours.changeWorker(live, { by: "pause", pausedAt: now, why: "" });
     await writing.reached;
-    const resumed = ours.wantWorker(live, ["paused"], { wanted: "running", resumedAt: now + 1 });
+    const resumed = ours.changeWorker(live, { by: "resume", resumedAt: now + 1, why: "" });
     writing.go();
     expect(await Promise.all([paused, resumed])).toEqual([true, true]);
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });
@@ -212,7 +212,7 @@ describe("A server that looks again", () => {
     const live = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
     expect(ours.workersOf(no)).toHaveLength(1);
-    await others.patchWorker(live, { wanted: "stopped", endedAt: now });
+    await others.changeWorker(live, { ...workerChanges.end, endedAt: now });
     now += 3_600_000;
     await ours.refresh();
     expect(ours.workersOf(no)).toEqual([]);
@@ -229,7 +229,7 @@ describe("A server that looks again", () => {
       isAllRead = true;
       reading.go();
     });
-    await others.patchWorker(live, { wanted: "closed" });
+    await others.changeWorker(live, workerChanges.close);
     await ours.refresh();
     expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
     expect(isAllRead).toBe(false);
@@ -242,12 +242,12 @@ describe("A server that looks again", () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
-    await others.patchWorker(theirs, { wanted: "closed" });
+    await others.changeWorker(theirs, workerChanges.close);
     const reading = holdNext("shared.workersSince", "after");
     const refreshed = ours.refresh();
     await reading.reached;
-    const writing = holdNext("workers.save", "before");
-    const patched = ours.patchWorker(ours.worker(worker.id)!, { hasPinged: true });
+    const writing = holdNext("workers.change", "before");
+    const patched = ours.changeWorker(ours.worker(worker.id)!, { by: "ping", hasPinged: true });
     await writing.reached;
     reading.go();
     await refreshed;
@@ -328,7 +328,7 @@ describe("A reading that began before a write of ours does not undo it:", () => 
   it("a new worker, and one that was closed", async () => {
     const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
     await behind("workers.all", async () => {
-      await ours.patchWorker(first, { wanted: "closed" });
+      await ours.changeWorker(first, workerChanges.close);
       await ours.createWorker({ ...worker, id: "worker00000002", endpointNo: endpoint().no });
     });
     expect(ours.workersOf(endpoint().no).map(({ row }) => row.wanted)).toEqual(["closed", "running"]);
@@ -336,8 +336,8 @@ describe("A reading that began before a write of ours does not undo it:", () => 
 
   it("a worker that is being closed, though the write is still on its way", async () => {
     const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
-    const writing = holdNext("workers.save", "before");
-    const closed = ours.patchWorker(first, { wanted: "closed" });
+    const writing = holdNext("workers.change", "before");
+    const closed = ours.changeWorker(first, workerChanges.close);
     await writing.reached;
     await ours.refresh();
     expect(first.row.wanted).toBe("closed");

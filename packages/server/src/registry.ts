@@ -5,11 +5,12 @@ import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
 import type { Template } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import { isFrozen, type Wanted, type Worker } from "./domain/worker.js";
+import { isFrozen, type Worker } from "./domain/worker.js";
+import { changed, type WorkerChange } from "./domain/worker-life.js";
 import { limits } from "./limits.js";
 import { type LiveWorker, LiveWorkers } from "./live-workers.js";
 import { Misses, type Sought } from "./misses.js";
-import type { Host, NewRelease, Place, Sign, StartNote, Stores, User, WorkerPatch } from "./store.js";
+import type { Host, NewRelease, Place, Sign, StartNote, Stores, User } from "./store.js";
 
 export type { LiveWorker } from "./live-workers.js";
 
@@ -47,8 +48,8 @@ export class Registry {
   /** What the last reading of workers has seen, for the next one; and when all of them were read. */
   #mark: string | undefined;
   #allReadAt = 0;
-  /** By worker, the last change of what is wanted of it that is on its way. */
-  readonly #wanting = new WeakMap<LiveWorker, Promise<boolean>>();
+  /** By worker, the last change of its row that is on its way. */
+  readonly #changing = new WeakMap<LiveWorker, Promise<boolean>>();
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -386,28 +387,22 @@ export class Registry {
     if (this.isShared) this.#writes.set(live, { onTheWay: 0, lastTurn: ++this.#turns });
     return live;
   }
-  /** Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. */
-  async patchWorker(worker: LiveWorker, patch: WorkerPatch): Promise<void> {
-    const { trouble, ...rest } = patch;
-    worker.row = { ...worker.row, ...rest, ...(trouble === undefined ? {} : { trouble: trouble ?? undefined }) };
-    await this.#written(worker, () => this.#stores.workers.save(worker.row.no, patch));
-  }
   /**
-   * The same where it changes what is wanted of a worker: only from the states that this was decided from. False where another
-   * server has decided otherwise meanwhile; then the row is as that server has left it.
+   * Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. False where the table of a worker's
+   * life does not allow it from where another server has brought it; then the row is as that server has left it.
    */
-  async wantWorker(worker: LiveWorker, from: readonly Wanted[], patch: WorkerPatch): Promise<boolean> {
+  async changeWorker(worker: LiveWorker, change: WorkerChange): Promise<boolean> {
     const { no, id } = worker.row;
-    worker.row = { ...worker.row, ...(patch as Omit<WorkerPatch, "trouble">) };
-    const save = () => this.#stores.workers.save(no, patch, from);
+    worker.row = changed(worker.row, change);
+    const save = () => this.#stores.workers.change(no, change);
     // one after the other: what the one before asks for is what this one was decided from
-    const before = this.#wanting.get(worker);
+    const before = this.#changing.get(worker);
     const saved = this.#written(worker, () => (before ? before.then(save, save) : save()));
-    this.#wanting.set(worker, saved);
+    this.#changing.set(worker, saved);
     try {
       if (await saved) return true;
     } finally {
-      if (this.#wanting.get(worker) === saved) this.#wanting.delete(worker);
+      if (this.#changing.get(worker) === saved) this.#changing.delete(worker);
     }
     const stored = await this.#stores.workers.find(id);
     if (stored) worker.row = { ...worker.row, ...lifeOf(stored) };

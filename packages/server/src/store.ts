@@ -6,7 +6,8 @@ import type { RegistryAuth } from "./domain/registry-auth.js";
 import type { Release } from "./domain/release.js";
 import type { Template, TemplateSettings } from "./domain/template.js";
 import type { Volume } from "./domain/volume.js";
-import type { Exit, Resources, Wanted, Worker, WorkerHandle } from "./domain/worker.js";
+import type { Resources, Worker } from "./domain/worker.js";
+import type { WorkerChange } from "./domain/worker-life.js";
 
 /** A job to store. `policy` is JSON, too; `s3Config` is sealed already. */
 export interface NewJob {
@@ -332,43 +333,8 @@ export interface RegistryAuthStore {
   all(): Promise<RegistryAuth[]>;
 }
 
-/** What may change in a worker's row after its making. */
-export interface WorkerPatch {
-  readonly wanted?: Wanted;
-  readonly secretHash?: string;
-  readonly handle?: WorkerHandle;
-  readonly workerUrl?: string;
-  readonly hostNo?: number;
-  readonly resources?: Resources;
-  readonly address?: string;
-  readonly throttledAt?: number;
-  readonly placedAt?: number;
-  readonly imageAt?: number;
-  readonly madeAt?: number;
-  readonly startedAt?: number;
-  readonly readyAt?: number;
-  readonly outputAt?: number;
-  readonly pausedAt?: number;
-  readonly resumedAt?: number;
-  readonly closedAt?: number;
-  readonly stopAt?: number;
-  readonly askedAt?: number;
-  readonly killAt?: number;
-  readonly endedAt?: number;
-  readonly lastDoneAt?: number;
-  readonly hasPinged?: boolean;
-  /** Null: nothing is known against it any more. */
-  readonly trouble?: Worker["trouble"] | null;
-  readonly why?: string;
-  readonly exit?: Exit;
-}
-
 /** Where a worker is to be, and what it has there. */
-export interface Place {
-  readonly hostNo: number;
-  readonly resources: Resources;
-  readonly placedAt: number;
-}
+export type Place = Omit<Extract<WorkerChange, { by: "place" }>, "by">;
 
 export interface WorkerStore {
   create(worker: {
@@ -381,8 +347,8 @@ export interface WorkerStore {
     /** Why it has to wait for a place, where it has to. */
     throttled?: string;
   }): Promise<Worker>;
-  /** With `from`: only where it has not ended, and this is wanted of it. False where nothing was changed. */
-  save(no: number, patch: WorkerPatch, from?: readonly Wanted[]): Promise<boolean>;
+  /** One change by the table of a worker's life. False where that does not allow it by now: then nothing is changed. */
+  change(no: number, change: WorkerChange): Promise<boolean>;
   /** Gives a worker that waits for one its place; false where it waits no more, or another server decides by now. */
   place(no: number, found: Place): Promise<boolean>;
   /** All that have not ended, and those that ended after `endedSince`. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { followLog } from "../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -65,7 +66,7 @@ describe("The accessSecret of a job", () => {
     await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("other-secret") });
     say("first-secret, other-secret");
     scene.provider.end(worker.row.id, { code: 0 });
-    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     expect(await texts()).toEqual(["with ****", "****, ****"]);
   });
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { followLog } from "../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -31,7 +32,7 @@ async function running(of: Endpoint): Promise<LiveWorker> {
 const say = (text: string, at = now, by = worker) => scene.provider.say(by.row.id, at, text);
 const end = async (of: LiveWorker) => {
   scene.provider.end(of.row.id, { code: 0 });
-  await scene.parts.registry.patchWorker(of, { endedAt: scene.clock.now() });
+  await scene.parts.registry.changeWorker(of, { ...workerChanges.end, endedAt: scene.clock.now() });
 };
 const ofWorker = (query = "", of = worker) => `/v1/workers/${of.row.id}/logs${query}`;
 const ofEndpoint = (query = "") => `/v1/endpoints/${endpoint.id}/logs${query}`;

@@ -9,6 +9,7 @@ import { type RefusalCode, refusals } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import { limits } from "../limits.js";
 import { cancelJob } from "../operations/change-job.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { openGateway } from "./gateway/gateway.js";
@@ -60,7 +61,7 @@ async function balanced(
   if (listener) {
     const worker = await scene.worker(made);
     const { port } = upstream.address() as AddressInfo;
-    await scene.parts.registry.patchWorker(worker, { address: `127.0.0.1:${port}` });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
     scene.parts.gate.open(worker);
   }
   const gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false });

@@ -3,6 +3,7 @@ import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import { cancelJob } from "../operations/change-job.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { type Answer, type Call, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene, secretOf } from "../testing/scene-fixture.js";
 
@@ -190,7 +191,7 @@ describe("job-stop", () => {
 describe("A worker that has ended", () => {
   it("has its polls held, its results taken and dropped, and its pings refused", async () => {
     const id = await scene.running(endpoint, worker);
-    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     worker.dismissed.abort();
     expect((await done(id, { output: 1 })).status).toBe(200);
     expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import { endWorker } from "../operations/worker-life.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
 let scene: Scene;
@@ -94,7 +95,7 @@ describe("An engine that hangs", () => {
     const stuck = await scene.worker(endpoint);
     const hangs = () => scene.clock.sleep(20_000, scene.stays).then(() => Promise.reject(away));
     vi.spyOn(scene.provider, "look").mockImplementation(hangs);
-    await scene.parts.registry.patchWorker(stuck, { killAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(stuck, { ...workerChanges.condemn, killAt: scene.clock.now() });
     scene.parts.bell.ring("workers");
     await scene.advance(300);
     const second = await scene.submit(flash);

@@ -56,7 +56,7 @@ describe("An idle worker with FlashBoot", () => {
   it("is not frozen where a job came at the last moment", async () => {
     const { worker, poll } = await idleWorker();
     let submitted: Promise<string> | undefined;
-    scene.during("workers.save", () => {
+    scene.during("workers.change", () => {
       submitted = scene.submit(endpoint);
     });
     await scene.advance(5_100);
@@ -179,7 +179,7 @@ describe("An idle worker with FlashBoot", () => {
 
   it("goes on with the next server where the one before died while it woke it", async () => {
     const worker = await paused();
-    await scene.parts.registry.patchWorker(worker, { wanted: "running", resumedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { by: "resume", resumedAt: scene.clock.now(), why: "" });
     scene = await scene.restart();
     await scene.runAll();
     await scene.advance(50);

@@ -7,7 +7,7 @@ import { limits } from "../limits.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { Registry } from "../registry.js";
 import type { SharedStore } from "../store.js";
-import { plainTemplate } from "../testing/facts-fixture.js";
+import { plainTemplate, workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { forgetEndedLoop } from "./forget-ended.js";
 import { scaleLoop } from "./scale.js";
@@ -54,7 +54,7 @@ async function makeMany(): Promise<void> {
 }
 
 async function endAll(): Promise<void> {
-  for (const worker of others.liveWorkers()) await others.patchWorker(worker, { wanted: "stopped", endedAt: now });
+  for (const worker of others.liveWorkers()) await others.changeWorker(worker, { ...workerChanges.end, endedAt: now });
   for (const endpoint of others.endpoints()) await others.removeEndpoint(endpoint, now);
   now += 1_000;
   await ours.refresh();

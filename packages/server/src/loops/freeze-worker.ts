@@ -13,7 +13,7 @@ type Losing = Freezing & Needs<"jobs">;
 export async function freeze(needs: Freezing, provider: Provider, worker: LiveWorker): Promise<void> {
   const { row } = worker;
   // when this is written no take gives it a job any more
-  if (!(await needs.registry.wantWorker(worker, ["paused"], { wanted: "paused" }))) return;
+  if (!(await needs.registry.changeWorker(worker, { by: "freeze" }))) return;
   if ((await needs.reader.heldBy(row.no)).length > 0) {
     await resumeWorker(needs, worker, "it took a job at the last moment");
   } else {
@@ -59,5 +59,6 @@ export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<v
   // what is known against it is written last: where we die in between, the next server does all of it
   if (row.wanted === "paused") await stopWorker(needs, worker, why, needs.place.stopGraceMs);
   else await closeWorker(needs, worker, why);
-  if (row.trouble === undefined) await needs.registry.patchWorker(worker, { trouble: { at: needs.clock.now(), why } });
+  if (row.trouble !== undefined) return;
+  await needs.registry.changeWorker(worker, { by: "ail", trouble: { at: needs.clock.now(), why } });
 }

@@ -19,7 +19,6 @@ import { keepVolume } from "../operations/keep-volume.js";
 import type { Needs } from "../operations/needs.js";
 import type { ContainerLaunch, Launch } from "../provider.js";
 import type { LiveWorker } from "../registry.js";
-import type { WorkerPatch } from "../store.js";
 import { freePort } from "./free-port.js";
 
 export interface LaunchOptions {
@@ -91,7 +90,7 @@ async function addressOf(
 export function whereIs(
   { address: told }: LiveWorker["row"],
   handle: WorkerHandle,
-): Pick<WorkerPatch, "handle" | "address"> {
+): { readonly handle: WorkerHandle; readonly address?: string } {
   const address = readAddress(told);
   const host = isContainer(handle) ? handle.address : undefined;
   return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };

@@ -181,13 +181,13 @@ describe("An idle worker is stopped", () => {
     const second = await scene.worker(endpoint);
     const poll = scene.poll(second);
     await scene.advance(900);
-    const { save } = scene.stores.workers;
+    const { change } = scene.stores.workers;
     let id = "";
-    vi.spyOn(scene.stores.workers, "save").mockImplementationOnce(async (...patch) => {
-      const isSaved = await save(...patch);
+    vi.spyOn(scene.stores.workers, "change").mockImplementationOnce(async (...made) => {
+      const isChanged = await change(...made);
       id = await scene.submit(endpoint);
       await scene.until(() => poll.jobs !== undefined);
-      return isSaved;
+      return isChanged;
     });
     await scene.advance(300);
     expect(poll.jobs).toMatchObject([{ id }]);

@@ -134,8 +134,8 @@ async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<v
 async function dismiss(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, why: string): Promise<void> {
   const { row } = worker;
   if (row.wanted === "running" && row.readyAt !== undefined && endpoint.deletedAt === undefined) {
-    const closed = { wanted: "closed", closedAt: needs.clock.now(), why } as const;
-    if (!(await needs.registry.wantWorker(worker, ["running"], closed))) return; // another server has decided about it
+    const close = { by: "close", closedAt: needs.clock.now(), why } as const;
+    if (!(await needs.registry.changeWorker(worker, close))) return; // another server has decided about it
     if ((await heldNow(needs, endpoint, row.no)) > 0) {
       needs.bell.ring(topics.demand(endpoint.no));
       return;

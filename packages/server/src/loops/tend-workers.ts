@@ -72,7 +72,11 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (lateAt !== undefined && now >= lateAt) {
       const missed = row.address === undefined ? "ask for a job" : "answer GET /ping with 200";
       const note = `it did not ${missed} within ${options.startTimeoutMs / 1_000} s`;
-      await needs.registry.patchWorker(worker, { killAt: now, exit: { code: undefined, signal: undefined, note } });
+      await needs.registry.changeWorker(worker, {
+        by: "condemn",
+        killAt: now,
+        exit: { code: undefined, signal: undefined, note },
+      });
       return now;
     }
     if (row.killAt !== undefined && now >= row.killAt) await kill(worker);
@@ -108,7 +112,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const workerUrl = await options.workerUrl(isContainer(seen.handle));
       known.add(row.id);
       const startedAt = row.startedAt ?? needs.clock.now();
-      await needs.registry.patchWorker(worker, { ...whereIs(row, seen.handle), startedAt });
+      await needs.registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
       if (row.workerUrl !== workerUrl) {
         await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
       }
@@ -147,10 +151,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const { workerUrl, launch, address } = prepared;
     const expected = provider.handleOf(launch);
     const secretHash = needs.vault.hash(secret);
-    const told = { secretHash, workerUrl, ...(address === undefined ? {} : { address }) };
+    const told = { by: "prepare", secretHash, workerUrl, ...(address === undefined ? {} : { address }) } as const;
     // the row in memory has the secret even where the database does not
     unstored.set(row.id, needs.clock.now() + limits.netMs);
-    await needs.registry.patchWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
+    await needs.registry.changeWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
     unstored.delete(row.id);
     const note = (doing: string) => {
       worker.doing = doing;
@@ -161,7 +165,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
         phases[`${phase}At`] = needs.clock.now();
       };
       const handle = await provider.start(launch, { note, reached, signal });
-      await needs.registry.patchWorker(worker, {
+      await needs.registry.changeWorker(worker, {
+        by: "start",
         ...phases,
         ...whereIs(worker.row, handle),
         // a fast worker asks for a job before its engine has said that it runs
@@ -222,7 +227,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (asked.has(worker.row.id)) return;
     await provider.stop(worker.row.id);
     asked.add(worker.row.id);
-    if (needs.registry.isShared) await needs.registry.patchWorker(worker, { askedAt: needs.clock.now() });
+    if (needs.registry.isShared)
+      await needs.registry.changeWorker(worker, { by: "askToStop", askedAt: needs.clock.now() });
     // only now: a worker that has not heard the signal would ask again at once
     worker.dismissed.abort();
   }

@@ -3,6 +3,7 @@ import type { Endpoint } from "../domain/endpoint.js";
 import { limits } from "../limits.js";
 import { cancelJob } from "../operations/change-job.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 
 let scene: Scene;
@@ -32,7 +33,7 @@ describe("A job whose worker has ended, and that a take has brought to it only t
   it("is given back, where several servers may have done that", async () => {
     const id = await scene.running(endpoint, worker);
     Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
-    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     scene.parts.bell.ring("workers");
     await scene.advance(limits.watchMs);
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });

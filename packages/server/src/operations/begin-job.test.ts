@@ -44,7 +44,7 @@ describe("A take of a single job that says that another is in progress", () => {
   });
 
   it("is held for a second also when its worker is closed", async () => {
-    await scene.parts.registry.patchWorker(worker, { wanted: "closed", closedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { by: "close", closedAt: scene.clock.now(), why: "" });
     const poll = scene.poll(worker, { isBusy: true });
     await scene.advance(limits.busyTakeHoldMs);
     expect(poll.jobs).toEqual([]);

@@ -1,5 +1,6 @@
 import { topics } from "../bell.js";
 import type { JsonText, Verdict } from "../domain/job.js";
+import type { WorkerChange } from "../domain/worker-life.js";
 import {
   beginningOf,
   type Checked,
@@ -14,7 +15,6 @@ import {
 } from "../json.js";
 import { limits } from "../limits.js";
 import type { LiveWorker } from "../registry.js";
-import type { WorkerPatch } from "../store.js";
 import { beginNext } from "./begin-job.js";
 import { announceEnd } from "./change-job.js";
 import type { Needs } from "./needs.js";
@@ -102,7 +102,7 @@ export async function appendChunk(
   const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);
   if (!held) return;
   needs.bell.ring(topics.job(jobId));
-  if (worker.row.outputAt === undefined) noteFirst(needs, worker, { outputAt: needs.clock.now() });
+  if (worker.row.outputAt === undefined) noteFirst(needs, worker, { by: "output", outputAt: needs.clock.now() });
 }
 
 /** A chunk's metrics; undefined where they are no object, or too long: a part of them would be no JSON. */
@@ -131,13 +131,13 @@ function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number
     worker.row = { ...worker.row, lastDoneAt: now };
     return;
   }
-  noteFirst({ registry, emit }, worker, { lastDoneAt: now, outputAt: worker.row.outputAt ?? now });
+  noteFirst({ registry, emit }, worker, { by: "done", lastDoneAt: now, outputAt: worker.row.outputAt ?? now });
 }
 
 /** The job itself need not wait until this is on disk. */
-function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveWorker, first: WorkerPatch): void {
+function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveWorker, first: WorkerChange): void {
   const message = "a worker's first output could not be noted";
-  registry.patchWorker(worker, first).catch((error) => emit({ type: "server.warning", message, error }));
+  registry.changeWorker(worker, first).catch((error) => emit({ type: "server.warning", message, error }));
 }
 
 async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {

@@ -21,12 +21,12 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   }
   if (row.hostNo !== place.hostNo || before.isOpen === health.isOpen || !health.wasReady) return;
   if (health.isOpen) {
-    if (worker.row.trouble) await registry.patchWorker(worker, { trouble: null });
+    if (worker.row.trouble) await registry.changeWorker(worker, { by: "recover", trouble: undefined });
     return;
   }
   const why = "it does not answer GET /ping with 200";
   emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
-  await registry.patchWorker(worker, { trouble: { at: clock.now(), why } });
+  await registry.changeWorker(worker, { by: "ail", trouble: { at: clock.now(), why } });
 }
 
 /** Stops a worker that has been unhealthy for too long, or that is replaced and does not come to an end; when to look next. */
@@ -51,5 +51,6 @@ export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: He
 
 /** A worker's first answered request: its end from now on is no failed start. */
 export async function noteServed({ registry, clock }: Needs<"registry" | "clock">, worker: LiveWorker): Promise<void> {
-  if (worker.row.lastDoneAt === undefined) await registry.patchWorker(worker, { lastDoneAt: clock.now() });
+  if (worker.row.lastDoneAt !== undefined) return;
+  await registry.changeWorker(worker, { by: "done", lastDoneAt: clock.now() });
 }

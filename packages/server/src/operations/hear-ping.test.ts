@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob } from "./change-job.js";
 import { hearUnhealthy } from "./hear-ping.js";
@@ -174,7 +175,7 @@ describe("A poll for jobs to stop", () => {
   });
 
   it("of a worker that has ended is held its 20 s", async () => {
-    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     worker.dismissed.abort();
     const poll = scene.stops(worker);
     await scene.advance(19_999);

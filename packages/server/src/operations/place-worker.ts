@@ -104,7 +104,7 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
     left.add(endpointNo);
     first.set(`${endpointNo}/${version}`, before ?? worker);
     const why = before?.row.why;
-    if (why !== undefined && why !== worker.row.why) await needs.registry.patchWorker(worker, { why });
+    if (why !== undefined && why !== worker.row.why) await needs.registry.changeWorker(worker, { by: "wait", why });
   }
   return { left, lookInMs: supply.reserved.length > 0 ? limits.reservedMs : limits.netMs };
 }
@@ -126,7 +126,7 @@ async function placeOne(needs: Placing, worker: LiveWorker, supply: Supply): Pro
   if (!endpoint) return false;
   const found = await placeFor(needs, endpoint, row.version, supply);
   if ("lacks" in found) {
-    if (found.lacks !== row.why) await needs.registry.patchWorker(worker, { why: found.lacks });
+    if (found.lacks !== row.why) await needs.registry.changeWorker(worker, { by: "wait", why: found.lacks });
     await makeWay(needs, found.giveWay);
     return false;
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
+import { workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob, loseJob } from "./change-job.js";
 import { deleteEndpoint } from "./save-endpoint.js";
@@ -121,7 +122,7 @@ describe("A take", () => {
 
   it("of a worker that has ended is held, and given nothing", async () => {
     await scene.take(worker);
-    await scene.parts.registry.patchWorker(worker, { endedAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     worker.dismissed.abort();
     await scene.submit(endpoint);
     const poll = scene.poll(worker);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoint.js";
 import type { LiveWorker } from "../registry.js";
-import { plainRelease } from "../testing/facts-fixture.js";
+import { plainRelease, workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { cancelJob } from "./change-job.js";
 import { closeWorker, endWorker, giveUpOn, pauseWorker, resumeWorker, stopWorker } from "./worker-life.js";
@@ -80,7 +80,7 @@ describe("The end of a worker", () => {
 
   it("is not seen without its failed start: the next would come without a pause", async () => {
     let seen: number | undefined;
-    scene.during("workers.save", () => {
+    scene.during("workers.change", () => {
       if (scene.workersOf(endpoint).length === 0) seen = scene.now(endpoint).failedStarts;
     });
     await end();
@@ -159,10 +159,12 @@ describe("A worker that another server has stopped, which this one has not heard
     ["given up", "paused", () => giveUpOn(scene.parts, worker)],
     ["stopped later", "running", () => stopWorker(scene.parts, worker, "ours", 60_000)],
   ])("is not %s", async (_, wanted, change) => {
-    await scene.parts.registry.patchWorker(worker, { wanted, readyAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
+    if (wanted === "paused") await scene.parts.registry.changeWorker(worker, workerChanges.pause);
     const killAt = scene.clock.now() + 30_000;
-    const stopped = { wanted: "stopped", stopAt: scene.clock.now(), killAt, why: "theirs" } as const;
-    await scene.stores.workers.save(worker.row.no, stopped);
+    const stop = { stopAt: scene.clock.now(), killAt, why: "theirs" };
+    await scene.stores.workers.change(worker.row.no, { by: "stop", ...stop });
+    const stopped = { wanted: "stopped", ...stop };
     await change();
     expect(await scene.stores.workers.find(worker.row.id)).toMatchObject(stopped);
     expect(worker.row).toMatchObject(stopped);
@@ -170,7 +172,7 @@ describe("A worker that another server has stopped, which this one has not heard
 
   it("is stopped earlier where it is to go sooner", async () => {
     const killAt = scene.clock.now() + 30_000;
-    await scene.stores.workers.save(worker.row.no, { wanted: "stopped", stopAt: 1, killAt, why: "theirs" });
+    await scene.stores.workers.change(worker.row.no, { by: "stop", stopAt: 1, killAt, why: "theirs" });
     await stopWorker(scene.parts, worker, "ours", 1_000);
     const row = await scene.stores.workers.find(worker.row.id);
     expect(row).toMatchObject({ wanted: "stopped", stopAt: 1, killAt: scene.clock.now() + 1_000, why: "theirs" });

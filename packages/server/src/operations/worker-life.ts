@@ -20,7 +20,7 @@ export async function noteCall(
   const now = clock.now();
   worker.seenAt = now;
   if (call.isPing && !worker.row.hasPinged) {
-    await registry.patchWorker(worker, { hasPinged: true });
+    await registry.changeWorker(worker, { by: "ping", hasPinged: true });
     bell.ring("workers");
   }
   if (!call.isTake) return;
@@ -28,7 +28,9 @@ export async function noteCall(
   if (worker.row.readyAt !== undefined) return;
   const endpoint = registry.endpointByNo(worker.row.endpointNo);
   // the first job need not wait for this to be on disk: lost in a crash, it is noted at the next take
-  registry.patchWorker(worker, { readyAt: now }).catch((error) => emit({ type: "server.warning", message, error }));
+  registry
+    .changeWorker(worker, { by: "ready", readyAt: now })
+    .catch((error) => emit({ type: "server.warning", message, error }));
   const { version } = worker.row;
   const isServing = endpoint !== undefined && servingVersion(endpoint) === version;
   if (isServing && (endpoint.failedStarts > 0 || endpoint.provenVersion !== version)) {
@@ -52,7 +54,7 @@ export async function closeWorker(
   why: string,
 ): Promise<void> {
   if (worker.row.wanted !== "running") return;
-  if (!(await registry.wantWorker(worker, ["running"], { wanted: "closed", closedAt: clock.now(), why }))) return;
+  if (!(await registry.changeWorker(worker, { by: "close", closedAt: clock.now(), why }))) return;
   emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring(topics.demand(worker.row.endpointNo));
 }
@@ -65,7 +67,7 @@ export async function pauseWorker(
 ): Promise<void> {
   if (worker.row.wanted !== "running" || worker.row.readyAt === undefined) return;
   const pausedAt = Math.max(clock.now(), (worker.row.resumedAt ?? 0) + 1);
-  if (!(await registry.wantWorker(worker, ["running"], { wanted: "paused", pausedAt, why }))) return;
+  if (!(await registry.changeWorker(worker, { by: "pause", pausedAt, why }))) return;
   emit({ type: "worker.pausing", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers");
   bell.ring(topics.demand(worker.row.endpointNo)); // one that could not be woken is frozen still: it is kept for a time
@@ -80,7 +82,7 @@ export async function resumeWorker(
   if (worker.row.wanted !== "paused") return;
   const { row } = worker;
   const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
-  const saved = registry.wantWorker(worker, ["paused"], { wanted: "running", resumedAt, why });
+  const saved = registry.changeWorker(worker, { by: "resume", resumedAt, why });
   worker.busyAt = clock.now(); // a whole idle time
   emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers"); // it wakes while that is written
@@ -105,11 +107,11 @@ export async function stopWorker(
   let isFirst = worker.row.wanted !== "stopped";
   if (isFirst) {
     emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
-    const stop = { wanted: "stopped", stopAt: now, killAt, why } as const;
-    isFirst = await registry.wantWorker(worker, ["running", "closed", "paused"], stop);
+    isFirst = await registry.changeWorker(worker, { by: "stop", stopAt: now, killAt, why });
   }
   const { endedAt, killAt: before = Number.POSITIVE_INFINITY } = worker.row;
-  if (!isFirst && endedAt === undefined && killAt < before) await registry.patchWorker(worker, { killAt });
+  if (!isFirst && endedAt === undefined && killAt < before)
+    await registry.changeWorker(worker, { by: "hurry", killAt });
   bell.ring("workers");
 }
 
@@ -135,19 +137,21 @@ export async function endWorker(
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
   worker.dismissed.abort(); // or what is given back now would be handed to its own poll
+  let isOurs: boolean;
   try {
     await Promise.all([
       // in the same moment: a scaler that saw the end alone would start the next without a pause
       !isBlameless && failedToStart(row, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
       giveBackAll(needs, worker, last),
     ]);
-    await needs.registry.patchWorker(worker, ended);
+    isOurs = await needs.registry.changeWorker(worker, { by: "end", ...ended });
     await giveBackAll(needs, worker, last); // what a take that was on its way has brought meanwhile
   } catch (error) {
     worker.row = row;
     throw error;
   }
-  needs.emit({ type: "worker.ended", endpointId: endpointIdOf(needs.registry, worker), workerId: row.id, exit, why });
+  const endpointId = endpointIdOf(needs.registry, worker);
+  if (isOurs) needs.emit({ type: "worker.ended", endpointId, workerId: row.id, exit, why });
   needs.bell.ring(topics.demand(row.endpointNo));
   needs.bell.ring("expiries");
 }
@@ -159,7 +163,7 @@ export async function endWorker(
 export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void> {
   const { row } = worker;
   if (row.wanted === "running" || row.wanted === "paused")
-    await needs.registry.wantWorker(worker, ["running", "paused"], { wanted: "closed", closedAt: needs.clock.now() });
+    await needs.registry.changeWorker(worker, { by: "giveUp", closedAt: needs.clock.now() });
   await giveBackAll(needs, worker, row.exit?.note);
   needs.bell.ring(topics.demand(row.endpointNo));
 }

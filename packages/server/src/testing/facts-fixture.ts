@@ -1,7 +1,8 @@
 import type { Gpu } from "../domain/gpu.js";
 import type { HostFacts } from "../domain/host.js";
 import { type TemplateSettings, templateDefaults } from "../domain/template.js";
-import type { Worker } from "../domain/worker.js";
+import type { Exit, Worker } from "../domain/worker.js";
+import type { WorkerChange, WorkerEvent } from "../domain/worker-life.js";
 import type { NewRelease } from "../store.js";
 
 /** A machine without GPUs, anywhere. */
@@ -58,4 +59,35 @@ export const newWorker: Worker = {
   polledAt: 0,
   slots: 1,
   exit: undefined,
+};
+
+/** An end of which nothing is known. */
+export const noExit: Exit = { code: undefined, signal: undefined, note: undefined };
+
+const at = 1_790_000_000_001;
+const why = "a test";
+/** One change of a worker's row for each event of the table. */
+export const workerChanges: { readonly [Event in WorkerEvent]: Extract<WorkerChange, { by: Event }> } = {
+  wait: { by: "wait", why },
+  place: { by: "place", hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1_024 }, placedAt: at },
+  close: { by: "close", closedAt: at, why },
+  pause: { by: "pause", pausedAt: at, why },
+  resume: { by: "resume", resumedAt: at, why },
+  stop: { by: "stop", stopAt: at, killAt: at + 1, why },
+  hurry: { by: "hurry", killAt: at },
+  adopt: { by: "adopt", hostNo: 1 },
+  prepare: { by: "prepare", secretHash: "hash", workerUrl: "http://127.0.0.1:8000", address: "127.0.0.1:1" },
+  start: { by: "start", startedAt: at, imageAt: at, madeAt: at, handle: { pid: 1, startTime: "2" } },
+  freeze: { by: "freeze" },
+  askToStop: { by: "askToStop", askedAt: at },
+  condemn: { by: "condemn", killAt: at, exit: { ...noExit, note: why } },
+  giveUp: { by: "giveUp", closedAt: at },
+  end: { by: "end", endedAt: at, exit: { code: 1, signal: "SIGKILL", note: why, cause: "memory" } },
+  ready: { by: "ready", readyAt: at },
+  ping: { by: "ping", hasPinged: true },
+  output: { by: "output", outputAt: at },
+  done: { by: "done", lastDoneAt: at, outputAt: at },
+  lastWords: { by: "lastWords", exit: { ...noExit, note: why } },
+  ail: { by: "ail", trouble: { at, why } },
+  recover: { by: "recover", trouble: undefined },
 };

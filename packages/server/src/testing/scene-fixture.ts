@@ -353,11 +353,9 @@ export class Scene {
     const { version } = this.now(endpoint);
     const made = { id: ids.resource(), endpointNo: endpoint.no, version, hostNo: place.hostNo };
     const worker = await registry.createWorker({ ...made, createdAt: clock.now() });
-    await registry.patchWorker(worker, {
-      secretHash: vault.hash(secretOf(worker)),
-      startedAt: clock.now(),
-      workerUrl: "http://127.0.0.1:8000",
-    });
+    const told = { secretHash: vault.hash(secretOf(worker)), workerUrl: "http://127.0.0.1:8000" };
+    await registry.changeWorker(worker, { by: "prepare", ...told });
+    await registry.changeWorker(worker, { by: "start", startedAt: clock.now() });
     return worker;
   }
 

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { limits } from "../../limits.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import { type Gateway, openGateway } from "./gateway.js";
@@ -38,7 +39,8 @@ afterAll(async () => {
 /** A worker of the endpoint that is healthy, at the server of this test. */
 async function healthy() {
   const worker = await scene.worker(endpoint);
-  await scene.parts.registry.patchWorker(worker, { address: `127.0.0.1:${port}`, readyAt: scene.clock.now() });
+  await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
+  await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
   scene.parts.gate.open(worker);
   return worker;
 }
@@ -125,7 +127,8 @@ describe("A request that finds no worker", () => {
 
   it("of any method goes to another worker where no connection could be made, and ends where none takes any", async () => {
     const dead = await scene.worker(endpoint);
-    await scene.parts.registry.patchWorker(dead, { address: "127.0.0.1:1", readyAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(dead, { ...workerChanges.start, address: "127.0.0.1:1" });
+    await scene.parts.registry.changeWorker(dead, { by: "ready", readyAt: scene.clock.now() });
     scene.parts.gate.open(dead);
     const asked = http.post(`/lb/${endpoint.id}/`, "a body");
     await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoint.js";
 import { limits } from "../../limits.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import { hostJudge } from "../host-names.js";
@@ -60,8 +61,9 @@ const tell = (port = portOf(other), hostNo = 9) =>
 const waits = () => scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
 async function openWorker(): Promise<void> {
   const live = await scene.worker(endpoint);
-  const row = { address: `127.0.0.1:${portOf(worker)}`, readyAt: scene.clock.now() };
-  await scene.parts.registry.patchWorker(live, row);
+  const { registry } = scene.parts;
+  await registry.changeWorker(live, { ...workerChanges.start, address: `127.0.0.1:${portOf(worker)}` });
+  await registry.changeWorker(live, { by: "ready", readyAt: scene.clock.now() });
   scene.parts.gate.open(live);
 }
 const giveBack = (verdict: string) => (_request: IncomingMessage, reply: ServerResponse) =>

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { completed, failed, idsOf, type Scene, type Setting } from "./scene.js";
 
 /** Only the present holder of a job may write to it. */
@@ -106,7 +107,7 @@ export function holderGuard(setting: () => Setting): void {
 
     it("lists nothing to stop of a worker that has ended", async () => {
       await scene.jobIn("CANCELLED", first);
-      await scene.stores.workers.save(first, { endedAt: scene.now });
+      await scene.stores.workers.change(first, { ...workerChanges.end, endedAt: scene.now });
       expect(await scene.stores.reader.unstopped()).toEqual([]);
     });
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Registry } from "../../registry.js";
 import type { Stores } from "../../store.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
 /** What a server that does not know something finds of it. */
@@ -24,9 +25,9 @@ export function misses(setting: () => Setting): void {
       expect(await stores.endpoints.existing(["endpoint000001", "other"])).toEqual(["endpoint000001"]);
       const { id } = (await stores.workers.all(now)).find(({ no }) => no === first)!;
       expect(await stores.workers.existing([id])).toEqual([]); // it has no secret yet
-      await stores.workers.save(first, { secretHash: "secret" });
+      await stores.workers.change(first, { by: "prepare", secretHash: "secret", workerUrl: "" });
       expect(await stores.workers.existing([id, "other"])).toEqual([id]);
-      await stores.workers.save(first, { endedAt: now });
+      await stores.workers.change(first, { ...workerChanges.end, endedAt: now });
       await stores.endpoints.remove(scene.endpointNo, now);
       expect([await stores.workers.existing([id]), await stores.endpoints.existing(["endpoint000001"])]).toEqual([
         [],

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** Who gets which job, and in what order. */
@@ -94,9 +95,9 @@ export function takes(setting: () => Setting): void {
       const third = await scene.worker("worker00000003");
       const fourth = await scene.worker("worker00000004");
       const ids = await scene.submitMany(2);
-      await scene.stores.workers.save(first, { wanted: "closed" });
-      await scene.stores.workers.save(second, { wanted: "stopped" });
-      await scene.stores.workers.save(third, { endedAt: scene.now });
+      await scene.stores.workers.change(first, workerChanges.close);
+      await scene.stores.workers.change(second, workerChanges.stop);
+      await scene.stores.workers.change(third, { ...workerChanges.end, endedAt: scene.now });
       const asks = [first, second, third, fourth].map((workerNo) => ({ workerNo, count: 1 }));
       const { jobs } = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
       expect(jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([[ids[0], fourth]]);
@@ -104,7 +105,7 @@ export function takes(setting: () => Setting): void {
 
     it("does not say that nothing is left where nobody may take", async () => {
       const id = await scene.submit();
-      await scene.stores.workers.save(first, { wanted: "stopped" });
+      await scene.stores.workers.change(first, workerChanges.stop);
       const asks = [{ workerNo: first, count: 1 }];
       expect(await scene.stores.jobs.take(scene.endpointNo, asks, scene.now)).toEqual({ jobs: [], dry: false });
       expect(idsOf(await scene.take(second))).toEqual([id]);

@@ -110,7 +110,7 @@ export function texts(setting: () => Setting): void {
         verdict: text,
         isHeld: true,
       });
-      await workers.save(first, { exit: { code: 1, signal: undefined, note: text } });
+      await workers.change(first, { by: "lastWords", exit: { code: 1, signal: undefined, note: text } });
       await decisions.record(endpointNo, { at: now, inputs: text, outcome: text, reason: text }, undefined);
       await scene.change(id, { by: "fail", error: text });
       expect((await scene.job(id)).error).toBe(text);

@@ -1,49 +1,84 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { WorkerPatch } from "../../store.js";
+import type { Worker } from "../../domain/worker.js";
+import {
+  changed,
+  mayHappenTo,
+  type WorkerChange,
+  type WorkerEvent,
+  type WorkerStage,
+  workerTransitions,
+} from "../../domain/worker-life.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Scene, Setting } from "./scene.js";
 
-/** Who is given a place, and who is not. */
+/** How a worker comes to each stage. */
+const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
+  running: [],
+  closed: [workerChanges.close],
+  paused: [workerChanges.pause],
+  stopped: [workerChanges.stop],
+  ended: [workerChanges.stop, workerChanges.end],
+};
+/** What may happen once, and has. */
+const done: readonly (readonly WorkerChange[])[] = [[], [workerChanges.place, workerChanges.ready]];
+
+/** No worker's row changes but by a row of the table of its life. */
 export function workerRows(setting: () => Setting): void {
-  describe("what is wanted of a worker", () => {
-    let scene: Scene;
-    let no: number;
-    beforeEach(() => {
-      ({ scene, first: no } = setting());
-    });
-    const wantedNow = async () => (await scene.stores.workers.all(scene.now)).find((each) => each.no === no)?.wanted;
+  let scene: Scene;
+  let no: number;
+  beforeEach(() => {
+    ({ scene, first: no } = setting());
+  });
+  const row = async (): Promise<Worker> => {
+    const found = (await scene.stores.workers.all(0)).find((each) => each.no === no);
+    if (!found) throw new Error("the worker's row is gone");
+    return found;
+  };
+  const apply = async (changes: readonly WorkerChange[]) => {
+    for (const change of changes) expect(await scene.stores.workers.change(no, change)).toBe(true);
+  };
 
-    it("changes from the states that it was decided from, and from no other", async () => {
-      const { workers } = scene.stores;
-      expect(await workers.save(no, { wanted: "paused" }, ["running"])).toBe(true);
-      expect(await workers.save(no, { wanted: "closed" }, ["running"])).toBe(false);
-      expect(await wantedNow()).toBe("paused");
-      const isOneOf = await Promise.all([
-        workers.save(no, { wanted: "running" }, ["paused"]),
-        workers.save(no, { wanted: "stopped" }, ["paused"]),
-      ]);
-      expect(isOneOf.filter(Boolean)).toHaveLength(1);
+  describe("the table of a worker's life", () => {
+    const events = Object.keys(workerTransitions) as WorkerEvent[];
+    const stages = Object.keys(waysTo) as WorkerStage[];
+    const cases = events.flatMap((event) => stages.map((stage) => [event, stage] as const));
+    it.each(cases)("is kept: %s of a worker that is %s", async (event, stage) => {
+      for (const before of done) {
+        no = await scene.worker(`life${event}${stage}${before.length}`);
+        await apply([...before, ...waysTo[stage]]);
+        const worker = await row();
+        const change = workerChanges[event];
+        expect(await scene.stores.workers.change(no, change)).toBe(mayHappenTo(event, worker));
+        expect(await row()).toEqual(mayHappenTo(event, worker) ? changed(worker, change) : worker);
+      }
     });
 
-    it("changes no more where it has ended, or never was", async () => {
-      await scene.stores.workers.save(no, { endedAt: scene.now + 1 });
-      expect(await scene.stores.workers.save(no, { wanted: "closed" }, ["running"])).toBe(false);
-      expect(await scene.stores.workers.save(987_654, { wanted: "closed" }, ["running"])).toBe(false);
-      expect(await wantedNow()).toBe("running");
+    it("has one winner where two changes are made from one stage", async () => {
+      const { change } = scene.stores.workers;
+      const isMade = await Promise.all([change(no, workerChanges.pause), change(no, workerChanges.close)]);
+      expect([...isMade].sort()).toEqual([false, true]);
+      expect((await row()).wanted).toBe(isMade[0] ? "paused" : "closed");
+    });
+
+    it("changes nothing of a worker that never was", async () => {
+      for (const change of Object.values(workerChanges))
+        expect(await scene.stores.workers.change(987_654, change)).toBe(false);
+    });
+
+    it("forgets what was known against a worker that is well again", async () => {
+      await apply([workerChanges.ail]);
+      expect((await row()).trouble).toEqual(workerChanges.ail.trouble);
+      await apply([workerChanges.recover]);
+      expect((await row()).trouble).toBeUndefined();
     });
   });
 
   describe("a worker that waits for a place", () => {
-    let scene: Scene;
-    let no: number;
-    beforeEach(() => {
-      ({ scene, first: no } = setting());
-    });
     const place = async (cpus: number) => {
       const hostNo = await scene.stores.hosts.ensure("host", scene.now);
       const resources = { gpus: [{ id: "GPU-1", name: "NVIDIA L4" }], cpus, memoryMib: 1_024 };
       return scene.stores.workers.place(no, { hostNo, resources, placedAt: scene.now });
     };
-    const row = async () => (await scene.stores.workers.all(scene.now)).find((each) => each.no === no);
 
     it("is given it once", async () => {
       const given = await Promise.all([place(1), place(2)]);
@@ -55,14 +90,10 @@ export function workerRows(setting: () => Setting): void {
       });
     });
 
-    it.each<[string, WorkerPatch]>([
-      ["closed", { wanted: "closed" }],
-      ["stopped", { wanted: "stopped" }],
-      ["gone", { endedAt: 1_790_000_000_001 }],
-    ])("is given none where it is %s by now", async (_, patch) => {
-      await scene.stores.workers.save(no, patch);
+    it.each(["closed", "stopped", "ended"] as const)("is given none where it is %s by now", async (stage) => {
+      await apply(waysTo[stage]);
       expect(await place(1)).toBe(false);
-      expect((await row())?.placedAt).toBeUndefined();
+      expect((await row()).placedAt).toBeUndefined();
     });
   });
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Stores } from "../../store.js";
-import { plainHost } from "../../testing/facts-fixture.js";
+import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { day, Scene, startAt } from "../contracts/scene.js";
 import { Connections } from "./connection.js";
@@ -74,7 +74,7 @@ describe("Hosts that have not been seen for a day", () => {
     });
     await forget();
     expect(await hosts()).toEqual(["gone host", "host"]);
-    await scene.stores.workers.save(no, { endedAt: scene.now });
+    await scene.stores.workers.change(no, { ...workerChanges.end, endedAt: scene.now });
     await forget();
     expect(await hosts()).toEqual(["host"]);
   });

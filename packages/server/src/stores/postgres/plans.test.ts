@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { endpointDefaults } from "../../domain/endpoint.js";
-import { plainRelease } from "../../testing/facts-fixture.js";
+import { plainRelease, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase } from "../contracts/postgres-fixture.js";
 import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
@@ -163,7 +163,7 @@ async function cool(): Promise<Record<string, string>> {
   await workers.all(1);
   await workers.ofEndpoint(1, 10);
   await workers.find("worker00000001");
-  await workers.save(1, { wanted: "closed" });
+  await workers.change(1, workerChanges.close);
   await workers.place(1, { hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 }, placedAt: 1 });
   await workers.forget(1);
   await deliveries.due(1, 10);

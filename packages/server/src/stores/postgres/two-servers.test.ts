@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Change } from "../../domain/job.js";
 import type { NewJob, Stores, TakenJob } from "../../store.js";
-import { plainHost } from "../../testing/facts-fixture.js";
+import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
 
@@ -276,14 +276,14 @@ describe("Two servers on one database", () => {
     const { shared } = both[1];
     const since = async (mark: string) => (await shared!.workersSince(mark, 0)).map(({ no }) => no).sort();
     const begun = await shared!.mark();
-    await both[0].workers.save(workers[0]!, { wanted: "closed" });
+    await both[0].workers.change(workers[0]!, workerChanges.close);
     expect(await since(begun)).toContain(workers[0]);
     const client = await connectTo(url);
     await client.query("BEGIN");
     await client.query("UPDATE worker SET slots = 2 WHERE no = $1", [workers[1]]);
-    await both[0].workers.save(workers[3]!, { wanted: "closed" }); // later, and over before
+    await both[0].workers.change(workers[3]!, workerChanges.close); // later, and over before
     const between = await shared!.mark();
-    await both[0].workers.save(workers[2]!, { wanted: "closed" });
+    await both[0].workers.change(workers[2]!, workerChanges.close);
     expect(await since(between)).not.toContain(workers[1]);
     await client.query("COMMIT");
     await client.end();

@@ -1,7 +1,8 @@
 import type { Selectable, Updateable } from "kysely";
 import type { Worker } from "../../domain/worker.js";
-import type { HostStore, WorkerPatch, WorkerStore } from "../../store.js";
-import { compact, maybe, type Runner, writeOne } from "./runner.js";
+import { transitionOf, type WorkerChange, type WorkerFact } from "../../domain/worker-life.js";
+import type { HostStore, WorkerStore } from "../../store.js";
+import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 
 const parsed = (text: string | null) => (text === null ? undefined : JSON.parse(text));
@@ -44,38 +45,59 @@ export const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
   exit: parsed(row.exit),
 });
 
-const toUpdate = (patch: WorkerPatch): Updateable<Tables["worker"]> =>
-  compact({
-    wanted: patch.wanted,
-    secret_hash: patch.secretHash,
-    handle: patch.handle && JSON.stringify(patch.handle),
-    worker_url: patch.workerUrl,
-    host_no: patch.hostNo,
-    resources: patch.resources && JSON.stringify(patch.resources),
-    address: patch.address,
-    throttled_at: patch.throttledAt,
-    placed_at: patch.placedAt,
-    image_at: patch.imageAt,
-    made_at: patch.madeAt,
-    started_at: patch.startedAt,
-    ready_at: patch.readyAt,
-    output_at: patch.outputAt,
-    paused_at: patch.pausedAt,
-    resumed_at: patch.resumedAt,
-    closed_at: patch.closedAt,
-    stop_at: patch.stopAt,
-    asked_at: patch.askedAt,
-    kill_at: patch.killAt,
-    ended_at: patch.endedAt,
-    last_done_at: patch.lastDoneAt,
-    has_pinged: patch.hasPinged === undefined ? undefined : Number(patch.hasPinged),
-    trouble: patch.trouble && JSON.stringify(patch.trouble),
-    why: patch.why,
-    exit: patch.exit && JSON.stringify(patch.exit),
+const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
+
+/** How what is known by a change is written. */
+const written = {
+  secretHash: ["secret_hash"],
+  handle: ["handle", json],
+  workerUrl: ["worker_url"],
+  hostNo: ["host_no"],
+  resources: ["resources", json],
+  address: ["address"],
+  placedAt: ["placed_at"],
+  imageAt: ["image_at"],
+  madeAt: ["made_at"],
+  startedAt: ["started_at"],
+  readyAt: ["ready_at"],
+  outputAt: ["output_at"],
+  pausedAt: ["paused_at"],
+  resumedAt: ["resumed_at"],
+  closedAt: ["closed_at"],
+  stopAt: ["stop_at"],
+  askedAt: ["asked_at"],
+  killAt: ["kill_at"],
+  endedAt: ["ended_at"],
+  lastDoneAt: ["last_done_at"],
+  hasPinged: ["has_pinged", Number],
+  trouble: ["trouble", json],
+  why: ["why"],
+  exit: ["exit", json],
+} as const satisfies Record<WorkerFact, readonly [column: keyof Tables["worker"], as?: (value: unknown) => unknown]>;
+
+function toUpdate({ by, ...facts }: WorkerChange): Updateable<Tables["worker"]> {
+  const { to } = transitionOf(by);
+  const columns = Object.entries(facts).map(([fact, value]) => {
+    const [column, as = (same: unknown) => same] = written[fact as WorkerFact];
+    return [column, as(value)];
   });
+  return Object.fromEntries(to === undefined || to === "ended" ? columns : [...columns, ["wanted", to]]);
+}
 
 export function workerStore(runner: Runner): WorkerStore {
   const { sql } = runner;
+  const change: WorkerStore["change"] = async (no, made) => {
+    const { from, once } = transitionOf(made.by);
+    const stages = from.filter((stage) => stage !== "ended");
+    const update = sql
+      .updateTable("worker")
+      .set(toUpdate(made))
+      .where("no", "=", no)
+      .where("ended_at", "is", null)
+      .where("wanted", "in", stages);
+    const guarded = once === undefined ? update : update.where(written[once][0], "is", null);
+    return (await writeOne<unknown>(runner, guarded.returning("no").compile())) !== undefined;
+  };
   return {
     create: async ({ id, endpointNo, version, hostNo, createdAt, resources, throttled }) =>
       toWorker(
@@ -98,22 +120,8 @@ export function workerStore(runner: Runner): WorkerStore {
             .compile(),
         ),
       ),
-    save: async (no, patch, from) => {
-      const update = sql.updateTable("worker").set(toUpdate(patch)).where("no", "=", no);
-      const guarded = from === undefined ? update : update.where("ended_at", "is", null).where("wanted", "in", from);
-      return (await writeOne<unknown>(runner, guarded.returning("no").compile())) !== undefined;
-    },
-    place: async (no, { hostNo, resources, placedAt }) => {
-      const query = sql
-        .updateTable("worker")
-        .set({ host_no: hostNo, resources: JSON.stringify(resources), placed_at: placedAt })
-        .where("no", "=", no)
-        .where("placed_at", "is", null)
-        .where("ended_at", "is", null)
-        .where("wanted", "=", "running")
-        .returning("no");
-      return (await writeOne<unknown>(runner, query.compile())) !== undefined;
-    },
+    change,
+    place: (no, found) => change(no, { by: "place", ...found }),
     all: async (endedSince) => {
       const query = sql
         .selectFrom("worker")
