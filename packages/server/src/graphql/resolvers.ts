@@ -1,4 +1,3 @@
-import { EndpointUpdate, endpointTypes, scalerTypes, TemplateUpdate } from "@millrace/api";
 import type { Endpoint } from "../domain/endpoint.js";
 import { showGpuTypes } from "../domain/gpu.js";
 import type { ApiKey } from "../domain/key.js";
@@ -24,7 +23,6 @@ import {
 import { showEndpoint, showRegistryAuth, showVolume } from "../operations/show-resources.js";
 import { showWorkers } from "../operations/show-workers.js";
 import type { Answer } from "./answer.js";
-import { checkRanges } from "./ranges.js";
 
 /** What a resolver is given beside its arguments. */
 export interface Context {
@@ -75,21 +73,11 @@ function endpointView({ parts }: Context, endpoint: Endpoint) {
 /** Empty strings mean none; on modify they clear `locations` and `networkVolumeId`, and leave the rest as it is. */
 function endpointInput(input: Fields): EndpointInput {
   const { id, env, allowedCudaVersions, ...rest } = input;
-  checkWords(rest);
-  checkRanges(rest, EndpointUpdate);
   return {
     ...(rest as EndpointInput),
     ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
     ...(allowedCudaVersions === undefined ? {} : { allowedCudaVersions: list(allowedCudaVersions as string) }),
   };
-}
-
-function checkWords({ scalerType, type }: Fields): void {
-  const oneOf = (name: string, value: unknown, words: readonly string[]) => {
-    if (value && !words.includes(value as string)) throw invalid(`'${name}' must be one of ${words.join(", ")}.`);
-  };
-  oneOf("scalerType", scalerType, scalerTypes);
-  oneOf("type", type, endpointTypes);
 }
 
 async function saveEndpoint({ input }: { input: Fields }, context: Context) {
@@ -110,7 +98,6 @@ async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context
 
 async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Context) {
   const { id, dockerArgs, ports, env, startSsh, startJupyter, ...rest } = input;
-  checkRanges(rest, TemplateUpdate);
   const fields: TemplateInput = {
     ...(rest as TemplateInput),
     ...(dockerArgs === undefined ? {} : { dockerStartCmd: splitCommand((dockerArgs as string | null) ?? "") }),

@@ -136,7 +136,9 @@ describe("A number", () => {
     ["volumeInGb", -5, "0 to 100000"],
   ])("of a template has REST's range: %s %i", async (field, value, range) => {
     const { json } = await ask(saveTemplate, { input: { ...template, containerDiskInGb: 1, [field]: value } });
-    expect(json.errors).toEqual([expect.objectContaining({ message: `'${field}' must be from ${range}.` })]);
+    expect(json.errors).toEqual([
+      expect.objectContaining({ message: `'${field}' must be a whole number from ${range}.` }),
+    ]);
     const rest = { name: "ranges", imageName: "registry.example/image:1", [field]: value };
     expect((await http.post("/v1/templates", rest)).status).toBe(400);
   });
@@ -152,7 +154,23 @@ describe("A number", () => {
     const { id: templateId } = await scene.template();
     const input = { name: "ranges", templateId, gpuIds: "AMPERE_16", [field]: value };
     const { json } = await ask(saveEndpoint, { input });
-    expect(json.errors).toEqual([expect.objectContaining({ message: `'${field}' must be from ${range}.` })]);
+    expect(json.errors).toEqual([
+      expect.objectContaining({ message: `'${field}' must be a whole number from ${range}.` }),
+    ]);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ["a name", { name: "n".repeat(192) }, /'name' may have 191 characters at most/],
+    ["a category", { category: "TPU" }, /'category' must be one of NVIDIA, AMD, CPU/],
+    ["a readme", { readme: "r".repeat(100_001) }, /'readme' may have 100000/],
+    ["an image", { imageName: "i".repeat(4_097) }, /'imageName' may have 4096/],
+    ["ports", { ports: Array(101).fill("80/http").join(",") }, /'ports' may have 100 entries/],
+    ["a command", { dockerArgs: `${"a ".repeat(101)}` }, /'dockerStartCmd' may have 100 entries/],
+    ["a variable", { env: [{ key: "A", value: "v".repeat(131_073) }] }, /env\.A may have 131072 characters/],
+  ])("and every other field of a template has REST's rule: %s", async (_, field, words) => {
+    const { json } = await ask(saveTemplate, { input: { ...template, containerDiskInGb: 1, ...field } });
+    expect(json.errors).toEqual([expect.objectContaining({ message: expect.stringMatching(words) })]);
+    expect(json.errors[0].extensions.code).toBe("INVALID_INPUT");
   });
 
   it("within its range is kept", async () => {

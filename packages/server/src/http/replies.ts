@@ -6,7 +6,7 @@ import { PlainSignal, type Signal } from "../clock.js";
 import { errorText, openAiError } from "../domain/openai-error.js";
 import { bodyTooLarge, malformed, Refusal } from "../errors.js";
 import type { Emit } from "../events.js";
-import { holdsControls } from "../operations/check-texts.js";
+import { holdsControls } from "../operations/fields.js";
 
 /** Sends JSON text as it is. */
 export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {

@@ -4,7 +4,7 @@ import type { ApiKey } from "../domain/key.js";
 import { isPath } from "../domain/template.js";
 import { invalid } from "../errors.js";
 import { countries, limits } from "../limits.js";
-import { checkTexts } from "./check-texts.js";
+import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "./fields.js";
 import type { Needs } from "./needs.js";
 
 /** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
@@ -37,8 +37,40 @@ const plain = [
   "workersMin",
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
-/** Lists of texts that are kept as they come. */
-const listed = ["allowedCudaVersions", "cpuFlavorIds", "dataCenterIds", "instanceIds"];
+const named = list(text(1_000, "none"));
+/** What may be sent of an endpoint, by whichever interface. */
+export const fields = {
+  name: nameRule,
+  templateId: text(10_000),
+  computeType: choice(["GPU", "CPU"]),
+  type: choice(["QB", "LB"]),
+  allowedCudaVersions: named,
+  cpuFlavorIds: named,
+  dataCenterIds: named,
+  env: variables,
+  executionTimeoutMs: {
+    is: "integer",
+    from: limits.executionTimeoutMsMin,
+    to: limits.executionTimeoutMsMax,
+    zero: "the default",
+  },
+  flashboot: flag,
+  flashBootType: choice(["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"]),
+  gpuCount: integer(1, 64),
+  gpuIds: text(10_000),
+  gpuTypeIds: list(text(1_000)),
+  idleTimeout: integer(1, 3_600),
+  instanceIds: named,
+  locations: text(10_000),
+  minCudaVersion: text(10_000, "none"),
+  networkVolumeId: text(10_000),
+  networkVolumeIds: list(text(1_000)),
+  scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
+  scalerValue: integer(1, 1_000_000),
+  vcpuCount: integer(1, 1_024),
+  workersMax: integer(0, 10_000),
+  workersMin: integer(0, 10_000),
+} as const satisfies FieldRules;
 
 /** The settings that result from `input` on top of `base` (or of the defaults), checked. */
 export function mergeSettings(
@@ -47,18 +79,18 @@ export function mergeSettings(
   base: EndpointSettings | undefined,
   input: EndpointInput,
 ): EndpointSettings {
-  checkTexts(input, ["name", "minCudaVersion", ...listed]);
+  checkFields(fields, input);
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;
   for (const field of plain) assign(draft, field, input[field]);
   if (input.type && base === undefined) draft.type = input.type;
-  if (input.executionTimeoutMs !== undefined) draft.executionTimeoutMs = executionTimeout(input.executionTimeoutMs);
+  if (input.executionTimeoutMs !== undefined)
+    draft.executionTimeoutMs = input.executionTimeoutMs || endpointDefaults.executionTimeoutMs;
   draft.flashBootType = flashBoot(input, draft.flashBootType);
   draft.gpuTypeIds = gpuTypes(needs, input, draft.gpuTypeIds, base !== undefined);
   draft.locations = input.locations === undefined ? draft.locations : locations(input.locations ?? "");
   draft.networkVolumeIds = volumes(needs, caller, input, draft.networkVolumeIds);
-  checkEnv(draft.env);
   if (draft.workersMin > draft.workersMax) {
     throw invalid(`workersMin (${draft.workersMin}) is above workersMax (${draft.workersMax}); send both.`);
   }
@@ -88,20 +120,7 @@ function templateFor({ registry }: Checking, caller: ApiKey, templateId: string)
   return template;
 }
 
-function executionTimeout(value: number | null): number {
-  if (value === null || value === 0) return endpointDefaults.executionTimeoutMs;
-  if (value < limits.executionTimeoutMsMin || value > limits.executionTimeoutMsMax) {
-    throw invalid(
-      `executionTimeoutMs must be from ${limits.executionTimeoutMsMin} to ${limits.executionTimeoutMsMax}, or 0 for the default.`,
-    );
-  }
-  return value;
-}
-
 function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBootType): FlashBootType {
-  if (flashBootType && !["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"].includes(flashBootType)) {
-    throw invalid("flashBootType must be OFF, FLASHBOOT or PRIORITY_FLASHBOOT.");
-  }
   if (flashBootType) return flashBootType;
   if (flashBootType === null) return "OFF";
   if (flashboot === undefined) return before;
@@ -161,14 +180,4 @@ function volumes(
       throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
   }
   return ids;
-}
-
-/** Names must be usable as environment variables. */
-export function checkEnv(env: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(env)) {
-    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name))
-      throw invalid(`'${name.slice(0, 80)}' in env is not a name of a variable.`);
-    if (typeof value !== "string" || value.includes("\0"))
-      throw invalid(`env.${name.slice(0, 80)} must be a string without NUL.`);
-  }
 }

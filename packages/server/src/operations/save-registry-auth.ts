@@ -2,7 +2,7 @@ import { type Endpoint, servingVersion } from "../domain/endpoint.js";
 import type { ApiKey } from "../domain/key.js";
 import type { RegistryAuth } from "../domain/registry-auth.js";
 import { invalid, Refusal } from "../errors.js";
-import { checkTexts } from "./check-texts.js";
+import { checkFields, text } from "./fields.js";
 import type { Needs } from "./needs.js";
 import { saveAndRelease } from "./save-endpoint.js";
 
@@ -13,6 +13,9 @@ interface Credentials {
   readonly username: string;
   readonly password: string;
 }
+
+/** What may be sent of credentials, by whichever interface; their name is asked for below. */
+export const fields = { username: text(1_000, "none"), password: text(20_000, "none") };
 
 /** Another user's credentials answer exactly like unknown ones. */
 export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {
@@ -98,7 +101,7 @@ async function isReleasedWith(
 }
 
 function sealed({ vault }: Needs<"vault">, { username, password }: Credentials): Credentials {
-  checkTexts({ username, password }, ["username", "password"]);
+  checkFields(fields, { username, password });
   if (!username || !password) throw invalid("A container registry auth needs 'username' and 'password'.");
   return { username: vault.seal(username), password: vault.seal(password) };
 }

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { isImageReference, noReference } from "../domain/image-reference.js";
 import type { ApiKey } from "../domain/key.js";
 import { isMountPath } from "../domain/mount-path.js";
-import { readPort } from "../domain/ports.js";
 import {
   changesWorkers,
   isPath,
@@ -16,13 +15,31 @@ import {
 } from "../domain/template.js";
 import { invalid, Refusal, unauthorized } from "../errors.js";
 import { checkImage } from "./check-image.js";
-import { checkTexts } from "./check-texts.js";
-import { checkEnv } from "./endpoint-settings.js";
+import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "./fields.js";
 import type { Needs } from "./needs.js";
 import { saveAndRelease } from "./save-endpoint.js";
 
 /** What a caller may send of a template: absent keeps, null clears. */
 export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
+
+const imageCharsMax = 4_096;
+/** What may be sent of a template, by whichever interface. */
+export const fields = {
+  name: nameRule,
+  imageName: text(imageCharsMax),
+  category: choice(["NVIDIA", "AMD", "CPU"]),
+  containerDiskInGb: integer(0, 100_000),
+  containerRegistryAuthId: text(10_000),
+  dockerEntrypoint: list(text(1_000, "lines")),
+  dockerStartCmd: list(text(1_000, "lines")),
+  env: variables,
+  isPublic: flag,
+  isServerless: flag,
+  ports: list({ is: "port" }),
+  readme: text(100_000, "lines"),
+  volumeInGb: integer(0, 100_000),
+  volumeMountPath: text(10_000),
+} as const satisfies FieldRules;
 
 type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "tallies">;
 
@@ -100,7 +117,7 @@ function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: st
 }
 
 function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
-  checkTexts(input, ["name"], ["dockerEntrypoint", "dockerStartCmd", "readme"]);
+  checkFields(fields, input);
   const draft: Record<string, unknown> = { ...base };
   for (const [field, value] of Object.entries(input)) {
     if (value === null) draft[field] = templateDefaults[field as keyof typeof templateDefaults];
@@ -116,10 +133,6 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
   for (const field of ["name", "imageName"] as const) {
     if (!settings[field]) throw invalid(`A template needs '${field}'.`);
   }
-  checkEnv(settings.env);
-  const unread = input.ports?.find((port) => readPort(port) === undefined);
-  if (unread !== undefined)
-    throw invalid(`'${unread.slice(0, 80)}' in ports is not a port: write number/http or number/tcp, as in 8888/http.`);
   const authId = input.containerRegistryAuthId;
   if (authId && needs.registry.registryAuth(authId)?.ownerNo !== caller.ownerNo) {
     throw invalid(
@@ -159,7 +172,7 @@ function directory({ place }: Saving, caller: ApiKey, image: string): string {
   const path = image.startsWith("file:")
     ? fromFileUrl(image, place.workingDir)
     : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
-  checkTexts({ imageName: path }, ["imageName"]);
+  checkFields({ imageName: text(imageCharsMax, "none") }, { imageName: path });
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     throw invalid(
       `'${image.slice(0, 200)}' in imageName is not a directory on this machine: name the one that holds the handler.`,

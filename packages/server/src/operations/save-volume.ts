@@ -5,11 +5,14 @@ import type { ApiKey } from "../domain/key.js";
 import { engineVolume, type Volume } from "../domain/volume.js";
 import { isThrottled } from "../domain/worker.js";
 import { invalid, Refusal } from "../errors.js";
-import { checkTexts } from "./check-texts.js";
+import { checkFields, integer, nameRule, text } from "./fields.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 import type { Needs } from "./needs.js";
 
 type Saving = Needs<"registry" | "place" | "ids" | "emit">;
+
+/** What may be sent of a volume, by whichever interface. */
+export const fields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
 
 export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
   const volume = registry.volume(id);
@@ -25,7 +28,7 @@ export async function createVolume(
   caller: ApiKey,
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
-  checkTexts(input, ["name", "dataCenterId"]);
+  checkFields(fields, input);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
   await keepVolume(needs, { id, size });
@@ -37,7 +40,7 @@ export async function updateVolume(
   volume: Volume,
   input: { name?: string; size?: number },
 ): Promise<Volume> {
-  checkTexts(input, ["name"]);
+  checkFields(fields, input);
   const saved = await needs.registry.exclusively(async () => {
     const current = needs.registry.volume(volume.id);
     if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);

@@ -1,0 +1,145 @@
+import {
+  EndpointCreate,
+  EndpointUpdate,
+  RegistryAuthCreate,
+  TemplateCreate,
+  TemplateUpdate,
+  VolumeCreate,
+  VolumeUpdate,
+  visible,
+  visibleLines,
+} from "@millrace/api";
+import { describe, expect, it } from "vitest";
+import { Refusal } from "../errors.js";
+import { fields as endpointFields } from "./endpoint-settings.js";
+import {
+  checkFields,
+  choice,
+  type FieldRule,
+  type FieldRules,
+  flag,
+  integer,
+  list,
+  text,
+  variables,
+} from "./fields.js";
+import { fields as authFields } from "./save-registry-auth.js";
+import { fields as templateFields } from "./save-template.js";
+import { fields as volumeFields } from "./save-volume.js";
+
+/** What the refusal says, or undefined where there is none. */
+function said(rule: FieldRule, value: unknown): string | undefined {
+  try {
+    checkFields({ field: rule }, { field: value });
+    return undefined;
+  } catch (error) {
+    expect(error).toBeInstanceOf(Refusal);
+    expect((error as Refusal).code).toBe("INVALID_INPUT");
+    return (error as Refusal).message;
+  }
+}
+
+describe("A field", () => {
+  it.each<[string, FieldRule, unknown, RegExp]>([
+    ["a text that is too long", text(3), "four", /'field' may have 3 characters at most/],
+    ["what is no text", text(3), 5, /'field' must be a text/],
+    ["a text with control characters", text(3, "none"), "a\n", /'field' holds a control character: /],
+    ["one with others than line ends", text(9, "lines"), "a\nb\x1b", /other than tabs and line ends/],
+    ["a negative size", integer(0, 9), -1, /'field' must be a whole number from 0 to 9\./],
+    ["a number that is too large", integer(0, 9), 10, /from 0 to 9/],
+    ["a fraction", integer(0, 9), 0.5, /whole number/],
+    ["a number as text", integer(0, 9), "5", /whole number/],
+    ["a time that is too short", { is: "integer", from: 5, to: 9, zero: "the default" }, 4, /9, or 0 for the default/],
+    ["what is neither true nor false", flag, "true", /true or false/],
+    ["an unknown word", choice(["A", "B"]), "C", /'field' must be one of A, B\./],
+    ["a list that is too long", list(text(9)), Array(101).fill("a"), /'field' may have 100 entries at most/],
+    ["a list with a text that is too long", list(text(3)), ["a", "four"], /'field' may have 3 characters/],
+    ["what is no list", list(text(3)), "a", /must be a list/],
+    ["what is no port", list({ is: "port" }), ["80/http", "80"], /'80' in field is not a port: write number\/http/],
+    ["what is no name of a variable", variables, { "1A": "" }, /'1A' in field is not a name of a variable/],
+    ["a variable that is no text", variables, { A: 1 }, /field\.A must be a string without NUL/],
+    ["a variable with NUL", variables, { A: "\0" }, /field\.A must be/],
+    ["a variable that is too long", variables, { A: "x".repeat(131_073) }, /field\.A may have 131072 characters/],
+    ["what is no object of variables", variables, "A=1", /'field' must be an object of texts/],
+  ])("refuses %s", (_, rule, value, words) => {
+    expect(said(rule, value)).toMatch(words);
+  });
+
+  it.each<[string, FieldRule, unknown]>([
+    ["what is absent, null or empty", integer(1, 2), undefined],
+    ["null", list(text(1)), null],
+    ["the empty text", choice(["A"]), ""],
+    ["characters of two units each", text(3), "😀😀😀"],
+    ["line ends where there may be some", text(9, "lines"), "a\n\tb\r\n"],
+    ["zero where it stands for the default", { is: "integer", from: 5, to: 9, zero: "the default" }, 0],
+    ["both ends of a range", integer(1, 1), 1],
+    ["ports", list({ is: "port" }), ["1/tcp", "65535/http"]],
+    [
+      "variables, also those that are named like an object's own",
+      variables,
+      { A: "", constructor: "x", "b.c-d": "\n" },
+    ],
+  ])("takes %s", (_, rule, value) => {
+    expect(said(rule, value)).toBeUndefined();
+  });
+});
+
+// ---- The same rules stand in the document of the REST API
+
+interface Schema {
+  readonly type?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly pattern?: string;
+  readonly const?: unknown;
+  readonly items?: Schema;
+  readonly patternProperties?: Record<string, Schema>;
+}
+
+/** What a schema says in the words of a rule; null where it is none of them. */
+function ruleOf(schema: Schema): unknown {
+  const kinds = (schema.anyOf ?? [schema]).filter(({ type }) => type !== "null");
+  const inner = kinds.flatMap((each) => (each.anyOf ? each.anyOf : [each]));
+  const words = inner.map((each) => each.const).filter((each) => typeof each === "string" && each !== "");
+  if (words.length > 0) return choice(words as string[]);
+  const whole = inner.find(({ type, minimum }) => type === "integer" && minimum !== undefined);
+  const zero = inner.some((each) => each.const === 0) ? { zero: "the default" } : {};
+  if (whole) return { ...integer(whole.minimum!, whole.maximum!), ...zero };
+  const [only] = inner;
+  if (only?.type === "boolean") return flag;
+  if (only?.type === "string") return textOf(only);
+  if (only?.type === "array")
+    return {
+      is: "list",
+      itemsMax: only.maxItems,
+      of: /http\|tcp/.test(only.items?.pattern ?? "") ? { is: "port" } : textOf(only.items!),
+    };
+  const values = Object.values(only?.patternProperties ?? {})[0];
+  return values ? { is: "variables", valueCharsMax: values.maxLength } : null;
+}
+
+const textOf = ({ maxLength, pattern }: Schema) =>
+  text(maxLength!, pattern === visible ? "none" : pattern === visibleLines ? "lines" : undefined);
+
+describe("The rules of fields", () => {
+  it.each<[string, FieldRules, readonly object[]]>([
+    ["endpoint", endpointFields, [EndpointCreate, EndpointUpdate]],
+    ["template", templateFields, [TemplateCreate, TemplateUpdate]],
+    ["network volume", volumeFields, [VolumeCreate, VolumeUpdate]],
+  ])("are those of the REST API's document: %s", (_, rules, schemas) => {
+    for (const schema of schemas) {
+      const { properties } = schema as { properties: Record<string, Schema> };
+      expect(Object.keys(rules)).toEqual(expect.arrayContaining(Object.keys(properties)));
+      for (const [name, each] of Object.entries(properties)) expect([name, ruleOf(each)]).toEqual([name, rules[name]]);
+    }
+  });
+
+  it("are those of the REST API's document: credentials, as far as their length", () => {
+    const { properties } = RegistryAuthCreate as unknown as { properties: Record<string, Schema> };
+    for (const [name, rule] of Object.entries(authFields))
+      expect([name, properties[name]?.maxLength]).toEqual([name, rule.charsMax]);
+  });
+});

@@ -1,0 +1,111 @@
+import { hasControls, hasOddControls } from "../domain/plain-text.js";
+import { readPort } from "../domain/ports.js";
+import { invalid } from "../errors.js";
+
+export interface TextRule {
+  readonly is: "text";
+  /** In characters, not UTF-16 units. */
+  readonly charsMax: number;
+  /** `none`: no control characters; `lines`: tabs and line ends alone; absent: whatever it holds is judged elsewhere. */
+  readonly controls?: "none" | "lines";
+}
+
+/** What a field of a resource may hold, whichever interface it comes by. */
+export type FieldRule =
+  | TextRule
+  | { readonly is: "integer"; readonly from: number; readonly to: number; readonly zero?: "the default" }
+  | { readonly is: "flag" }
+  | { readonly is: "choice"; readonly of: readonly string[] }
+  | { readonly is: "list"; readonly itemsMax: number; readonly of: TextRule | { readonly is: "port" } }
+  | { readonly is: "variables"; readonly valueCharsMax: number };
+
+export type FieldRules = Readonly<Record<string, FieldRule>>;
+
+export const text = (charsMax: number, controls?: "none" | "lines"): TextRule =>
+  controls === undefined ? { is: "text", charsMax } : { is: "text", charsMax, controls };
+export const list = (of: TextRule | { readonly is: "port" }): FieldRule => ({ is: "list", itemsMax: 100, of });
+export const integer = (from: number, to: number): FieldRule => ({ is: "integer", from, to });
+export const flag: FieldRule = { is: "flag" };
+export const choice = (of: readonly string[]): FieldRule => ({ is: "choice", of });
+export const variables: FieldRule = { is: "variables", valueCharsMax: 131_072 };
+/** What names and titles are made of. */
+export const nameRule = text(191, "none");
+
+/**
+ * Refuses a field that does not keep its rule (INVALID_INPUT, with what it may be). Absent fields, null and the empty text
+ * pass: what they mean is the resource's own.
+ */
+export function checkFields(rules: FieldRules, input: Readonly<Record<string, unknown>>): void {
+  for (const [field, rule] of Object.entries(rules)) {
+    const value = Object.hasOwn(input, field) ? input[field] : undefined;
+    if (value === undefined || value === null || value === "") continue;
+    (checks[rule.is] as Check<FieldRule>)(field, rule, value);
+  }
+}
+
+type Check<Rule> = (field: string, rule: Rule, value: unknown) => void;
+
+const checks: { readonly [Is in FieldRule["is"]]: Check<Extract<FieldRule, { is: Is }>> } = {
+  text: checkText,
+  integer: checkInteger,
+  flag(field, _, value) {
+    if (typeof value !== "boolean") throw invalid(`'${field}' must be true or false.`);
+  },
+  choice(field, { of }, value) {
+    if (!of.includes(value as string)) throw invalid(`'${field}' must be one of ${of.join(", ")}.`);
+  },
+  list: checkList,
+  variables: checkVariables,
+};
+
+function checkText(field: string, { charsMax, controls }: TextRule, value: unknown): void {
+  if (typeof value !== "string") throw invalid(`'${field}' must be a text.`);
+  if (isLonger(value, charsMax)) throw invalid(`'${field}' may have ${charsMax} characters at most.`);
+  if (controls === "none" && hasControls(value)) throw invalid(holdsControls(field, false));
+  if (controls === "lines" && hasOddControls(value)) throw invalid(holdsControls(field, true));
+}
+
+/** A character may be two UTF-16 units: only a text that is longer in those is counted. */
+const isLonger = (value: string, charsMax: number): boolean =>
+  value.length > charsMax && (value.length > 2 * charsMax || [...value].length > charsMax);
+
+function checkInteger(field: string, rule: Extract<FieldRule, { is: "integer" }>, value: unknown): void {
+  const { from, to, zero } = rule;
+  if (zero !== undefined && value === 0) return;
+  if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return;
+  const orZero = zero === undefined ? "" : `, or 0 for ${zero}`;
+  throw invalid(`'${field}' must be a whole number from ${from} to ${to}${orZero}.`);
+}
+
+function checkList(field: string, rule: Extract<FieldRule, { is: "list" }>, value: unknown): void {
+  if (!Array.isArray(value)) throw invalid(`'${field}' must be a list.`);
+  if (value.length > rule.itemsMax) throw invalid(`'${field}' may have ${rule.itemsMax} entries at most.`);
+  for (const each of value) {
+    if (rule.of.is === "text") checkText(field, rule.of, each);
+    else if (typeof each !== "string" || readPort(each) === undefined) throw noPort(field, each);
+  }
+}
+
+const noPort = (field: string, value: unknown) =>
+  invalid(
+    `'${String(value).slice(0, 80)}' in ${field} is not a port: write number/http or number/tcp, as in 8888/http.`,
+  );
+
+/** Names must be usable as environment variables. */
+function checkVariables(field: string, rule: Extract<FieldRule, { is: "variables" }>, value: unknown): void {
+  if (typeof value !== "object" || value === null) throw invalid(`'${field}' must be an object of texts.`);
+  for (const [name, each] of Object.entries(value)) {
+    const shown = name.slice(0, 80);
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw invalid(`'${shown}' in ${field} is not a name of a variable.`);
+    if (typeof each !== "string" || each.includes("\0"))
+      throw invalid(`${field}.${shown} must be a string without NUL.`);
+    if (isLonger(each, rule.valueCharsMax))
+      throw invalid(`${field}.${shown} may have ${rule.valueCharsMax} characters at most.`);
+  }
+}
+
+/** What is said of a text that holds control characters. */
+export function holdsControls(field: string, isLined: boolean): string {
+  const which = isLined ? "a control character other than tabs and line ends" : "a control character";
+  return `'${field}' holds ${which}: send it without.`;
+}
