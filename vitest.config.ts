@@ -6,7 +6,6 @@ const alone = [
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",
   "tests/faults/hostile-words.test.ts",
-  "tests/compat/js-client.test.ts",
   "tests/servers/answers.test.ts",
 ];
 
@@ -22,7 +21,7 @@ export default defineConfig({
           name: "most",
           include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
           exclude: ["**/node_modules/**", ...alone],
-          maxWorkers: 3, // on two cores: most of them wait most of their time
+          maxWorkers: 4, // on two cores: most of them wait most of their time
           sequence: { groupOrder: 0 },
         },
       },

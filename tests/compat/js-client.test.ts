@@ -100,7 +100,6 @@ describe("the stock JavaScript client", () => {
   });
 
   it("learns the present state when nobody takes its job in time", async () => {
-    const begun = performance.now();
     const result: Said = await client(idle).runSync({ input: {} }, 1_000);
     expect(result).toMatchObject({
       status: "IN_QUEUE",
@@ -108,7 +107,6 @@ describe("the stock JavaScript client", () => {
       workerId: "",
       waitReason: "workers_max_zero",
     });
-    expect(performance.now() - begun).toBeLessThan(5_000);
     await client(idle).cancel(result.id);
   });
 

@@ -1,5 +1,7 @@
 import pg from "pg";
-import type { TestPostgres } from "../../../../../scripts/postgres.mjs";
+import { afterAll, beforeAll } from "vitest";
+import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import { storeContract } from "../contract.js";
 import { openPostgres } from "../postgres/open.js";
 import type { Opened } from "./scene.js";
 
@@ -42,4 +44,17 @@ export async function openEmptied(url: string): Promise<Opened> {
     },
     end: () => stores.close(),
   };
+}
+
+/** Holds a PostgreSQL of these binaries to the stores' contract. */
+export function postgresContract(name: string, binaries: string | undefined): void {
+  let server: TestPostgres;
+  let url: string;
+  // the suite asks what is kept in order, not what survives a crash
+  beforeAll(async () => {
+    server = await startPostgres({ binaries, settings: { fsync: "off" } });
+    url = await makeDatabase(server, "contract");
+  });
+  afterAll(() => server.end());
+  storeContract(name, () => openEmptied(url));
 }

@@ -40,16 +40,17 @@ export function workerRows(setting: () => Setting): void {
 
   describe("the table of a worker's life", () => {
     const events = Object.keys(workerTransitions) as WorkerEvent[];
-    const stages = Object.keys(waysTo) as WorkerStage[];
-    const cases = events.flatMap((event) => stages.map((stage) => [event, stage] as const));
-    it.each(cases)("is kept: %s of a worker that is %s", async (event, stage) => {
-      for (const before of done) {
-        no = await scene.worker(`life${event}${stage}${before.length}`);
-        await apply([...before, ...waysTo[stage]]);
-        const worker = await row();
-        const change = workerChanges[event];
-        expect(await scene.stores.workers.change(no, change)).toBe(mayHappenTo(event, worker));
-        expect(await row()).toEqual(mayHappenTo(event, worker) ? changed(worker, change) : worker);
+    it.each(events)("is kept at every stage, for the first time and again: %s", async (event) => {
+      for (const [stage, way] of Object.entries(waysTo)) {
+        for (const before of done) {
+          no = await scene.worker(`life-${event}-${stage}-${before.length}`);
+          await apply([...before, ...way]);
+          const worker = await row();
+          const change = workerChanges[event];
+          const isMade = await scene.stores.workers.change(no, change);
+          const after = mayHappenTo(event, worker) ? changed(worker, change) : worker;
+          expect([stage, isMade, await row()]).toEqual([stage, mayHappenTo(event, worker), after]);
+        }
       }
     });
 

@@ -1,46 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits.js";
-import { type Opened, storeContract } from "../contract.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { completed, Scene, startAt } from "../contracts/scene.js";
+import { newDirectory, onFatal, openMemory } from "../contracts/sqlite-fixture.js";
 import { openDatabase } from "./driver.js";
 import { lockDirectory } from "./lock.js";
 import { openSqlite } from "./open.js";
 import { migrate, schemaVersion } from "./schema.js";
-
-const onFatal = (error: Error) => {
-  throw error;
-};
-const newDirectory = () => mkdtempSync(join(tmpdir(), "millrace-store-"));
-
-async function openFile(): Promise<Opened> {
-  const directory = newDirectory();
-  const path = join(directory, "millrace.db");
-  let stores = openSqlite({ path, onFatal });
-  return {
-    stores,
-    reopen: async () => {
-      await stores.close();
-      stores = openSqlite({ path, onFatal });
-      return stores;
-    },
-    end: async () => {
-      await stores.close();
-      rmSync(directory, { recursive: true });
-    },
-  };
-}
-
-async function openMemory(): Promise<Opened> {
-  const stores = openSqlite({ path: ":memory:", onFatal });
-  return { stores, reopen: undefined, end: () => stores.close() };
-}
-
-storeContract("SQLite in a file keeps the stores' contract", openFile);
-storeContract("SQLite in memory keeps the stores' contract", openMemory, { isKept: false });
 
 describe("A sweep", () => {
   it("is over with the job that reaches its bytes: of its input, its result or its chunks", async () => {
