@@ -40,7 +40,7 @@ const needOf = {
   "tests/examples/containers.test.ts": "python",
   "tests/compat/python-worker.test.ts": "python",
   "tests/deploy/nginx.ts": "nginx",
-  "packages/server/src/quotas/btrfs.test.ts": "btrfs",
+  "packages/server/src/host/quotas/btrfs.test.ts": "btrfs",
   "tests/servers/starting.test.ts": "faketime",
   "tests/faults/wall-clock.ts": "faketime",
   "tests/faults/shim/disk-shim.ts": "compiler",
@@ -58,7 +58,7 @@ const machine = [
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
   "packages/server/src/providers/docker/**",
-  "packages/server/src/quotas/btrfs.test.ts",
+  "packages/server/src/host/quotas/btrfs.test.ts",
 ];
 
 /** Tests that start servers or other processes: not for the fast gear, though they may need Node.js alone. */

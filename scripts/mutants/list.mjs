@@ -98,7 +98,7 @@ export const mutants = [
     tests: "packages/server/src/loops",
     patches: [
       {
-        file: "loops/watch-workers.ts",
+        file: "loops/workers/watch-workers.ts",
         find: "now < dueAt ? dueAt : await judge(needs, worker, now)",
         replace: "now < dueAt ? dueAt : (void judge, never)",
       },
@@ -110,7 +110,7 @@ export const mutants = [
     tests: "packages/server/src/loops",
     patches: [
       {
-        file: "loops/watch-workers.ts",
+        file: "loops/workers/watch-workers.ts",
         find: "  await settleOrphans(needs, await needs.reader.orphaned(), true);",
         replace: "  void settleOrphans;",
       },
@@ -145,7 +145,7 @@ export const mutants = [
     tests: "packages/server/src/loops",
     patches: [
       {
-        file: "loops/tend-workers.ts",
+        file: "loops/workers/tend-workers.ts",
         find: 'row.wanted !== "stopped" && isContainer(row.handle);',
         replace: 'row.wanted !== "stopped";',
       },
@@ -185,12 +185,12 @@ export const mutants = [
     tests: "packages/server/src/operations",
     patches: [
       {
-        file: "operations/finish-job.ts",
+        file: "operations/jobs/finish-job.ts",
         find: "  const settled = await needs.jobs.settle(",
         replace: "  needs.bell.ring(topics.job(jobId));\n  const settled = await needs.jobs.settle(",
       },
       {
-        file: "operations/finish-job.ts",
+        file: "operations/jobs/finish-job.ts",
         find: "  if (settled) announceEnd(needs, worker.row.endpointNo, settled);",
         replace: "  if (settled) void announceEnd;",
       },
@@ -205,10 +205,10 @@ export const mutants = [
   {
     name: "keeps-refused-places",
     breaks: "keeps the place of a request that the servers' common limit refuses",
-    tests: "packages/server/src/http",
+    tests: "packages/server/src/edges",
     patches: [
       {
-        file: "http/access.ts",
+        file: "edges/shared/access.ts",
         find: "    if (!isGranted) {\n      release();\n",
         replace: "    if (!isGranted) {\n",
       },
@@ -220,7 +220,7 @@ export const mutants = [
     tests: "packages/server/src/domain",
     patches: [
       {
-        file: "domain/leaving.ts",
+        file: "domain/workers/leaving.ts",
         find: 'state === "paused" && held === 0',
         replace: 'state === "paused" && held >= 0',
       },
@@ -255,7 +255,7 @@ export const mutants = [
     breaks: "does not look at a worker again whose last word came late",
     tests: "packages/server/src/operations",
     patches: [
-      { file: "operations/finish-job.ts", find: '  else needs.bell.ring("workers");', replace: "  else void 0;" },
+      { file: "operations/jobs/finish-job.ts", find: '  else needs.bell.ring("workers");', replace: "  else void 0;" },
     ],
   },
   {
@@ -276,7 +276,7 @@ export const mutants = [
     tests: "packages/server/src/operations",
     patches: [
       {
-        file: "operations/take-jobs.ts",
+        file: "operations/jobs/take-jobs.ts",
         find: "Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt))",
         replace: "arrivedAt",
       },
@@ -285,10 +285,10 @@ export const mutants = [
   {
     name: "keeps-seats-of-the-gone",
     breaks: "keeps the seat of a load-balanced request whose client has left",
-    tests: "packages/server/src/http/gateway",
+    tests: "packages/server/src/edges/gateway",
     patches: [
       {
-        file: "http/gateway/call.ts",
+        file: "edges/gateway/call.ts",
         find: 'else if ("worker" in found) this.#needs.gate.release(found, this.#isSocket, "retried");',
         replace: "else void found;",
       },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../packages/server/src/limits.js";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { root } from "../harness.js";
 
 const page = (name: string) => readFileSync(join(root, name), "utf8");

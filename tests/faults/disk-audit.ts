@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Stores } from "../../packages/server/src/store.js";
+import type { Stores } from "../../packages/server/src/store/index.js";
 import { openDatabase } from "../../packages/server/src/stores/sqlite/driver.js";
 import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
 import type { Acknowledged, KnownJob } from "./acknowledged.js";

@@ -1,6 +1,6 @@
-import { isFinal } from "../../packages/server/src/domain/job.js";
+import { isFinal } from "../../packages/server/src/domain/jobs/job.js";
 import { Refusal } from "../../packages/server/src/errors.js";
-import { ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { ownEndpoint, updateEndpoint } from "../../packages/server/src/operations/endpoints/save-endpoint.js";
 import { isBad, isOpen, type KnownEndpoint, workingVersion } from "./fleet.js";
 import { Broken, type Server } from "./server.js";
 import type { EndpointChange } from "./steps.js";

@@ -1,7 +1,7 @@
-import type { Endpoint, EndpointSettings } from "../../packages/server/src/domain/endpoint.js";
-import { isFrozen, isThrottled, type Worker } from "../../packages/server/src/domain/worker.js";
-import { changed, type WorkerChange } from "../../packages/server/src/domain/worker-life.js";
-import type { Taken, TriedStart } from "../../packages/server/src/store.js";
+import type { Endpoint, EndpointSettings } from "../../packages/server/src/domain/endpoints/endpoint.js";
+import { isFrozen, isThrottled, type Worker } from "../../packages/server/src/domain/workers/worker.js";
+import { changed, type WorkerChange } from "../../packages/server/src/domain/workers/worker-life.js";
+import type { Taken, TriedStart } from "../../packages/server/src/store/index.js";
 import { expiryOf, type Known } from "./known.js";
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };

@@ -1,5 +1,5 @@
-import { rollBack } from "../../packages/server/src/operations/releases.js";
-import { deleteEndpoint, ownEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
+import { rollBack } from "../../packages/server/src/operations/endpoints/releases.js";
+import { deleteEndpoint, ownEndpoint } from "../../packages/server/src/operations/endpoints/save-endpoint.js";
 import { drain, manage, save, unfinished } from "./drain.js";
 import { away } from "./host.js";
 import { expiryOf } from "./known.js";

@@ -1,4 +1,4 @@
-import type { Exit, ProcessHandle } from "../../packages/server/src/domain/worker.js";
+import type { Exit, ProcessHandle } from "../../packages/server/src/domain/workers/worker.js";
 import type { Launch } from "../../packages/server/src/provider.js";
 import { StrictProvider } from "../../packages/server/src/testing/strict-provider-fixture.js";
 import type { Random } from "../faults/random.js";

@@ -1,6 +1,6 @@
-import { isFinal } from "../../packages/server/src/domain/job.js";
-import { limits } from "../../packages/server/src/limits.js";
-import type { Stores } from "../../packages/server/src/store.js";
+import { isFinal } from "../../packages/server/src/domain/jobs/job.js";
+import { limits } from "../../packages/server/src/limits/index.js";
+import type { Stores } from "../../packages/server/src/store/index.js";
 import type { Clients } from "./clients.js";
 import type { Host } from "./host.js";
 import { expiryOf, type Known } from "./known.js";

@@ -1,5 +1,5 @@
-import { goneAt, type JobStatus } from "../../packages/server/src/domain/job.js";
-import type { NewJob } from "../../packages/server/src/store.js";
+import { goneAt, type JobStatus } from "../../packages/server/src/domain/jobs/job.js";
+import type { NewJob } from "../../packages/server/src/store/index.js";
 
 /** What the commits so far say of a job. */
 export interface Known {

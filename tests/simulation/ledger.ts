@@ -1,7 +1,13 @@
-import { type Change, isFinal, type JobStatus, mayHappen, type Verdict } from "../../packages/server/src/domain/job.js";
-import { transitionOf, type WorkerChange } from "../../packages/server/src/domain/worker-life.js";
-import { limits } from "../../packages/server/src/limits.js";
-import type { HeldJob, NewJob, Settled, Submitted, Taken } from "../../packages/server/src/store.js";
+import {
+  type Change,
+  isFinal,
+  type JobStatus,
+  mayHappen,
+  type Verdict,
+} from "../../packages/server/src/domain/jobs/job.js";
+import { transitionOf, type WorkerChange } from "../../packages/server/src/domain/workers/worker-life.js";
+import { limits } from "../../packages/server/src/limits/index.js";
+import type { HeldJob, NewJob, Settled, Submitted, Taken } from "../../packages/server/src/store/index.js";
 import { expiryOf, type Known, type KnownWorker, type Witness } from "./known.js";
 
 const counts = () => ({ completed: 0, failed: 0, retried: 0 });

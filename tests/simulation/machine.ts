@@ -1,5 +1,5 @@
-import type { Gpu } from "../../packages/server/src/domain/gpu.js";
-import type { HostFacts } from "../../packages/server/src/domain/host.js";
+import type { Gpu } from "../../packages/server/src/domain/hosts/gpu.js";
+import type { HostFacts } from "../../packages/server/src/domain/hosts/host.js";
 import { plainHost } from "../../packages/server/src/testing/facts-fixture.js";
 
 /** What a machine has for workers. */

@@ -1,5 +1,5 @@
-import { needOf } from "../../packages/server/src/domain/placement.js";
-import { isThrottled, type Worker } from "../../packages/server/src/domain/worker.js";
+import { needOf } from "../../packages/server/src/domain/workers/placement.js";
+import { isThrottled, type Worker } from "../../packages/server/src/domain/workers/worker.js";
 import { type Fleet, isOpen, isWaiting, type KnownRow, workingVersion } from "./fleet.js";
 import type { Ledger } from "./ledger.js";
 import type { Machine } from "./machine.js";

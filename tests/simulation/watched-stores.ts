@@ -1,4 +1,4 @@
-import type { Stores } from "../../packages/server/src/store.js";
+import type { Stores } from "../../packages/server/src/store/index.js";
 import type { Random } from "../faults/random.js";
 import type { Turns } from "./turns.js";
 

@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events";
-import { appendChunk, finishJob } from "../../packages/server/src/operations/finish-job.js";
-import { awaitStops, hearPing } from "../../packages/server/src/operations/hear-ping.js";
+import { appendChunk, finishJob } from "../../packages/server/src/operations/jobs/finish-job.js";
+import { returnJobs, takeJobs, tookOver } from "../../packages/server/src/operations/jobs/take-jobs.js";
 import type { LiveWorker } from "../../packages/server/src/operations/needs.js";
-import { returnJobs, takeJobs, tookOver } from "../../packages/server/src/operations/take-jobs.js";
-import type { TakenJob } from "../../packages/server/src/store.js";
+import { awaitStops, hearPing } from "../../packages/server/src/operations/workers/hear-ping.js";
+import type { TakenJob } from "../../packages/server/src/store/index.js";
 import { Broken, type Server, vault } from "./server.js";
 import { fate, type Recipe } from "./worker-fate.js";
 import type { WorkerWorld } from "./worker-world.js";

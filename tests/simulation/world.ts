@@ -1,8 +1,8 @@
 import type { MillraceEvent } from "../../packages/server/src/events.js";
-import { createEndpoint } from "../../packages/server/src/operations/save-endpoint.js";
-import { createTemplate } from "../../packages/server/src/operations/save-template.js";
+import { createEndpoint } from "../../packages/server/src/operations/endpoints/save-endpoint.js";
+import { createTemplate } from "../../packages/server/src/operations/templates/save-template.js";
 import type { Launch } from "../../packages/server/src/provider.js";
-import type { Stores } from "../../packages/server/src/store.js";
+import type { Stores } from "../../packages/server/src/store/index.js";
 import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
 import { seededIds } from "../../packages/server/src/testing/scene-fixture.js";
 import { seeded } from "../faults/random.js";

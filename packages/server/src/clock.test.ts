@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PlainSignal, type SystemClock, systemClock } from "./clock.js";
-import { limits } from "./limits.js";
+import { limits } from "./limits/index.js";
 
 const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));
 vi.mock("node:os", async (original) => ({

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
-import { limits } from "./limits.js";
+import { limits } from "./limits/index.js";
 
 /** Milliseconds since 1970, as this clock counts them. */
 export type Millis = number;

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ConfigError, readConfig, settings } from "./config.js";
-import { limits } from "./limits.js";
+import { limits } from "./limits/index.js";
 
 function mistakesOf(env: Record<string, string>): string[] {
   try {

@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import Type, { type Static } from "typebox";
 import { Value } from "typebox/value";
-import { countries, dataCenters, limits } from "./limits.js";
+import { countries, dataCenters, limits } from "./limits/index.js";
 
 const onOff = (description: string, fallback?: "on" | "off") =>
   Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });

@@ -1,5 +1,5 @@
-import type { JobStatus } from "./domain/job.js";
-import type { Exit } from "./domain/worker.js";
+import type { JobStatus } from "./domain/jobs/job.js";
+import type { Exit } from "./domain/workers/worker.js";
 
 /** Everything worth telling that happens: logs and metrics read it. Never a secret, never a payload. */
 export type MillraceEvent =

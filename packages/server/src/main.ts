@@ -1,5 +1,5 @@
 import { ConfigError, readConfig } from "./config.js";
-import { openDoor } from "./http/door.js";
+import { openDoor } from "./edges/shared/connections/door.js";
 
 /** The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. */
 const oldestNode = [22, 19] as const;

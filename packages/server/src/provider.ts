@@ -1,5 +1,5 @@
-import type { LogLine } from "./domain/log-line.js";
-import type { Exit, ExitCause, WorkerHandle } from "./domain/worker.js";
+import type { LogLine } from "./domain/workers/log-line.js";
+import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
 
 interface Started {
   readonly workerId: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "./limits.js";
+import { limits } from "./limits/index.js";
 import { Grants, Rates, rateRows } from "./rates.js";
 
 const startAt = 1_790_000_000_000;

@@ -1,4 +1,4 @@
-import { limits } from "./limits.js";
+import { limits } from "./limits/index.js";
 
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import type { Config } from "../config.js";
-import type { ServerAddress } from "../domain/host.js";
+import type { ServerAddress } from "../domain/hosts/host.js";
 
 /** A host as it stands in a URL. */
 export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);

@@ -1,7 +1,7 @@
 import type { Config } from "../config.js";
-import { type DataDirectory, randomHex, StartError } from "../data-directory.js";
+import { type DataDirectory, randomHex, StartError } from "../host/data-directory.js";
 import type { Ids } from "../ids.js";
-import type { Stores } from "../store.js";
+import type { Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
 /** What seals secrets: given by the environment, kept from before, or drawn now, and then kept once it is used. */

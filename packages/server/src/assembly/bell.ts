@@ -3,10 +3,10 @@ import { localBell } from "../bells/local.js";
 import { HostTaken, postgresBell } from "../bells/postgres.js";
 import type { Clock } from "../clock.js";
 import type { Config } from "../config.js";
-import { StartError } from "../data-directory.js";
-import { limits } from "../limits.js";
+import { StartError } from "../host/data-directory.js";
+import { limits } from "../limits/index.js";
 import type { TakeLine } from "../lines/take-line.js";
-import type { Registry } from "../registry.js";
+import type { Registry } from "../memory/registry.js";
 
 /** Whether other servers live on the same database. */
 export const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>

@@ -1,7 +1,7 @@
 import { type Bell, topics } from "../bell.js";
 import type { Clock } from "../clock.js";
 import { Gate } from "../lines/gate.js";
-import type { Registry } from "../registry.js";
+import type { Registry } from "../memory/registry.js";
 
 /** Where load-balanced requests stand: the scaler hears of them, and the other servers, where there are any. */
 export function openGate(clock: Clock, bell: Bell, registry: Registry, isShared: boolean): Gate {

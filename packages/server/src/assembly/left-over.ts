@@ -1,9 +1,9 @@
-import { isContainer } from "../domain/worker.js";
-import type { WorkersDoor } from "../http/workers/door.js";
+import { isContainer } from "../domain/workers/worker.js";
+import type { WorkersDoor } from "../edges/worker-protocol/door.js";
+import type { Registry } from "../memory/registry.js";
+import { clearEndpoint } from "../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../operations/needs.js";
-import { clearEndpoint } from "../operations/save-endpoint.js";
-import { settleOrphans } from "../operations/worker-life.js";
-import type { Registry } from "../registry.js";
+import { settleOrphans } from "../operations/workers/worker-life.js";
 
 /** Lets containers that outlived the server before in again: their results are not refused until they are found. */
 export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostNo: number): Promise<void> {

@@ -1,23 +1,23 @@
 import { setMaxListeners } from "node:events";
-import { deliverWebhooksLoop } from "../loops/deliver-webhooks.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { forgetEndedLoop } from "../loops/forget-ended.js";
 import { keepTimeLoop } from "../loops/keep-time.js";
 import { Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import type { VolumeMeasuring } from "../loops/measure-volumes.js";
-import { type PollOptions, pollHealthLoop } from "../loops/poll-health.js";
 import { pruneLogsLoop } from "../loops/prune-logs.js";
 import { scaleLoop } from "../loops/scale.js";
 import { shareStateLoop } from "../loops/share-state.js";
 import type { StockTaking } from "../loops/take-stock.js";
-import { type TendOptions, tendWorkersLoop } from "../loops/tend-workers.js";
-import { watchWorkersLoop } from "../loops/watch-workers.js";
-import { WebhookMemory } from "../loops/webhook-memory.js";
+import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
+import { WebhookMemory } from "../loops/webhooks/webhook-memory.js";
+import { type PollOptions, pollHealthLoop } from "../loops/workers/poll-health.js";
+import { type TendOptions, tendWorkersLoop } from "../loops/workers/tend-workers.js";
+import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import type { Parts } from "../operations/needs.js";
 import { pruneLogs } from "../providers/log-files/pruning.js";
 import type { Sender } from "../sender.js";
-import type { SharedStore } from "../store.js";
+import type { SharedStore } from "../store/index.js";
 
 /** What the loops work with, beside what operations need. */
 export interface LoopParts {

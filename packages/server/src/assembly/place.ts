@@ -1,11 +1,11 @@
 import type { Config } from "../config.js";
-import type { DataDirectory } from "../data-directory.js";
-import type { HostFacts, ServerAddress } from "../domain/host.js";
-import { freeMemoryShare } from "../inventories/processors.js";
+import type { HostFacts, ServerAddress } from "../domain/hosts/host.js";
+import type { DataDirectory } from "../host/data-directory.js";
+import { freeMemoryShare } from "../host/inventories/processors.js";
+import type { Quota } from "../host/quota.js";
 import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
-import type { Quota } from "../quota.js";
 
 /** What this host is to operations, with what its engine can tell where there is one. */
 export function placeFacts(

@@ -1,6 +1,6 @@
 import type { Config } from "../config.js";
-import type { WorkerKind } from "../domain/host.js";
-import type { Inventory } from "../inventory.js";
+import type { WorkerKind } from "../domain/hosts/host.js";
+import type { Inventory } from "../host/inventory.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 
 /** What a machine has; and, where another server could do it instead, which workers cannot be started on it. */

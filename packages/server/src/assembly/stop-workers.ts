@@ -1,6 +1,6 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Parts } from "../operations/needs.js";
-import { stopWorker } from "../operations/worker-life.js";
+import { stopWorker } from "../operations/workers/worker-life.js";
 
 /** Asks every worker to stop, and waits until all have ended; the last are killed when the grace is over. */
 export async function stopWorkers(parts: Parts, graceMs: number): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Clock, SystemClock } from "../clock.js";
 import type { Config } from "../config.js";
-import { type DataDirectory, StartError } from "../data-directory.js";
 import type { Emit } from "../events.js";
-import { limits } from "../limits.js";
+import { type DataDirectory, StartError } from "../host/data-directory.js";
+import { limits } from "../limits/index.js";
 import { aheadOf } from "../loops/share-state.js";
-import type { Stores } from "../store.js";
+import type { Stores } from "../store/index.js";
 import { isUnreachable, openPostgres } from "../stores/postgres/open.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 

@@ -1,7 +1,7 @@
 import { topics } from "../bell.js";
 import { TakeLine } from "../lines/take-line.js";
+import { precedenceOf } from "../operations/jobs/take-jobs.js";
 import type { Needs, Parts } from "../operations/needs.js";
-import { precedenceOf } from "../operations/take-jobs.js";
 
 /** A line of takers for each endpoint, rung by its queue. */
 export function takeLines(

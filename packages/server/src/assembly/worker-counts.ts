@@ -1,4 +1,4 @@
-import { workerState } from "../domain/worker.js";
+import { workerState } from "../domain/workers/worker.js";
 import type { Needs } from "../operations/needs.js";
 
 /** How many workers of an endpoint are in which state. */

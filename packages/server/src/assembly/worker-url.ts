@@ -1,5 +1,5 @@
 import type { Config } from "../config.js";
-import type { WorkersDoor } from "../http/workers/door.js";
+import type { WorkersDoor } from "../edges/worker-protocol/door.js";
 import type { Engine } from "../providers/docker/engine.js";
 import { gatewayOf } from "../providers/docker/gateway.js";
 import { bracketed, reachable } from "./addresses.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import type { Bell, Topic } from "../bell.js";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import { localBell } from "./local.js";
 
 export interface PostgresBellOptions {

@@ -1,10 +1,10 @@
 import * as api from "@millrace/api";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { countries } from "../limits.js";
-import { gpuTiers } from "./gpu.js";
-import { type JobStatus, transitions } from "./job.js";
+import { countries } from "../limits/index.js";
+import { gpuTiers } from "./hosts/gpu.js";
+import { type JobStatus, transitions } from "./jobs/job.js";
+import type { WaitReason } from "./jobs/wait-reason.js";
 import { type RefusalCode, refusals } from "./refusals.js";
-import type { WaitReason } from "./wait-reason.js";
 
 describe("The domain and the wire name the same", () => {
   it("states of a job", () => {

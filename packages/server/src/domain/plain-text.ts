@@ -9,3 +9,6 @@ export const harmless = (text: string): string =>
   text.replace(/\p{Cc}/gu, (char) =>
     char === "\t" || char === "\n" ? char : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
+
+/** JSON text may hold line ends between its tokens (never inside a string): an event's data may not. */
+export const oneLine = (text: string): string => (/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, " ") : text);

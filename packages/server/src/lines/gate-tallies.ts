@@ -1,4 +1,4 @@
-import type { TallyReader } from "../store.js";
+import type { TallyReader } from "../store/index.js";
 import type { Gate } from "./gate.js";
 
 /** Counts of all endpoints alike: where requests go through the gate they are the gate's, else the store's. */

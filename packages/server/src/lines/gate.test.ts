@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { PlainSignal, type Signal } from "../clock.js";
-import type { Worker } from "../domain/worker.js";
-import { limits } from "../limits.js";
+import type { Worker } from "../domain/workers/worker.js";
+import { limits } from "../limits/index.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
 import { type Found, Gate, type GateWorker, type Seat } from "./gate.js";
 

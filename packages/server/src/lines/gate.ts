@@ -1,7 +1,7 @@
 import type { Clock, Signal } from "../clock.js";
-import { addLoads, type GateLoad, type GateReport, noLoad } from "../domain/gate-report.js";
-import type { Worker } from "../domain/worker.js";
-import { limits } from "../limits.js";
+import { addLoads, type GateLoad, type GateReport, noLoad } from "../domain/scaling/gate-report.js";
+import type { Worker } from "../domain/workers/worker.js";
+import { limits } from "../limits/index.js";
 import { type OtherServer, OtherServers } from "./other-servers.js";
 
 /** A worker as the gate sees it: its row changes under it. */

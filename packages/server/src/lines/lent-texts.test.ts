@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { PlainSignal } from "../clock.js";
-import type { JobReport, JobStatus } from "../domain/job.js";
-import { limits } from "../limits.js";
-import type { JobReader } from "../store.js";
+import type { JobReport, JobStatus } from "../domain/jobs/job.js";
+import { limits } from "../limits/index.js";
+import type { JobReader } from "../store/index.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
 import { lending } from "./lent-texts.js";
 

@@ -1,7 +1,7 @@
 import { type Clock, PlainSignal, type Signal } from "../clock.js";
-import { isFinal, type JobReport, type JobTexts } from "../domain/job.js";
-import { limits } from "../limits.js";
-import type { JobReader } from "../store.js";
+import { isFinal, type JobReport, type JobTexts } from "../domain/jobs/job.js";
+import { limits } from "../limits/index.js";
+import type { JobReader } from "../store/index.js";
 import { type Share, Shares } from "./shares.js";
 
 /** A job as of the moment its texts were read; `texts` is undefined where they are small by now, and in the job. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { limits } from "../limits.js";
-import type { Ask, Taken, TakenJob } from "../store.js";
+import { limits } from "../limits/index.js";
+import type { Ask, Taken, TakenJob } from "../store/index.js";
 import { TakeLine } from "./take-line.js";
 
 const jobOf = (id: string, workerNo: number): TakenJob => ({

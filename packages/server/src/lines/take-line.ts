@@ -1,5 +1,5 @@
-import { limits } from "../limits.js";
-import type { Ask, Taken, TakenJob } from "../store.js";
+import { limits } from "../limits/index.js";
+import type { Ask, Taken, TakenJob } from "../store/index.js";
 
 /** One worker's poll, standing in the line of its endpoint. */
 interface Poll {

@@ -1,4 +1,4 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 
 /** A webhook's body that is to be read. */
 export interface Body {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import { type Call, WebhookPlaces } from "./webhook-places.js";
 
 const now = 1_000_000;

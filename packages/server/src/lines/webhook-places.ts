@@ -1,4 +1,4 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 
 /** Whose webhook it is, and where it goes. */
 export interface Call {

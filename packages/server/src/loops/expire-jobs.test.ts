@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Endpoint } from "../domain/endpoint.js";
-import { limits } from "../limits.js";
-import type { LiveWorker } from "../registry.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import { limits } from "../limits/index.js";
+import type { LiveWorker } from "../memory/registry.js";
 import { Scene } from "../testing/scene-fixture.js";
 
 let scene: Scene;

@@ -1,5 +1,5 @@
-import { limits } from "../limits.js";
-import { deleteExpired, timeOutJob } from "../operations/change-job.js";
+import { limits } from "../limits/index.js";
+import { deleteExpired, timeOutJob } from "../operations/jobs/change-job.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 

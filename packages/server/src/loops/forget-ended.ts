@@ -1,4 +1,4 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Loop } from "./loop.js";
 
 /** Notes our time once a minute, so that a server that starts again goes on from it, whatever the wall says by then. */

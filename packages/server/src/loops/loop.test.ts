@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import { Scene } from "../testing/scene-fixture.js";
 import type { Loop } from "./loop.js";
 

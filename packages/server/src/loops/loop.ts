@@ -1,7 +1,7 @@
 import type { Bell, Topic } from "../bell.js";
 import type { Clock } from "../clock.js";
 import type { Emit } from "../events.js";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 
 /** Something that happens by itself. `tick` does what is due and says when to look next; a ring makes it look sooner. */
 export interface Loop {

@@ -1,13 +1,13 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Endpoint } from "../domain/endpoint.js";
-import type { Volume } from "../domain/volume.js";
-import { limits } from "../limits.js";
-import type { measureFolder } from "../operations/measure-volume.js";
-import { createVolume, deleteVolume } from "../operations/save-volume.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import type { Volume } from "../domain/endpoints/volume.js";
+import { limits } from "../limits/index.js";
+import type { LiveWorker } from "../memory/registry.js";
 import { showVolume } from "../operations/show-resources.js";
-import type { LiveWorker } from "../registry.js";
+import type { measureFolder } from "../operations/volumes/measure-volume.js";
+import { createVolume, deleteVolume } from "../operations/volumes/save-volume.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { VolumeMeasuring } from "./measure-volumes.js";
 

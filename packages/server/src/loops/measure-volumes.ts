@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PlainSignal, type Signal } from "../clock.js";
-import { isPassed, type Volume, type VolumeUse } from "../domain/volume.js";
+import { isPassed, type Volume, type VolumeUse } from "../domain/endpoints/volume.js";
 import type { Emit } from "../events.js";
-import { limits } from "../limits.js";
-import { boundVolume } from "../operations/keep-volume.js";
-import { measureFolder } from "../operations/measure-volume.js";
+import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
+import { boundVolume } from "../operations/volumes/keep-volume.js";
+import { measureFolder } from "../operations/volumes/measure-volume.js";
 import type { Loop } from "./loop.js";
 
 type Measuring = Needs<"registry" | "place" | "emit" | "clock">;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Endpoint } from "../domain/endpoint.js";
-import { deleteEndpoint, updateEndpoint } from "../operations/save-endpoint.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import type { LiveWorker } from "../memory/registry.js";
+import { deleteEndpoint, updateEndpoint } from "../operations/endpoints/save-endpoint.js";
 import { showDecisions } from "../operations/show-resources.js";
-import { endWorker } from "../operations/worker-life.js";
-import type { LiveWorker } from "../registry.js";
+import { endWorker } from "../operations/workers/worker-life.js";
 import { plainHost } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 

@@ -1,13 +1,13 @@
 import { topics } from "../bell.js";
-import { type Endpoint, servingVersion } from "../domain/endpoint.js";
-import type { ScaleInputs } from "../domain/scale-inputs.js";
-import { type Plan, plan } from "../domain/scaling.js";
-import { limits } from "../limits.js";
+import { type Endpoint, servingVersion } from "../domain/endpoints/endpoint.js";
+import type { ScaleInputs } from "../domain/scaling/scale-inputs.js";
+import { type Plan, plan } from "../domain/scaling/scaling.js";
+import { limits } from "../limits/index.js";
+import type { LiveWorker } from "../memory/registry.js";
+import { scaleInputs } from "../operations/endpoints/scale-inputs.js";
 import type { Needs } from "../operations/needs.js";
-import { makeWay, placeFor, placeThrottled } from "../operations/place-worker.js";
-import { scaleInputs } from "../operations/scale-inputs.js";
-import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operations/worker-life.js";
-import type { LiveWorker } from "../registry.js";
+import { makeWay, placeFor, placeThrottled } from "../operations/workers/place-worker.js";
+import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operations/workers/worker-life.js";
 import type { Loop } from "./loop.js";
 
 type Scaling = Needs<

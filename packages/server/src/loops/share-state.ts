@@ -1,8 +1,8 @@
-import type { GateReport } from "../domain/gate-report.js";
-import { mayCall, type ServerAddress } from "../domain/host.js";
-import { limits } from "../limits.js";
+import { mayCall, type ServerAddress } from "../domain/hosts/host.js";
+import type { GateReport } from "../domain/scaling/gate-report.js";
+import { limits } from "../limits/index.js";
 import type { Needs, OtherServer } from "../operations/needs.js";
-import type { Host, SharedStore } from "../store.js";
+import type { Host, SharedStore } from "../store/index.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 

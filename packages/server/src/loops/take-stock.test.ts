@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Gpu } from "../domain/gpu.js";
-import type { HostFacts, Stock } from "../domain/host.js";
-import { limits } from "../limits.js";
+import type { Gpu } from "../domain/hosts/gpu.js";
+import type { HostFacts, Stock } from "../domain/hosts/host.js";
+import { limits } from "../limits/index.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { StockTaking } from "./take-stock.js";
 

@@ -1,8 +1,8 @@
-import type { HostFacts } from "../domain/host.js";
-import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/stock.js";
+import type { HostFacts } from "../domain/hosts/host.js";
+import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/workers/stock.js";
 import type { Emit } from "../events.js";
-import type { Inventory } from "../inventory.js";
-import { limits } from "../limits.js";
+import type { Inventory } from "../host/inventory.js";
+import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 

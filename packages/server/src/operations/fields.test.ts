@@ -11,7 +11,7 @@ import {
 } from "@millrace/api";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../errors.js";
-import { fields as endpointFields } from "./endpoint-settings.js";
+import { fields as endpointFields } from "./endpoints/endpoint-settings.js";
 import {
   checkFields,
   choice,
@@ -23,9 +23,9 @@ import {
   text,
   variables,
 } from "./fields.js";
-import { fields as authFields } from "./save-registry-auth.js";
-import { fields as templateFields } from "./save-template.js";
-import { fields as volumeFields } from "./save-volume.js";
+import { fields as authFields } from "./templates/save-registry-auth.js";
+import { fields as templateFields } from "./templates/save-template.js";
+import { fields as volumeFields } from "./volumes/save-volume.js";
 
 /** What the refusal says, or undefined where there is none. */
 function said(rule: FieldRule, value: unknown): string | undefined {

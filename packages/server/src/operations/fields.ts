@@ -1,5 +1,5 @@
+import { readPort } from "../domain/endpoints/ports.js";
 import { hasControls, hasOddControls } from "../domain/plain-text.js";
-import { readPort } from "../domain/ports.js";
 import { invalid } from "../errors.js";
 
 export interface TextRule {

@@ -1,15 +1,15 @@
 import type { Bell } from "../bell.js";
 import type { Clock, Signal } from "../clock.js";
-import type { HostFacts, ServerAddress } from "../domain/host.js";
-import type { VolumeBound, VolumeUse } from "../domain/volume.js";
+import type { VolumeBound, VolumeUse } from "../domain/endpoints/volume.js";
+import type { HostFacts, ServerAddress } from "../domain/hosts/host.js";
 import type { Emit } from "../events.js";
+import type { Quota } from "../host/quota.js";
 import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
 import type { Lending } from "../lines/lent-texts.js";
 import type { TakeLine } from "../lines/take-line.js";
-import type { Quota } from "../quota.js";
-import type { Registry } from "../registry.js";
-import type { Stores } from "../store.js";
+import type { Registry } from "../memory/registry.js";
+import type { Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
 /** What operations and loops may ask for; each names what it needs. */
@@ -83,5 +83,5 @@ export type Needs<K extends keyof Parts> = Pick<Parts, K>;
 /** What operations speak of, for those who only translate. */
 export type { Found, Seat } from "../lines/gate.js";
 export type { OtherServer } from "../lines/other-servers.js";
-export type { LiveWorker } from "../registry.js";
-export type { Chunk, IdempotencyRecord } from "../store.js";
+export type { LiveWorker } from "../memory/registry.js";
+export type { Chunk, IdempotencyRecord } from "../store/index.js";

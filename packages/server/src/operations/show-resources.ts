@@ -1,9 +1,9 @@
-import type { Endpoint } from "../domain/endpoint.js";
-import { tiersOfTypes } from "../domain/gpu.js";
-import { type ApiKey, maySee } from "../domain/key.js";
-import type { RegistryAuth } from "../domain/registry-auth.js";
-import type { Template } from "../domain/template.js";
-import { isPassed, type Volume } from "../domain/volume.js";
+import { type ApiKey, maySee } from "../domain/access/key.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import type { RegistryAuth } from "../domain/endpoints/registry-auth.js";
+import type { Template } from "../domain/endpoints/template.js";
+import { isPassed, type Volume } from "../domain/endpoints/volume.js";
+import { tiersOfTypes } from "../domain/hosts/gpu.js";
 import type { Needs } from "./needs.js";
 
 /** A time as callers see it. */

@@ -1,4 +1,4 @@
-import { isContainer, type WorkerHandle } from "../domain/worker.js";
+import { isContainer, type WorkerHandle } from "../domain/workers/worker.js";
 import type { ContainerLaunch, Launch, ProcessLaunch, Provider } from "../provider.js";
 
 /**

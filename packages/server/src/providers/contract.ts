@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LogLine } from "../domain/log-line.js";
-import { limits } from "../limits.js";
+import type { LogLine } from "../domain/workers/log-line.js";
+import { limits } from "../limits/index.js";
 import type { Launch, LogQuery, Provider } from "../provider.js";
 import { type Puppet, Stage } from "./puppet-fixture.js";
 

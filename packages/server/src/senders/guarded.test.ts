@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
 import { guardedSender, isPublicAddress } from "./guarded.js";
 

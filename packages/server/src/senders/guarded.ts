@@ -2,7 +2,7 @@ import { lookup as resolve } from "node:dns";
 import { Readable } from "node:stream";
 import ipaddr from "ipaddr.js";
 import { Agent, request } from "undici";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
 
 /** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, unassigned, nor one of these mapped. */

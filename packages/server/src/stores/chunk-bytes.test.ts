@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ChunkStore } from "../store.js";
+import type { ChunkStore } from "../store/index.js";
 import { postgresChunkStore } from "./postgres/chunks.js";
 import { sqliteChunkStore } from "./sqlite/chunks.js";
 import { openForWriting } from "./sqlite/driver.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../scripts/postgres.mjs";
-import { type Change, type Job, type JobStatus, mayHappen } from "../domain/job.js";
-import type { Tally } from "../store.js";
+import { type Change, type Job, type JobStatus, mayHappen } from "../domain/jobs/job.js";
+import type { Tally } from "../store/index.js";
 import { makeDatabase, openEmptied } from "./contracts/postgres-fixture.js";
 import { type Opened, Scene } from "./contracts/scene.js";
 import { openSqlite } from "./sqlite/open.js";

@@ -1,9 +1,9 @@
-import type { Gpu } from "../domain/gpu.js";
-import type { HostFacts } from "../domain/host.js";
-import { type TemplateSettings, templateDefaults } from "../domain/template.js";
-import type { Exit, Worker } from "../domain/worker.js";
-import type { WorkerChange, WorkerEvent } from "../domain/worker-life.js";
-import type { NewRelease } from "../store.js";
+import { type TemplateSettings, templateDefaults } from "../domain/endpoints/template.js";
+import type { Gpu } from "../domain/hosts/gpu.js";
+import type { HostFacts } from "../domain/hosts/host.js";
+import type { Exit, Worker } from "../domain/workers/worker.js";
+import type { WorkerChange, WorkerEvent } from "../domain/workers/worker-life.js";
+import type { NewRelease } from "../store/index.js";
 
 /** A machine without GPUs, anywhere. */
 export const plainHost: HostFacts = { location: undefined, gpus: [], gpusEnforced: false, cpus: 8, memoryMib: 16_384 };

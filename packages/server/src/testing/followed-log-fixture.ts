@@ -1,4 +1,4 @@
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Scene } from "./scene-fixture.js";
 
 /** Follows a log as the scene's admin: an event stream, read as far as a test wants. */

@@ -1,6 +1,6 @@
-import { graphqlRoutes } from "../graphql/routes.js";
-import { openDoor } from "../http/door.js";
-import { buildHttp, type HttpParts } from "../http/server.js";
+import { graphqlRoutes } from "../edges/graphql/routes.js";
+import { buildHttp, type HttpParts } from "../edges/server.js";
+import { openDoor } from "../edges/shared/connections/door.js";
 import { Rates } from "../rates.js";
 import type { Scene } from "./scene-fixture.js";
 

@@ -1,7 +1,7 @@
-import type { Endpoint } from "../domain/endpoint.js";
-import type { ApiKey } from "../domain/key.js";
+import type { ApiKey } from "../domain/access/key.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import { releaseNumbers, showRelease } from "../operations/endpoints/releases.js";
 import type { Needs } from "../operations/needs.js";
-import { releaseNumbers, showRelease } from "../operations/releases.js";
 
 type Shown = NonNullable<Awaited<ReturnType<typeof showRelease>>>;
 

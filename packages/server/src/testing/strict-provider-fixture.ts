@@ -1,5 +1,5 @@
-import { HiddenTexts, isOfJob, type LogLine, type LogStream } from "../domain/log-line.js";
-import type { Exit, ProcessHandle } from "../domain/worker.js";
+import { HiddenTexts, isOfJob, type LogLine, type LogStream } from "../domain/workers/log-line.js";
+import type { Exit, ProcessHandle } from "../domain/workers/worker.js";
 import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
 
 type Verb = "start" | "look" | "pause" | "resume" | "stop" | "kill";

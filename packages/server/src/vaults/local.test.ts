@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import { localVault } from "./local.js";
 
 const vault = localVault(randomBytes(32));

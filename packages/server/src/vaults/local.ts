@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import { limits } from "../limits.js";
+import { limits } from "../limits/index.js";
 import type { Vault } from "../vault.js";
 
 const prefix = "sealed1:";

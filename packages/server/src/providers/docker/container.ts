@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type Docker from "dockerode";
-import type { ContainerHandle, Exit } from "../../domain/worker.js";
-import { limits } from "../../limits.js";
+import type { ContainerHandle, Exit } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
 import type { ContainerLaunch, Mount, Sighting } from "../../provider.js";
 import type { Labels } from "./ends.js";
 import { defaultNetwork, type EngineOptions } from "./engine.js";

@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startDocker, type TestDocker } from "../../../../../scripts/docker.mjs";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { ContainerLaunch } from "../../provider.js";
 import { endOf, type OpenedProvider, providerContract, type Wish } from "../contract.js";
 import { dockerProvider } from "./docker-provider.js";

@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
-import { HiddenTexts } from "../../domain/log-line.js";
-import type { ContainerHandle } from "../../domain/worker.js";
+import { HiddenTexts } from "../../domain/workers/log-line.js";
+import type { ContainerHandle } from "../../domain/workers/worker.js";
 import { type ContainerLaunch, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
 import { containerOptions, handleOf, nameOf, sightingOf } from "./container.js";

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { Engine } from "./engine.js";
 
 const workerLabel = "millrace.worker";

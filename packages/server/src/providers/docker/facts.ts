@@ -1,5 +1,5 @@
-import { engineVolume, networkVolume } from "../../domain/volume.js";
-import { limits } from "../../limits.js";
+import { engineVolume, networkVolume } from "../../domain/endpoints/volume.js";
+import { limits } from "../../limits/index.js";
 import type { Engine } from "./engine.js";
 import { answered, statusOf } from "./failures.js";
 import { complaintNow } from "./image.js";

@@ -1,5 +1,5 @@
-import type { ExitCause } from "../../domain/worker.js";
-import { limits } from "../../limits.js";
+import type { ExitCause } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
 import { StartFailed } from "../../provider.js";
 
 /** How an engine answers: HTTP's status, and a sentence of its own. */

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { type Engine, openEngine } from "./engine.js";
 import { complaintNow, imagesOf } from "./image.js";
 

@@ -1,5 +1,5 @@
 import type Docker from "dockerode";
-import { isImageReference, noReference } from "../../domain/image-reference.js";
+import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { StartFailed, type Starting } from "../../provider.js";
 import type { Engine } from "./engine.js";
 import { answered, statusOf } from "./failures.js";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import { expect, it } from "vitest";
-import { HiddenTexts, type LogLine } from "../../domain/log-line.js";
+import { HiddenTexts, type LogLine } from "../../domain/workers/log-line.js";
 import type { LogQuery } from "../../provider.js";
 import { containerLogs } from "./logs.js";
 

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { answered } from "./failures.js";
 import type { Contained } from "./logs.js";
 

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { ContainerLaunch } from "../../provider.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, whyNotPulled } from "./failures.js";

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { dockerProvider } from "./docker-provider.js";
 import { type Engine, openEngine } from "./engine.js";
 import { pull } from "./pull.js";

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /** Where a worker's lines are kept; the older half of them is in the same path with `.1` behind it. */
 export const logPath = (logsDir: string, workerId: string): string => join(logsDir, `${workerId}.log`);

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /** What is known of a worker whose log is found: it runs, it has ended, or nobody knows it any more. */
 export type LogFate = "lives" | "ended" | "unknown";

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LogLine } from "../../domain/log-line.js";
-import { limits } from "../../limits.js";
+import type { LogLine } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import type { LogQuery } from "../../provider.js";
 import { LogFile } from "./log-file.js";
 import { pruneLogs } from "./pruning.js";

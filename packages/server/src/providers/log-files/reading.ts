@@ -1,7 +1,7 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
-import { isOfJob, type LogLine } from "../../domain/log-line.js";
-import { limits } from "../../limits.js";
+import { isOfJob, type LogLine } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import type { LogQuery, LogSearch } from "../../provider.js";
 import { logPath } from "./log-file.js";
 import { readStored } from "./stored-line.js";

@@ -1,4 +1,4 @@
-import type { LogStream } from "../../domain/log-line.js";
+import type { LogStream } from "../../domain/workers/log-line.js";
 
 /** A line as the file has it: its microseconds, its pipe's number, and the text as it is. */
 export const storedLine = (atUs: number, stream: LogStream, text: string): string =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { Away } from "./away.js";
 
 /** Looks so often as the keeper does, until this moment. */

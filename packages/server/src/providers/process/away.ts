@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /**
  * How long no server has been there. Time in which this process did not run is not time in which nobody came: the machine

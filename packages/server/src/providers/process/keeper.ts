@@ -5,7 +5,7 @@ import { existsSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { logPath } from "../log-files/log-file.js";
 import { Away } from "./away.js";
 import { statOf } from "./process-table.js";

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, watch, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ProcessHandle } from "../../domain/worker.js";
+import type { ProcessHandle } from "../../domain/workers/worker.js";
 import { type ProcessLaunch, type Provider, StartUnsure } from "../../provider.js";
 import { endOf, type OpenedProvider, providerContract } from "../contract.js";
 import { type Puppet, Stage } from "../puppet-fixture.js";

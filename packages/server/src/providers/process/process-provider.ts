@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { isContainer, type ProcessHandle } from "../../domain/worker.js";
+import { isContainer, type ProcessHandle } from "../../domain/workers/worker.js";
 import { type LogQuery, type ProcessLaunch, type Provider, type Sighting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
 import { KeeperClient, KeeperGone, type KeeperOptions } from "./keeper-client.js";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProcessHandle } from "../../domain/worker.js";
-import { limits } from "../../limits.js";
+import type { ProcessHandle } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
 
 interface Stat {
   readonly group: number;

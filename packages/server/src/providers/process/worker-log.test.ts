@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { HiddenTexts } from "../../domain/log-line.js";
-import { limits } from "../../limits.js";
+import { HiddenTexts } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import { WorkerLog } from "./worker-log.js";
 
 let directory: string;

@@ -1,5 +1,5 @@
-import { HiddenTexts } from "../../domain/log-line.js";
-import { limits } from "../../limits.js";
+import { HiddenTexts } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import { LogFile } from "../log-files/log-file.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
 

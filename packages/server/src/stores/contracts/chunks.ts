@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { stringOf } from "../../json.js";
-import { limits } from "../../limits.js";
+import { stringOf } from "../../json/json.js";
+import { limits } from "../../limits/index.js";
 import type { Scene, Setting } from "./scene.js";
 
 /** Streamed output is handed out once, in order, and can be read again. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { isFinal } from "../../domain/job.js";
+import { isFinal } from "../../domain/jobs/job.js";
 import { completed, day, failed, type Scene, type Setting, statuses } from "./scene.js";
 
 /** Webhooks are made with the end of their job, and tried until they are settled. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { day, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** What becomes of a job when its time is over. */

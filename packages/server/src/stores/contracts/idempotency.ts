@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { failed, type Scene, type Setting } from "./scene.js";
 
 /** A key that comes again finds its first job. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Change, type JobEvent, mayHappen, transitions } from "../../domain/job.js";
+import { type Change, type JobEvent, mayHappen, transitions } from "../../domain/jobs/job.js";
 import { completed, idsOf, type Scene, type Setting, statuses } from "./scene.js";
 
 /** No job changes its state but by a row of the job table. */

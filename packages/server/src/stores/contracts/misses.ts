@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Registry } from "../../registry.js";
-import type { Stores } from "../../store.js";
+import { Registry } from "../../memory/registry.js";
+import type { Stores } from "../../store/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 

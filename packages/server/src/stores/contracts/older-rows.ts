@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { endpointDefaults } from "../../domain/endpoint.js";
-import type { Stores } from "../../store.js";
+import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
+import type { Stores } from "../../store/index.js";
 import { plainTemplate } from "../../testing/facts-fixture.js";
 
 const settings = { ...endpointDefaults, name: "it's old", templateId: "template000001" };

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { JobStatus } from "../../domain/job.js";
+import type { JobStatus } from "../../domain/jobs/job.js";
 import { completed, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** What the readers of jobs and tallies tell. */

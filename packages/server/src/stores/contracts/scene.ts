@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import { endpointDefaults } from "../../domain/endpoint.js";
-import type { Change, JobStatus, JsonText } from "../../domain/job.js";
-import { limits } from "../../limits.js";
-import type { NewJob, Stores, TakenJob } from "../../store.js";
+import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
+import type { Change, JobStatus, JsonText } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
+import type { NewJob, Stores, TakenJob } from "../../store/index.js";
 import { plainTemplate } from "../../testing/facts-fixture.js";
 
 /** A database as the contract opens it: empty at first. */

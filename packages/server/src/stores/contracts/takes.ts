@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 

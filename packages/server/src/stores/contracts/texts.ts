@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { JsonText } from "../../domain/job.js";
-import { stringOf } from "../../json.js";
-import { limits } from "../../limits.js";
+import type { JsonText } from "../../domain/jobs/job.js";
+import { stringOf } from "../../json/json.js";
+import { limits } from "../../limits/index.js";
 import { completed, failed, type Scene, type Setting } from "./scene.js";
 
 /** What clients and handlers send comes back as it was. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Worker } from "../../domain/worker.js";
+import type { Worker } from "../../domain/workers/worker.js";
 import {
   changed,
   mayHappenTo,
@@ -7,7 +7,7 @@ import {
   type WorkerEvent,
   type WorkerStage,
   workerTransitions,
-} from "../../domain/worker-life.js";
+} from "../../domain/workers/worker-life.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Scene, Setting } from "./scene.js";
 

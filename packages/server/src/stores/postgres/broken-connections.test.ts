@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { Refusal } from "../../errors.js";
-import type { Stores } from "../../store.js";
+import type { Stores } from "../../store/index.js";
 import { asAdmin, makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { startProxy, type TestProxy } from "../contracts/proxy-fixture.js";
 import { completed, day, idsOf, Scene } from "../contracts/scene.js";

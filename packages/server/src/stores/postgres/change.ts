@@ -1,5 +1,5 @@
-import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../domain/job.js";
-import type { JobStore, Settled } from "../../store.js";
+import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../domain/jobs/job.js";
+import type { JobStore, Settled } from "../../store/index.js";
 import { code } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";

@@ -1,5 +1,5 @@
-import { limits } from "../../limits.js";
-import type { Chunk, ChunkStore, NewChunk } from "../../store.js";
+import { limits } from "../../limits/index.js";
+import type { Chunk, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";

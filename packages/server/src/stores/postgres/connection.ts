@@ -1,6 +1,6 @@
 import pg from "pg";
 import { busy } from "../../errors.js";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { storable } from "./arrays.js";
 import { isLost, worded } from "./failures.js";
 

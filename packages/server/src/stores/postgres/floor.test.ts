@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { asAdmin, makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 import { idsOf, Scene } from "../contracts/scene.js";
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import type { Stores } from "../../store.js";
+import type { Stores } from "../../store/index.js";
 import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { day, Scene, startAt } from "../contracts/scene.js";

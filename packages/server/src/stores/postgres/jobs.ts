@@ -1,4 +1,4 @@
-import type { JobStore } from "../../store.js";
+import type { JobStore } from "../../store/index.js";
 import { beginVerb, cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
 import { progressVerb, settleVerb } from "./settle.js";
 import { submitVerb } from "./submit.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { listJobs } from "../../operations/list-jobs.js";
+import { listJobs } from "../../operations/jobs/list-jobs.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import type { Connections } from "./connection.js";
 import { postgresJobReader } from "./reader.js";

@@ -6,8 +6,8 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from "kysely";
-import { limits } from "../../limits.js";
-import type { Stores } from "../../store.js";
+import { limits } from "../../limits/index.js";
+import type { Stores } from "../../store/index.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";

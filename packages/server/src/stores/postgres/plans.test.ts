@@ -2,7 +2,7 @@ import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQue
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import { endpointDefaults } from "../../domain/endpoint.js";
+import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
 import { plainRelease, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase } from "../contracts/postgres-fixture.js";
 import { tableStores } from "../tables/open.js";

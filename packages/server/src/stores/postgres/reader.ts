@@ -1,4 +1,4 @@
-import type { JobReader } from "../../store.js";
+import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import {
   anySize,

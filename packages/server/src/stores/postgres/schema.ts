@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { Connection } from "./connection.js";
 import { transaction } from "./transaction.js";
 

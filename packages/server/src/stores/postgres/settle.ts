@@ -1,5 +1,5 @@
-import type { JsonText, Verdict } from "../../domain/job.js";
-import type { Settled } from "../../store.js";
+import type { JsonText, Verdict } from "../../domain/jobs/job.js";
+import type { Settled } from "../../store/index.js";
 import { code, statusOf } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import { isLost } from "./failures.js";

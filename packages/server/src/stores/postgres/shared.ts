@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
-import type { HostFacts } from "../../domain/host.js";
-import { limits } from "../../limits.js";
-import type { Beat, Host, SharedStore } from "../../store.js";
+import type { HostFacts } from "../../domain/hosts/host.js";
+import { limits } from "../../limits/index.js";
+import type { Beat, Host, SharedStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";

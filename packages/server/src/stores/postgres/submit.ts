@@ -1,4 +1,4 @@
-import type { NewJob, Submitted } from "../../store.js";
+import type { NewJob, Submitted } from "../../store/index.js";
 import { statusOf } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connection } from "./connection.js";

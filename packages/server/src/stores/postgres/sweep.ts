@@ -1,4 +1,4 @@
-import type { HeldJob } from "../../store.js";
+import type { HeldJob } from "../../store/index.js";
 import { code, type HeldRow, heldColumns, toHeldJob } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";

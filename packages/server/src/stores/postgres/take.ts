@@ -1,5 +1,5 @@
-import { limits } from "../../limits.js";
-import type { Ask, Taken, TakenJob } from "../../store.js";
+import { limits } from "../../limits/index.js";
+import type { Ask, Taken, TakenJob } from "../../store/index.js";
 import { boundedBody, type TakenRow, toTakenJob } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";

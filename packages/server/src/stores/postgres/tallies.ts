@@ -1,4 +1,4 @@
-import type { Tally, TallyReader } from "../../store.js";
+import type { Tally, TallyReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import { numbers } from "./arrays.js";
 import type { Connections } from "./connection.js";

@@ -1,6 +1,6 @@
-import type { JobTexts } from "../../domain/job.js";
-import { limits } from "../../limits.js";
-import type { JobReader } from "../../store.js";
+import type { JobTexts } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
+import type { JobReader } from "../../store/index.js";
 import { type JobRow, jobColumnsBounded, joined, textBytes, toJob } from "../tables/job-row.js";
 import type { Connections } from "./connection.js";
 

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import type { Change } from "../../domain/job.js";
-import type { NewJob, Stores, TakenJob } from "../../store.js";
+import type { Change } from "../../domain/jobs/job.js";
+import type { NewJob, Stores, TakenJob } from "../../store/index.js";
 import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { Place, WorkerStore } from "../../store.js";
+import type { Place, WorkerStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import type { Lanes, Verb } from "./writer.js";

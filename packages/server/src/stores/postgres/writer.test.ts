@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { Connection, Connections } from "./connection.js";
 import { Lanes, type Verb } from "./writer.js";
 

@@ -1,5 +1,5 @@
 import { busy } from "../../errors.js";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { Connection, Connections } from "./connection.js";
 import { isConflict, isLost, worded } from "./failures.js";
 

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /** A call that waits for its group. */
 export interface Waiting {

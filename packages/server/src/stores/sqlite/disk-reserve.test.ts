@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { diskReserve } from "./disk-reserve.js";
 
 describe("The reserve beside a database", () => {

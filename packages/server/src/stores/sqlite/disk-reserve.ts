@@ -1,6 +1,6 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /** Room for finishing, cancelling and cleaning while the disk is full: new jobs are refused before, and a file is given up then. */
 export interface DiskReserve {

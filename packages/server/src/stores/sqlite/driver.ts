@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 /** A value SQLite stores. */
 export type Value = string | number | bigint | Uint8Array | null;

@@ -1,6 +1,13 @@
-import { type Change, type Job, type JobStatus, type JsonText, mayHappen, type Verdict } from "../../domain/job.js";
-import { limits } from "../../limits.js";
-import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store.js";
+import {
+  type Change,
+  type Job,
+  type JobStatus,
+  type JsonText,
+  mayHappen,
+  type Verdict,
+} from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
+import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store/index.js";
 import {
   boundedBody,
   code,

@@ -1,5 +1,5 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
-import type { Stores } from "../../store.js";
+import type { Stores } from "../../store/index.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";

@@ -1,5 +1,5 @@
-import type { JsonText } from "../../domain/job.js";
-import { limits } from "../../limits.js";
+import type { JsonText } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
 
 /** What crosses between threads: small things as JSON text, since cloning their many small objects costs several times as much. */
 export type Parcel = string | { readonly whole: unknown };

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { sqliteChunkStore } from "./chunks.js";
 import { openForWriting } from "./driver.js";
 import { ReadTurns } from "./read-turns.js";

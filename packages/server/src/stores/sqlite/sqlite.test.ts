@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { completed, Scene, startAt } from "../contracts/scene.js";
 import { newDirectory, onFatal, openMemory } from "../contracts/sqlite-fixture.js";

@@ -1,4 +1,4 @@
-import type { Tally, TallyReader } from "../../store.js";
+import type { Tally, TallyReader } from "../../store/index.js";
 import type { Database } from "./driver.js";
 import type { Gathered } from "./transactions.js";
 

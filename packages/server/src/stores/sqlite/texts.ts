@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { JobTexts } from "../../domain/job.js";
-import { limits } from "../../limits.js";
-import type { JobReader } from "../../store.js";
+import type { JobTexts } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
+import type { JobReader } from "../../store/index.js";
 import { type JobRow, jobColumnsBounded, joined, toJob } from "../tables/job-row.js";
 import type { Database, Statement } from "./driver.js";
 

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { Brought } from "./checkpoint-thread.js";
 import { packed, unpacked } from "./parcel.js";
 import type { Outcome, Write } from "./transactions.js";

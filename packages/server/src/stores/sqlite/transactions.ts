@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import type { Database } from "./driver.js";
 import { isFatal, isFull, isLocked } from "./failures.js";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../errors.js";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { type Database, openDatabase, openForWriting } from "./driver.js";
 import { openSqlite } from "./open.js";
 import { threaded } from "./threaded.js";

@@ -1,5 +1,5 @@
 import { busy, Refusal } from "../../errors.js";
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 import { CallQueue, isLarge, type Waiting } from "./call-queue.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import type { Outcome, Write } from "./transactions.js";

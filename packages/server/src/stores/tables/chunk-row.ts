@@ -1,5 +1,5 @@
-import type { JsonText } from "../../domain/job.js";
-import type { Chunk } from "../../store.js";
+import type { JsonText } from "../../domain/jobs/job.js";
+import type { Chunk } from "../../store/index.js";
 
 export interface ChunkRow {
   index: number;

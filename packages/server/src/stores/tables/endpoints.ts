@@ -1,8 +1,8 @@
 import { sql as raw, type Selectable, type SelectQueryBuilder } from "kysely";
-import type { Endpoint } from "../../domain/endpoint.js";
-import type { Release } from "../../domain/release.js";
-import { limits } from "../../limits.js";
-import type { EndpointStore, NewRelease } from "../../store.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { Release } from "../../domain/endpoints/release.js";
+import { limits } from "../../limits/index.js";
+import type { EndpointStore, NewRelease } from "../../store/index.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 

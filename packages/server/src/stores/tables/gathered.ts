@@ -1,4 +1,4 @@
-import { limits } from "../../limits.js";
+import { limits } from "../../limits/index.js";
 
 interface Waiting<Asked, Found> {
   readonly asked: Asked;

@@ -1,6 +1,6 @@
-import type { JobReport, JobStatus } from "../../domain/job.js";
-import { limits } from "../../limits.js";
-import type { HeldJob, TakenJob } from "../../store.js";
+import type { JobReport, JobStatus } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
+import type { HeldJob, TakenJob } from "../../store/index.js";
 
 /** How a status is stored. */
 export const code = {

@@ -1,4 +1,4 @@
-import type { Stores } from "../../store.js";
+import type { Stores } from "../../store/index.js";
 import { endpointStore } from "./endpoints.js";
 import { decisionStore, deliveryStore, keyStore } from "./records.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";

@@ -1,5 +1,5 @@
 import { sql as raw, type Selectable } from "kysely";
-import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store.js";
+import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store/index.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 

@@ -1,8 +1,8 @@
 import type { Selectable } from "kysely";
-import type { RegistryAuth } from "../../domain/registry-auth.js";
-import type { Template } from "../../domain/template.js";
-import type { Volume } from "../../domain/volume.js";
-import type { RegistryAuthStore, TemplateStore, VolumeStore } from "../../store.js";
+import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
+import type { Template } from "../../domain/endpoints/template.js";
+import type { Volume } from "../../domain/endpoints/volume.js";
+import type { RegistryAuthStore, TemplateStore, VolumeStore } from "../../store/index.js";
 import { compact, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 

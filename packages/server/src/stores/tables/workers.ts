@@ -1,7 +1,7 @@
 import type { Selectable, Updateable } from "kysely";
-import type { Worker } from "../../domain/worker.js";
-import { transitionOf, type WorkerChange, type WorkerFact } from "../../domain/worker-life.js";
-import type { HostStore, WorkerStore } from "../../store.js";
+import type { Worker } from "../../domain/workers/worker.js";
+import { transitionOf, type WorkerChange, type WorkerFact } from "../../domain/workers/worker-life.js";
+import type { HostStore, WorkerStore } from "../../store/index.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 

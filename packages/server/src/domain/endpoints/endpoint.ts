@@ -1,0 +1,100 @@
+import { limits } from "../../limits/index.js";
+
+export type ScalerType = "QUEUE_DELAY" | "REQUEST_COUNT";
+export type EndpointType = "QB" | "LB";
+export type ComputeType = "GPU" | "CPU";
+export type FlashBootType = "OFF" | "FLASHBOOT" | "PRIORITY_FLASHBOOT";
+
+/** What a user can set on an endpoint, in the contract's names. */
+export interface EndpointSettings {
+  readonly name: string;
+  readonly templateId: string;
+  readonly type: EndpointType;
+  readonly computeType: ComputeType;
+  readonly allowedCudaVersions?: readonly string[];
+  readonly cpuFlavorIds?: readonly string[];
+  readonly dataCenterIds: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly executionTimeoutMs: number;
+  readonly flashBootType: FlashBootType;
+  readonly gpuCount: number;
+  readonly gpuTypeIds: readonly string[];
+  /** Seconds. */
+  readonly idleTimeout: number;
+  readonly instanceIds: readonly string[];
+  /** Comma-separated country codes; empty is any. */
+  readonly locations: string;
+  readonly minCudaVersion?: string;
+  readonly networkVolumeIds: readonly string[];
+  readonly scalerType: ScalerType;
+  readonly scalerValue: number;
+  readonly vcpuCount?: number;
+  readonly workersMax: number;
+  readonly workersMin: number;
+}
+
+export interface Endpoint {
+  readonly no: number;
+  readonly id: string;
+  readonly ownerNo: number;
+  readonly settings: EndpointSettings;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly deletedAt: number | undefined;
+  /** The newest version that a worker has come up with; 0 where none has. */
+  readonly provenVersion: number;
+  /** The version that came up nowhere, where that is the present one: the one before it serves on. */
+  readonly heldVersion: number | undefined;
+  /** Starts in a row that failed, and when the last did. */
+  readonly failedStarts: number;
+  readonly failedAt: number | undefined;
+  /** Why the last start failed, with the last lines of its log. */
+  readonly verdict: string | undefined;
+}
+
+/** The version that workers are made of now: the present one, or, where that one came up nowhere, the one that did. */
+export const servingVersion = ({
+  version,
+  provenVersion,
+  heldVersion,
+}: Pick<Endpoint, "version" | "provenVersion" | "heldVersion">): number =>
+  heldVersion === version && provenVersion > 0 ? provenVersion : version;
+
+/** What an endpoint is when nothing was said (contract and decisions.md: Management). */
+export const endpointDefaults = {
+  type: "QB",
+  computeType: "GPU",
+  dataCenterIds: [],
+  env: {},
+  executionTimeoutMs: limits.executionTimeoutMsDefault,
+  flashBootType: "OFF",
+  gpuCount: 1,
+  gpuTypeIds: [],
+  idleTimeout: 5,
+  instanceIds: [],
+  locations: "",
+  networkVolumeIds: [],
+  scalerType: "QUEUE_DELAY",
+  scalerValue: 4,
+  workersMax: 3,
+  workersMin: 0,
+} as const satisfies Partial<EndpointSettings>;
+
+/** The settings that workers are made of: another value makes a new version. */
+export const madeOf = [
+  "templateId",
+  "env",
+  "computeType",
+  "gpuTypeIds",
+  "gpuCount",
+  "networkVolumeIds",
+  "vcpuCount",
+  "cpuFlavorIds",
+  "instanceIds",
+  "allowedCudaVersions",
+  "minCudaVersion",
+] as const satisfies readonly (keyof EndpointSettings)[];
+
+/** Whether a save changes what a worker is made of, so that the workers there are must be replaced. */
+export const needsRelease = (before: EndpointSettings, after: EndpointSettings): boolean =>
+  madeOf.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { dataCenters } from "../../limits/index.js";
+import { countryOf, isThere, mayCall } from "./host.js";
+
+const isIn = (location: string | undefined, locations: string, ...dataCenterIds: string[]) =>
+  isThere({ location }, { locations, dataCenterIds });
+
+describe("A host", () => {
+  it("fits every place when it does not say where it is", () => {
+    expect(isIn(undefined, "FR", "EU-FR-1")).toBe(true);
+  });
+
+  it("is in the country of its code, or of its data centre", () => {
+    expect([isIn("US", ""), isIn("US", "FR"), isIn("US", "FR,US")]).toEqual([true, false, true]);
+    expect([isIn("EU-CZ-1", "CZ"), isIn("EU-CZ-1", "FR")]).toEqual([true, false]);
+  });
+
+  it("is in its data centre; where it names its country alone, in any there", () => {
+    expect([isIn("EU-CZ-1", "", "EU-CZ-1"), isIn("EU-CZ-1", "", "EU-RO-1")]).toEqual([true, false]);
+    expect([isIn("US", "", "US-TX-3"), isIn("US", "", "CA-MTL-1")]).toEqual([true, false]);
+  });
+
+  it("has to fit both, where both are named", () => {
+    expect([isIn("US-TX-3", "US", "US-GA-1"), isIn("US-TX-3", "FR", "US-TX-3")]).toEqual([false, false]);
+  });
+
+  it("is anywhere for those who name all data centres there are", () => {
+    expect(isIn("GB", "", ...dataCenters)).toBe(true);
+  });
+});
+
+describe("The country", () => {
+  it.each([
+    ["CZ", "CZ"],
+    ["EU-RO-1", "RO"],
+    ["EUR-NO-1", "NO"],
+    ["US-DE-1", "US"],
+    ["CA-MTL-3", "CA"],
+    ["AP-JP-1", "JP"],
+  ])("of %s is %s", (code, country) => {
+    expect(countryOf(code)).toBe(country);
+  });
+});
+
+describe("A server calls another", () => {
+  const at = (host: string, machine?: string) => ({ host, port: 8000, ...(machine === undefined ? {} : { machine }) });
+
+  it("at an address of the network, wherever it is", () => {
+    expect([mayCall(at("10.0.0.2", "a"), at("10.0.0.1", "b")), mayCall(at("server-2"), at("server-1"))]).toEqual([
+      true,
+      true,
+    ]);
+  });
+
+  it.each(["127.0.0.1", "127.0.0.2", "::1", "localhost"])("at %s on its own machine alone", (host) => {
+    expect(mayCall(at(host, "a"), at(host, "a"))).toBe(true);
+    expect([mayCall(at(host, "a"), at(host, "b")), mayCall(at(host), at(host))]).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { endpointDefaults } from "../endpoints/endpoint.js";
+import type { WorkerState } from "../workers/worker.js";
+import { type WaitFacts, waitReason } from "./wait-reason.js";
+
+interface Case {
+  readonly it: string;
+  readonly reason: string;
+  readonly states?: readonly WorkerState[];
+  readonly workersMax?: number;
+  readonly lowPriority?: boolean;
+  readonly failedStarts?: number;
+  readonly obstacle?: WaitFacts["obstacle"];
+}
+
+const facts = ({ states = [], workersMax = 3, lowPriority = false, failedStarts = 0, obstacle }: Case): WaitFacts => ({
+  lowPriority,
+  endpoint: {
+    settings: { ...endpointDefaults, name: "e", templateId: "t", workersMax },
+    failedStarts,
+    verdict: failedStarts > 0 ? "exit code 3: no such module" : undefined,
+  },
+  states,
+  pause: { leftMs: 3_500, isWatched: false },
+  obstacle,
+});
+const noGpu = { reason: "no_capacity", detail: "No GPU of the types it asks for is free here." } as const;
+
+describe("A job waits", () => {
+  it.each<Case>([
+    { it: "since there is no worker yet", reason: "no_worker" },
+    { it: "for a worker that starts", states: ["starting"], reason: "starting" },
+    { it: "for busy workers", states: ["running"], reason: "workers_busy" },
+    { it: "for busy workers, while others start", states: ["running", "starting"], reason: "workers_busy" },
+    { it: "a moment, while a worker is free", states: ["running", "idle"], reason: "workers_busy" },
+    { it: "since all that may be are busy", states: ["running"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "for workers that still stop", states: ["stopping"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "since no worker may start", states: ["running"], workersMax: 0, reason: "workers_max_zero" },
+    { it: "since it may start no worker", lowPriority: true, reason: "low_priority" },
+    { it: "for a worker that others started", lowPriority: true, states: ["starting"], reason: "starting" },
+    { it: "since the last start failed", failedStarts: 1, reason: "start_failed" },
+    { it: "since start after start fails", failedStarts: 3, states: ["starting"], reason: "crash_looping" },
+    { it: "for a well worker though another failed", failedStarts: 3, states: ["running"], reason: "workers_busy" },
+    { it: "since the host cannot run its worker", obstacle: noGpu, reason: "no_capacity" },
+    { it: "since the host is elsewhere", obstacle: { reason: "location", detail: "x" }, reason: "location" },
+    {
+      it: "for nobody's sake at workersMax 0, obstacle or not",
+      obstacle: noGpu,
+      workersMax: 0,
+      reason: "workers_max_zero",
+    },
+  ])("$it", (each) => {
+    const { waitReason: reason, waitDetail } = waitReason(facts(each));
+    expect(reason).toBe(each.reason);
+    expect(waitDetail.length).toBeGreaterThan(0);
+  });
+
+  it("with a sentence that names what is in the way", () => {
+    expect(waitReason(facts({ it: "", reason: "", failedStarts: 4 })).waitDetail).toMatch(
+      /last 4 workers.*exit code 3: no such module/,
+    );
+    const starting = { ...facts({ it: "", reason: "", states: ["starting"] }), doing: "pulling the image 'a'" };
+    expect(waitReason(starting).waitDetail).toBe("A worker is starting (pulling the image 'a').");
+    expect(waitReason(facts({ it: "", reason: "", obstacle: noGpu })).waitDetail).toBe(noGpu.detail);
+    expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
+  });
+
+  it.each<[string, Partial<WaitFacts>, number, string]>([
+    [
+      "after a pause, and what ends that",
+      {},
+      4,
+      "The last 4 workers ended at their start; the next one is started in 4 s, and a save of the endpoint or its template starts it at once.",
+    ],
+    [
+      "after a pause that a change of its folder ends, too",
+      { pause: { leftMs: 300_000, isWatched: true } },
+      1,
+      "The last worker failed to start; the next one is started in 300 s, and a change in the handler's folder, or a save of the endpoint or its template, starts it at once.",
+    ],
+    [
+      "now, where the pause is over",
+      { pause: { leftMs: 0, isWatched: true } },
+      1,
+      "The last worker failed to start; the next one is about to be started.",
+    ],
+    ["and is there", { states: ["starting"] }, 3, "The last 3 workers ended at their start; the next one is starting."],
+  ])("for the next start, which comes %s", (_, more, failedStarts, sentence) => {
+    const { waitDetail } = waitReason({ ...facts({ it: "", reason: "", failedStarts }), ...more });
+    expect(waitDetail).toBe(`${sentence} Why the last one ended: exit code 3: no such module`);
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
+import { type Health, healthPauseMs, nextHealth, type PingAnswer, replaceAt, unknownHealth } from "./health.js";
+
+const after = (...answers: PingAnswer[]): Health =>
+  answers.reduce((health, answer, n) => nextHealth(health, answer, 1_000 * (n + 1)), unknownHealth);
+
+describe("A worker", () => {
+  it("is open from its first 200 on, and not before: nothing that it says until then counts against it", () => {
+    expect(after("failed", "failed", "failed", "failed", "initialising")).toEqual(unknownHealth);
+    expect(after("failed", "initialising", "ready").isOpen).toBe(true);
+  });
+
+  it("stays open for two failures in a row, and is shut at the third", () => {
+    expect(after("ready", "failed", "failed").isOpen).toBe(true);
+    expect(after("ready", "failed", "failed", "failed").isOpen).toBe(false);
+    expect(after("ready", "failed", "failed", "ready", "failed", "failed").isOpen).toBe(true);
+  });
+
+  it("that initialises again is shut without being held against it", () => {
+    expect(after("ready", "initialising")).toMatchObject({ isOpen: false, failures: 0, failingSince: undefined });
+  });
+
+  it("is asked again soon until it is well, and then now and then", () => {
+    expect(healthPauseMs(unknownHealth)).toBe(limits.healthSoonMs);
+    expect(healthPauseMs(after("ready"))).toBe(limits.healthMs);
+    expect(healthPauseMs(after("ready", "failed"))).toBe(limits.healthSoonMs);
+  });
+
+  it("that fails is replaced after a while, later where it has requests: it may be too busy to answer", () => {
+    const failing = after("ready", "failed", "failed", "failed");
+    expect(replaceAt(failing, false, 600_000)).toBe(2_000 + limits.healthPatienceMs);
+    expect(replaceAt(failing, true, 600_000)).toBe(2_000 + 600_000);
+    expect(replaceAt(after("ready", "failed"), false, 600_000)).toBeUndefined();
+    expect(replaceAt(unknownHealth, false, 600_000)).toBeUndefined();
+  });
+});

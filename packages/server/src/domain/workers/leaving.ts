@@ -1,0 +1,144 @@
+import { limits } from "../../limits/index.js";
+import { earliest } from "../earliest.js";
+import { type Desire, isReady, isUsable, type ScaleInputs, type WorkerView } from "../scaling/scale-inputs.js";
+
+/** Which workers go, and how. */
+export interface Leaving {
+  readonly pause: readonly number[];
+  readonly stop: readonly number[];
+  readonly close: readonly number[];
+  /** All of those. */
+  readonly gone: ReadonlySet<number>;
+  readonly reason: string;
+  readonly lookAt: number | undefined;
+}
+
+/** The longest idle first, then of those that are not up yet the last that came, then the busy ones. */
+const byUse = (a: WorkerView, b: WorkerView): number => {
+  const rank = (worker: WorkerView) => (worker.state === "idle" ? 0 : isReady(worker) ? 2 : 1);
+  return rank(a) - rank(b) || (rank(a) === 1 ? b.no - a.no : a.idleSince - b.idleSince);
+};
+
+/**
+ * The workers of other versions that may go now. As many stay as are needed until new ones are up, and where there is no
+ * room or no GPU for a new one, one at a time makes it: if it does. What no worker's going would help waits, and the old
+ * ones serve on, each until it has been idle for its time.
+ * Two old workers, both needed, workersMax 3: the third place is the first new worker's; when it is up, one old worker goes.
+ */
+export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
+  const usable = inputs.workers.filter(isUsable);
+  const old = usable.filter((worker) => worker.version !== inputs.version).sort(byUse);
+  const mine = usable.filter((worker) => worker.version === inputs.version);
+  const isKept = isStuck(inputs);
+  const unready = old.filter((worker) => !isReady(worker) && !(isKept && worker.state === "starting"));
+  const ready = old.filter(isReady);
+  const needed = Math.min(ready.length, Math.max(0, want - mine.filter(isReady).length));
+  const spare = ready.slice(0, ready.length - needed);
+  const going = [...unready, ...(isKept ? [] : spare)];
+  if (going.length > 0 || needed === 0) return going;
+  const isUnderWay =
+    mine.some(({ state }) => state === "starting") ||
+    inputs.workers.some(({ state }) => state === "closing" || state === "stopping");
+  if (isUnderWay || inputs.failedStarts > 0) return [];
+  const isFull = inputs.workers.length >= inputs.settings.workersMax;
+  const isShort = mine.some(({ state }) => state === "throttled") && !inputs.fitsWithout([]);
+  return isFull || isShort ? makingRoom(ready, inputs.fitsWithout).slice(0, 1) : [];
+}
+
+/** Whether a new version has no worker, and would find no place for one though all old workers went. */
+function isStuck({ workers, version, settings, fitsWithout }: ScaleInputs): boolean {
+  const usable = workers.filter(isUsable);
+  const old = usable.filter((worker) => worker.version !== version);
+  const isUp = usable.some((worker) => worker.version === version && worker.state !== "throttled");
+  return old.length > 0 && !isUp && usable.length <= settings.workersMax && !fitsWithout(old.map(({ no }) => no));
+}
+
+/** The first workers that would have to go for a new one to find its place; none where that would not help. */
+function makingRoom(workers: readonly WorkerView[], fits: ScaleInputs["fitsWithout"]): readonly WorkerView[] {
+  const fitsWithout = (some: readonly WorkerView[]) => fits(some.map(({ no }) => no));
+  if (fitsWithout([])) return workers;
+  const count = workers.findIndex((_, n) => fitsWithout(workers.slice(0, n + 1))) + 1;
+  const enough = workers.slice(0, count);
+  return enough.filter((worker) => !fitsWithout(enough.filter((other) => other !== worker)));
+}
+
+/** Decides which workers an endpoint does without. */
+export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
+  const stop = inputs.workers
+    .filter((worker) => worker.state === "closing" && worker.held === 0)
+    .map((worker) => worker.no);
+  const close: number[] = [];
+  const dismiss = (worker: WorkerView) => void (worker.held > 0 ? close : stop).push(worker.no);
+  let reason = stop.length > 0 ? "what was closed has no job left" : "";
+
+  const replaced = outdated(inputs, desire.want);
+  for (const worker of replaced) dismiss(worker);
+  if (replaced.length > 0) reason = `a new version (${inputs.version}) replaces the workers there are`;
+
+  const live = inputs.workers.filter((worker) => isUsable(worker) && !replaced.includes(worker));
+  const { workersMax } = inputs.settings;
+  // what would let them go, others have: nobody tells when that changes
+  const isWaiting = live.some((worker) => worker.version !== inputs.version);
+  // those of an older version that are still needed do not go for being idle: they were to be replaced
+  const current = live.filter((worker) => worker.version === inputs.version).sort(byUse);
+  const excess = current.splice(0, Math.max(0, live.length - workersMax));
+  for (const worker of excess) dismiss(worker);
+  if (excess.length > 0) reason = `workersMax is ${workersMax}`;
+
+  const unplaced = current.filter((worker) => worker.state === "throttled");
+  for (const worker of unplaced.slice(0, Math.max(0, current.length - desire.want))) {
+    current.splice(current.indexOf(worker), 1);
+    dismiss(worker);
+    reason = "it is not needed any more";
+  }
+  const resting = rest(inputs, desire, isStuck(inputs) ? live.filter(isReady).sort(byUse) : current);
+  const isPaused = ({ version }: WorkerView) => resting.isPause && version === inputs.version;
+  for (const worker of resting.going) if (!isPaused(worker)) dismiss(worker);
+  const pause = resting.going.filter(isPaused).map((worker) => worker.no);
+  const paused = giveUp(inputs, live.length - excess.length);
+  stop.push(...paused.stop);
+  return {
+    pause,
+    stop,
+    close,
+    gone: new Set([...pause, ...stop, ...close]),
+    reason: resting.reason || paused.reason || reason,
+    lookAt: earliest(resting.lookAt, paused.lookAt, isWaiting ? inputs.now + limits.netMs : undefined),
+  };
+}
+
+/** Workers that have been idle for their time: they stop, or are paused where the endpoint has FlashBoot. */
+function rest(inputs: ScaleInputs, desire: Desire, current: readonly WorkerView[]) {
+  const { settings, now } = inputs;
+  const isPause = settings.flashBootType !== "OFF" && settings.type === "QB";
+  const keep = Math.max(settings.workersMin, settings.scalerType === "REQUEST_COUNT" ? desire.want : 0);
+  const going: WorkerView[] = [];
+  let lookAt: number | undefined;
+  for (const worker of current) {
+    // while jobs wait an idle worker is about to take one
+    if (worker.state !== "idle" || current.length - going.length <= keep || inputs.demand.waiting > 0) break;
+    const idleUntil = worker.idleSince + settings.idleTimeout * 1_000;
+    if (now < idleUntil) {
+      lookAt = idleUntil;
+      break;
+    }
+    going.push(worker);
+  }
+  const reason = going.length > 0 ? `idle for ${settings.idleTimeout} s` : "";
+  return { isPause, going, reason, lookAt };
+}
+
+/** Paused workers that are of no use any more: of another version, too many, paused for too long. */
+function giveUp(inputs: ScaleInputs, live: number) {
+  const { settings, now, flashBootMs } = inputs;
+  const paused = inputs.workers
+    .filter(({ state, held }) => state === "paused" && held === 0) // one that was given a job does it first
+    .sort((a, b) => b.idleSince - a.idleSince);
+  const useful = paused.filter(({ version }) => version === inputs.version && settings.flashBootType !== "OFF");
+  const kept = useful
+    .slice(0, Math.max(0, settings.workersMax - live))
+    .filter(({ idleSince }) => now < idleSince + flashBootMs);
+  const stop = paused.filter((worker) => !kept.includes(worker)).map(({ no }) => no);
+  const reason = stop.length > 0 ? "a paused worker gives its memory back" : "";
+  return { stop, reason, lookAt: earliest(...kept.map(({ idleSince }) => idleSince + flashBootMs)) };
+}

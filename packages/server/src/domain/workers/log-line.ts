@@ -1,0 +1,116 @@
+import { limits } from "../../limits/index.js";
+
+/** Which of its two pipes a worker wrote to. */
+export type LogStream = "stdout" | "stderr";
+
+/** One line of a worker's output. */
+export interface LogLine {
+  readonly workerId: string;
+  /** Microseconds since 1970. Of one worker's lines each has more than the one before: by it a reader goes on. */
+  readonly atUs: number;
+  readonly stream: LogStream;
+  /** As the worker wrote it, but for secrets; without its end. */
+  readonly text: string;
+}
+
+/** What a line says of itself: whose it is, and how bad. */
+export interface LogMark {
+  readonly jobId?: string;
+  readonly level?: string;
+  readonly message?: string;
+}
+
+const none: LogMark = {};
+/** What the stock worker prints where it is not told its endpoint. */
+const plainForm = /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR|TIP)\s*\| (?:([0-9a-z][0-9a-z-]{7,127}) \| )?/;
+/** The beginning of a marked line whose end was cut away. */
+const cutForm = /^\{"requestId":\s*"([^"\\]{1,128})"/;
+
+/** Reads the mark of a line: `{"requestId","message","level"}`, as our SDK and the stock worker print, or `INFO   | id | message`. */
+export function markOf(text: string): LogMark {
+  if (text.startsWith("{")) return text.includes('"requestId"') ? jsonMark(text) : none;
+  const [head, level, jobId] = plainForm.exec(text) ?? [];
+  if (head === undefined || level === undefined) return none;
+  return { ...(jobId === undefined ? {} : { jobId }), level, message: text.slice(head.length) };
+}
+
+function jsonMark(text: string): LogMark {
+  const said = parsed(text);
+  if (said === undefined) {
+    const jobId = cutForm.exec(text)?.[1];
+    return jobId === undefined ? none : { jobId };
+  }
+  const { requestId, level, message } = said;
+  return {
+    ...(typeof requestId === "string" && requestId !== "" ? { jobId: requestId } : {}),
+    ...(typeof level === "string" ? { level } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a line is marked as this job's. Most are not: a line that does not hold the id is not parsed. */
+export const isOfJob = (text: string, jobId: string): boolean => text.includes(jobId) && markOf(text).jobId === jobId;
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** The moment that a caller names, in milliseconds: an RFC 3339 time, Unix milliseconds, or how long ago (`90s`, `10m`, `2h`); undefined where it is none of them. */
+export function momentOf(said: string, now: number): number | undefined {
+  if (/^\d{1,15}$/.test(said)) return Number(said);
+  const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(said) ?? [];
+  if (count !== undefined) return now - Number(count) * (units[unit as string] as number);
+  if (!rfc3339.test(said)) return undefined;
+  const at = Date.parse(said.replace(" ", "T"));
+  return Number.isNaN(at) ? undefined : at;
+}
+
+const mask = "****";
+
+/** A secret as it is, and as a JSON text holds it. */
+function formsOf(secret: string): readonly string[] {
+  if (secret === "") return [];
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return escaped === secret ? [secret] : [secret, escaped];
+}
+
+/** The texts that a worker's log must not show: a worker that goes on for ever keeps the newest of its jobs. */
+export class HiddenTexts implements Iterable<string> {
+  /** Each with its forms: to make them anew for each line costs more than to look for them. */
+  readonly #own: ReadonlyMap<string, readonly string[]>;
+  readonly #ofJobs = new Map<string, readonly string[]>();
+
+  constructor(own: Iterable<string>) {
+    this.#own = new Map(Array.from(own, (text) => [text, formsOf(text)]));
+  }
+
+  add(text: string): void {
+    this.#ofJobs.delete(text);
+    this.#ofJobs.set(text, formsOf(text));
+    if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
+  }
+
+  /** A text without them, also where a JSON text holds them. */
+  mask(text: string): string {
+    let shown = text;
+    for (const hidden of [this.#own, this.#ofJobs]) {
+      for (const forms of hidden.values()) {
+        for (const form of forms) if (shown.includes(form)) shown = shown.replaceAll(form, mask);
+      }
+    }
+    return shown;
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    yield* this.#own.keys();
+    yield* this.#ofJobs.keys();
+  }
+}

@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import { plainHost } from "../../testing/facts-fixture.js";
+import { type EndpointSettings, endpointDefaults } from "../endpoints/endpoint.js";
+import type { Gpu } from "../hosts/gpu.js";
+import type { HostView } from "../hosts/host.js";
+import { type Holding, type Need, needOf, place } from "./placement.js";
+
+const anywhere = { locations: "", dataCenterIds: [] };
+const gpu = (id: string, name = "NVIDIA L4"): Gpu => ({ id, index: 0, name, memoryMib: 23_034, driver: "570" });
+const host = (no: number, gpus: readonly Gpu[], more: Partial<HostView> = {}): HostView => ({
+  ...plainHost,
+  gpusEnforced: true,
+  no,
+  gpus,
+  workers: 0,
+  ...more,
+});
+const holds = (workerNo: number, gpus: readonly Gpu[], more: Partial<Holding> = {}): Holding => ({
+  workerNo,
+  hostNo: 1,
+  resources: { gpus, cpus: undefined, memoryMib: undefined },
+  holder: `worker ${workerNo}`,
+  isLeaving: false,
+  pausedRank: undefined,
+  ...more,
+});
+const need = (more: Partial<Need> = {}): Need => ({
+  kind: undefined,
+  gpuCount: 1,
+  gpuTypes: [],
+  shares: [{ cpus: undefined, memoryMib: undefined }],
+  ...more,
+});
+const given = (found: ReturnType<typeof place>) =>
+  "hostNo" in found ? [found.hostNo, ...found.resources.gpus.map(({ id }) => id)] : found;
+
+describe("A worker's place", () => {
+  it("is the host with the fewest workers of those that have what it needs", () => {
+    const hosts = [host(1, [gpu("a")], { workers: 3 }), host(2, [gpu("b")], { workers: 1 }), host(3, [])];
+    expect(given(place(need(), hosts, anywhere, []))).toEqual([2, "b"]);
+  });
+
+  it("has the first type of the order that is free anywhere, be its host the busier one", () => {
+    const hosts = [host(1, [gpu("a")], { workers: 9 }), host(2, [gpu("b", "NVIDIA A40")])];
+    expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, []))).toEqual([1, "a"]);
+    const held = [holds(1, [gpu("a")])];
+    expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, held))).toEqual([2, "b"]);
+  });
+
+  it("is in one of the endpoint's places", () => {
+    const hosts = [host(1, [gpu("a")], { location: "US" }), host(2, [gpu("b")], { location: "CZ", workers: 4 })];
+    expect(given(place(need(), hosts, { ...anywhere, locations: "CZ,FR" }, []))).toEqual([2, "b"]);
+    expect(place(need(), hosts, { ...anywhere, locations: "FR" }, [])).toMatchObject({
+      lacks: "No host is in the places that the endpoint names.",
+    });
+  });
+
+  it("is a host that can run it now, where there is one", () => {
+    const lame = host(1, [gpu("a")], { cannotRun: ["container"] });
+    const busy = host(2, [gpu("b")], { workers: 9 });
+    expect(given(place(need({ kind: "container" }), [lame, busy], anywhere, []))).toEqual([2, "b"]);
+    expect(given(place(need({ kind: "process" }), [lame, busy], anywhere, []))).toEqual([1, "a"]);
+    expect(given(place(need({ kind: "container" }), [lame], anywhere, []))).toEqual([1, "a"]);
+    expect(place(need({ kind: "container" }), [lame, busy], anywhere, [holds(1, [gpu("b")])])).toHaveProperty("lacks");
+  });
+
+  it("has all its GPUs at one host, and of one type", () => {
+    const mixed = host(1, [gpu("a"), gpu("b", "NVIDIA A40")]);
+    expect(place(need({ gpuCount: 2 }), [mixed, host(2, [gpu("c")])], anywhere, [])).toMatchObject({
+      lacks: expect.any(String),
+    });
+    expect(given(place(need({ gpuCount: 2 }), [mixed, host(2, [gpu("c"), gpu("d")])], anywhere, []))).toEqual([
+      2,
+      "c",
+      "d",
+    ]);
+  });
+
+  it("knows a type by its name, however the driver spaces it", () => {
+    const hosts = [host(1, [gpu("a", "NVIDIA RTX A4500")])];
+    expect(given(place(need({ gpuTypes: ["NVIDIA  RTX a4500"] }), hosts, anywhere, []))).toEqual([1, "a"]);
+  });
+
+  it("needs no GPU where the host does not enforce them, and has one where one is free", () => {
+    const lax = { gpusEnforced: false };
+    expect(given(place(need({ gpuCount: 4 }), [host(1, [], lax)], anywhere, []))).toEqual([1]);
+    expect(given(place(need(), [host(1, [gpu("a")], lax)], anywhere, []))).toEqual([1, "a"]);
+    expect(given(place(need(), [host(1, [gpu("a")], lax)], anywhere, [holds(1, [gpu("a")])]))).toEqual([1]);
+  });
+
+  it("is not a host that gives no GPUs where another one enforces them", () => {
+    const hosts = [host(1, [], { gpusEnforced: false }), host(2, [gpu("a")], { workers: 5 })];
+    expect(given(place(need(), hosts, anywhere, []))).toEqual([2, "a"]);
+    expect(place(need(), hosts, anywhere, [holds(1, [gpu("a")], { hostNo: 2 })])).toMatchObject({ giveWay: [] });
+    expect(given(place(need({ gpuCount: 0 }), hosts, anywhere, []))).toEqual([1]);
+  });
+
+  it("has no GPU that is held at another host: two servers on one machine are two hosts, and tell of the same ones", () => {
+    const hosts = [host(1, [gpu("a"), gpu("b")]), host(2, [gpu("a"), gpu("b")])];
+    expect(given(place(need(), hosts, anywhere, [holds(1, [gpu("a")], { hostNo: 2 })]))).toEqual([1, "b"]);
+  });
+
+  it("counts the processors and the memory that are held at its own host alone", () => {
+    const held = [holds(1, [], { hostNo: 2, resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
+    const wants = need({ gpuCount: 0, shares: [{ cpus: 8, memoryMib: 16_384 }] });
+    expect(given(place(wants, [host(1, [])], anywhere, held))).toEqual([1]);
+    expect(place(wants, [host(2, [])], anywhere, held)).toMatchObject({
+      lacks:
+        "It needs 8 vCPU and 16 GB of memory; of 8 vCPU and 16 GB here 0 vCPU and 0 GB are free; held by worker 1.",
+    });
+  });
+});
+
+describe("Shares of a machine", () => {
+  const [large, small] = [
+    { cpus: 64, memoryMib: 262_144 },
+    { cpus: 2, memoryMib: 8_192 },
+  ];
+
+  it("are given in the order of preference: the next where the first does not fit", () => {
+    const wants = need({ gpuCount: 0, shares: [large, small] });
+    expect(place(wants, [host(1, [])], anywhere, [])).toMatchObject({ resources: { gpus: [], ...small } });
+    const roomy = host(2, [], { ...large, workers: 9 });
+    expect(place(wants, [host(1, []), roomy], anywhere, [])).toMatchObject({ hostNo: 2, resources: large });
+    const held = [holds(1, [], { resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
+    expect(place(wants, [host(1, [])], anywhere, held)).toMatchObject({
+      lacks: expect.stringMatching(/^It needs 64 vCPU and 256 GB of memory, or 2 vCPU and 8 GB of memory; of 8 vCPU/),
+    });
+  });
+});
+
+describe("Where nothing fits", () => {
+  it.each<[string, Partial<Need>, HostView[], Holding[]]>([
+    [
+      "It needs NVIDIA H200; here are 2 × NVIDIA L4, 1 × NVIDIA A40.",
+      { gpuTypes: ["NVIDIA H200"] },
+      [host(1, [gpu("a"), gpu("b"), gpu("c", "NVIDIA A40")])],
+      [],
+    ],
+    ["It needs 4 × GPU of one type; here are 1 × NVIDIA L4.", { gpuCount: 4 }, [host(1, [gpu("a")])], []],
+    [
+      "It needs 2 × GPU of one type; here are 1 × NVIDIA L4, 1 × NVIDIA A40.",
+      { gpuCount: 2 },
+      [host(1, [gpu("a"), gpu("b", "NVIDIA A40")])],
+      [],
+    ],
+    [
+      "It needs 2 × NVIDIA L4 at one host; here are 1 × NVIDIA L4.", // two servers on one machine
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"] },
+      [host(1, [gpu("a")]), host(2, [gpu("a")])],
+      [],
+    ],
+    [
+      "It needs 2 × NVIDIA L4 at one host; here are 2 × NVIDIA L4.",
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"] },
+      [host(1, [gpu("a")]), host(2, [gpu("b")])],
+      [],
+    ],
+    ["It needs GPU; here is no GPU (no driver).", {}, [host(1, [], { gpuProblem: "no driver" })], []],
+    ["It needs GPU; of the 1 here 0 are free; held by worker 7.", {}, [host(1, [gpu("a")])], [holds(7, [gpu("a")])]],
+  ])("it says so: %s", (sentence, wants, hosts, held) => {
+    expect(place(need(wants), hosts, anywhere, held)).toMatchObject({ lacks: sentence });
+  });
+
+  it("what is leaving already is waited for, and nobody else gives way", () => {
+    const [a, b] = [gpu("a"), gpu("b")];
+    const held = [holds(1, [a], { isLeaving: true }), holds(2, [b], { pausedRank: 1 })];
+    expect(place(need(), [host(1, [a, b])], anywhere, held)).toMatchObject({ giveWay: [] });
+    expect(place(need({ gpuCount: 2 }), [host(1, [a, b])], anywhere, held)).toMatchObject({ giveWay: [2] });
+  });
+
+  it("names few of many holders", () => {
+    const gpus = Array.from({ length: 9 }, (_, n) => gpu(`g${n}`));
+    const held = gpus.map((each, n) => holds(n, [each]));
+    expect(place(need(), [host(1, gpus)], anywhere, held)).toMatchObject({
+      lacks: expect.stringMatching(/held by worker 0, worker 1, worker 2, worker 3 and 5 more\.$/),
+    });
+  });
+
+  it("paused workers give way, no more of them than are needed, the lowest rank first", () => {
+    const [a, b, c] = [gpu("a"), gpu("b"), gpu("c")];
+    const held = [
+      holds(1, [a], { pausedRank: 30 }),
+      holds(2, [b], { pausedRank: 10 }),
+      holds(3, [c]),
+      holds(4, [], { pausedRank: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 } }),
+    ];
+    expect(place(need(), [host(1, [a, b, c])], anywhere, held)).toMatchObject({ giveWay: [2] });
+    expect(place(need({ gpuCount: 2 }), [host(1, [a, b, c])], anywhere, held)).toMatchObject({ giveWay: [2, 1] });
+    expect(place(need({ gpuCount: 3 }), [host(1, [a, b, c])], anywhere, held)).toMatchObject({ giveWay: [] });
+  });
+});
+
+describe("What a worker needs", () => {
+  const of = (more: Partial<EndpointSettings>) => needOf({ ...endpointDefaults, name: "n", templateId: "t", ...more });
+
+  it.each<[Partial<EndpointSettings>, Partial<Need>]>([
+    [
+      { gpuTypeIds: ["NVIDIA L4"], gpuCount: 2 },
+      { gpuCount: 2, gpuTypes: ["NVIDIA L4"], shares: [{ cpus: undefined, memoryMib: undefined }] },
+    ],
+    [{ vcpuCount: 4 }, { gpuCount: 1, shares: [{ cpus: undefined, memoryMib: undefined }] }],
+    [{ computeType: "CPU" }, { gpuCount: 0, shares: [{ cpus: undefined, memoryMib: undefined }] }],
+    [
+      { computeType: "CPU", vcpuCount: 4 },
+      { gpuCount: 0, shares: [{ cpus: 4, memoryMib: undefined }] },
+    ],
+    [
+      { computeType: "CPU", vcpuCount: 4, cpuFlavorIds: ["cpu5m", "cpu3c"] },
+      {
+        shares: [
+          { cpus: 4, memoryMib: 32_768 },
+          { cpus: 4, memoryMib: 8_192 },
+        ],
+      },
+    ],
+    [
+      { computeType: "CPU", instanceIds: ["cpu3g-2-8", "other", "cpu3c-1-2"], vcpuCount: 9 },
+      {
+        shares: [
+          { cpus: 2, memoryMib: 8_192 },
+          { cpus: 1, memoryMib: 2_048 },
+        ],
+      },
+    ],
+  ])("of %j is %j", (settings, expected) => {
+    expect(of(settings)).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,192 @@
+import type { EndpointSettings } from "../endpoints/endpoint.js";
+import { type Gpu, isSameType } from "../hosts/gpu.js";
+import { type HostView, isThere, type Places, type WorkerKind } from "../hosts/host.js";
+import type { Resources } from "./worker.js";
+
+/** What a worker needs for itself alone. */
+export interface Need {
+  /** Undefined where there is one host alone: it says itself why it cannot. */
+  readonly kind: WorkerKind | undefined;
+  readonly gpuCount: number;
+  /** In order of preference; none is any. */
+  readonly gpuTypes: readonly string[];
+  /** Of the machine, in order of preference; one at least. */
+  readonly shares: readonly Share[];
+}
+
+/** What of a machine is counted. */
+export interface Share {
+  /** Virtual processors; undefined where they are not counted. */
+  readonly cpus: number | undefined;
+  readonly memoryMib: number | undefined;
+}
+
+/** What a worker has of its host. */
+export interface Holding {
+  readonly workerNo: number;
+  readonly hostNo: number;
+  readonly resources: Resources;
+  /** The worker, in words that may be shown to who asks. */
+  readonly holder: string;
+  /** It was told to stop, and has not ended yet. */
+  readonly isLeaving: boolean;
+  /** It gives way; the higher its rank, the later. */
+  readonly pausedRank: number | undefined;
+}
+
+export type Placement =
+  | { readonly hostNo: number; readonly resources: Resources }
+  /** Nothing fits: why, and which paused workers would have to give way. */
+  | { readonly lacks: string; readonly giveWay: readonly number[] };
+
+/** GB of memory for each virtual processor, by the last letter of a flavour such as cpu3c. */
+const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
+
+/** What a worker of these settings needs. */
+export function needOf(settings: EndpointSettings, kind?: WorkerKind): Need {
+  if (settings.computeType === "CPU") return { kind, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
+  const shares = [{ cpus: undefined, memoryMib: undefined }];
+  return { kind, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, shares };
+}
+
+/** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
+function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSettings): Share[] {
+  const instances = instanceIds.flatMap((id) => {
+    const [, cpus, gb] = /^cpu\d+[cgm]-(\d+)-(\d+)$/.exec(id) ?? [];
+    return cpus === undefined ? [] : [{ cpus: Number(cpus), memoryMib: Number(gb) * 1_024 }];
+  });
+  if (instances.length > 0) return instances;
+  const flavors = cpuFlavorIds.flatMap((id) => memoryByFlavor[id.at(-1) ?? ""] ?? []);
+  if (vcpuCount === undefined || flavors.length === 0) return [{ cpus: vcpuCount, memoryMib: undefined }];
+  return flavors.map((perCpu) => ({ cpus: vcpuCount, memoryMib: vcpuCount * perCpu * 1_024 }));
+}
+
+/**
+ * Finds a host that has what a worker needs: by the order of the GPU types first, then the host with the fewest workers.
+ * Two hosts, an L4 free on the busier one, an A40 on the other, wanted "L4, A40": the L4.
+ */
+export function place(need: Need, hosts: readonly HostView[], where: Places, holdings: readonly Holding[]): Placement {
+  const inPlace = hosts.filter((host) => isThere(host, where));
+  const able = inPlace.filter(({ cannotRun = [] }) => need.kind === undefined || !cannotRun.includes(need.kind));
+  // where none can the start says why
+  const fitting = able.length > 0 ? able : inPlace;
+  // a host that gives a worker no GPU will do only where none is there that could
+  const enforcing = need.gpuCount > 0 ? fitting.filter(({ gpusEnforced }) => gpusEnforced) : [];
+  const there = (enforcing.length > 0 ? enforcing : fitting).sort((a, b) => a.workers - b.workers || a.no - b.no);
+  const found = fit(need, there, holdings);
+  if (found) return found;
+  const lacks = lacking(need, there, holdings);
+  const left = holdings.filter(({ isLeaving }) => !isLeaving);
+  // what goes already is waited for
+  if (fit(need, there, left)) return { lacks, giveWay: [] };
+  const paused = left.filter(({ pausedRank }) => pausedRank !== undefined);
+  const giveWay: Holding[] = [];
+  for (const each of paused.sort((a, b) => (a.pausedRank ?? 0) - (b.pausedRank ?? 0))) {
+    giveWay.push(each);
+    if (!fit(need, there, without(left, giveWay))) continue;
+    const chosen = giveWay.filter((one) => !fit(need, there, without(left, without(giveWay, [one]))));
+    return { lacks, giveWay: chosen.map(({ workerNo }) => workerNo) };
+  }
+  return { lacks, giveWay: [] };
+}
+
+const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =>
+  all.filter((each) => !some.includes(each));
+
+function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]) {
+  const types = need.gpuCount === 0 ? [] : need.gpuTypes;
+  const wishes = (types.length > 0 ? types : [undefined]).flatMap((type) =>
+    need.shares.map((share) => ({ type, share })),
+  );
+  for (const { type, share } of wishes) {
+    for (const host of hosts) {
+      const gpus = gpusFor(need, type, host, holdings);
+      const free = freeShare(host, holdings);
+      if (!gpus || free.cpus < (share.cpus ?? 0) || free.memoryMib < (share.memoryMib ?? 0)) continue;
+      const given = gpus.map(({ id, name }) => ({ id, name }));
+      return { hostNo: host.no, resources: { gpus: given, ...share } };
+    }
+  }
+  return undefined;
+}
+
+/** Free GPUs of one type, as many as are needed; where they are not enforced, none do as well. */
+function gpusFor(need: Need, type: string | undefined, host: HostView, holdings: readonly Holding[]) {
+  const free = freeGpus(host, holdings).filter((gpu) => type === undefined || isSameType(gpu.name, type));
+  // several GPUs of one worker are of one type
+  const names = type === undefined ? [...new Set(free.map(({ name }) => name))] : [type];
+  for (const name of names) {
+    const same = free.filter((gpu) => isSameType(gpu.name, name));
+    if (need.gpuCount > 0 && same.length >= need.gpuCount) return same.slice(0, need.gpuCount);
+  }
+  return need.gpuCount === 0 || !host.gpusEnforced ? [] : undefined;
+}
+
+/** A GPU's id is its own everywhere: two servers on one machine are two hosts, and both tell of the same ones. */
+function freeGpus(host: HostView, holdings: readonly Holding[]): Gpu[] {
+  const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));
+  return host.gpus.filter(({ id }) => !held.has(id));
+}
+
+function freeShare(host: HostView, holdings: readonly Holding[]) {
+  const own = holdings.filter(({ hostNo }) => hostNo === host.no);
+  const sum = (of: (resources: Resources) => number | undefined) =>
+    own.reduce((total, { resources }) => total + (of(resources) ?? 0), 0);
+  return { cpus: host.cpus - sum(({ cpus }) => cpus), memoryMib: host.memoryMib - sum(({ memoryMib }) => memoryMib) };
+}
+
+/** What is missing, and who has it. */
+function lacking(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
+  if (hosts.length === 0) return "No host is in the places that the endpoint names.";
+  if (need.gpuCount > 0) return lackingGpus(need, hosts, holdings);
+  const most = hosts.map((host) => ({ host, ...freeShare(host, holdings) })).sort((a, b) => b.cpus - a.cpus)[0];
+  const wanted = [...new Set(need.shares.map(shareText))].join(", or ");
+  const all = `${most?.host.cpus} vCPU and ${Math.round((most?.host.memoryMib ?? 0) / 1_024)} GB`;
+  const free = `${Math.max(0, most?.cpus ?? 0)} vCPU and ${Math.max(0, Math.round((most?.memoryMib ?? 0) / 1_024))} GB`;
+  const who = holders(holdings.filter(({ resources: { cpus, memoryMib } }) => (cpus ?? 0) + (memoryMib ?? 0) > 0));
+  return `It needs ${wanted}; of ${all} here ${free} are free${who}.`;
+}
+
+const shareText = ({ cpus, memoryMib }: Share): string =>
+  [cpus === undefined ? "" : `${cpus} vCPU`, memoryMib === undefined ? "" : `${memoryMib / 1_024} GB of memory`]
+    .filter(Boolean)
+    .join(" and ");
+
+function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
+  const isWanted = ({ name }: Pick<Gpu, "name">) =>
+    need.gpuTypes.length === 0 || need.gpuTypes.some((type) => isSameType(type, name));
+  // two servers on one machine tell of the same ones
+  const all = [...new Map(hosts.flatMap(({ gpus }) => gpus).map((gpu) => [gpu.id, gpu])).values()];
+  const fitting = all.filter(isWanted);
+  const wanted = need.gpuTypes.length === 0 ? "GPU" : [...new Set(need.gpuTypes)].join(" or ");
+  const isOne = need.gpuCount === 1;
+  const count = isOne ? "" : `${need.gpuCount} × `;
+  const together = isOne || need.gpuTypes.length === 1 ? "" : " of one type";
+  const atOne = isOne || hosts.length === 1 ? "" : " at one host";
+  if (hosts.every((host) => mostOfOneType(host.gpus.filter(isWanted)) < need.gpuCount)) {
+    const problem = hosts.find(({ gpuProblem }) => gpuProblem !== undefined)?.gpuProblem;
+    const names = [...new Set(all.map(({ name }) => name))];
+    const there = names.map((name) => `${all.filter((gpu) => gpu.name === name).length} × ${name}`).join(", ");
+    const why = problem === undefined ? "" : ` (${problem})`;
+    return `It needs ${count}${wanted}${together}${atOne}; here ${there === "" ? `is no GPU${why}` : `are ${there}`}.`;
+  }
+  const has = holdings.filter(({ resources }) => resources.gpus.some(isWanted));
+  return `It needs ${count}${wanted}${together}${atOne}; of the ${fitting.length} here ${fitting.length - heldOf(fitting, holdings)} are free${holders(has)}.`;
+}
+
+/** Several GPUs of one worker are of one type. */
+const mostOfOneType = (gpus: readonly Gpu[]): number =>
+  Math.max(0, ...gpus.map(({ name }) => gpus.filter((other) => isSameType(other.name, name)).length));
+
+const heldOf = (gpus: readonly Gpu[], holdings: readonly Holding[]): number => {
+  const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));
+  return gpus.filter(({ id }) => held.has(id)).length;
+};
+
+const shownMax = 4;
+function holders(holdings: readonly Holding[]): string {
+  if (holdings.length === 0) return "";
+  const names = [...new Set(holdings.map(({ holder }) => holder))];
+  const more = names.length > shownMax ? ` and ${names.length - shownMax} more` : "";
+  return `; held by ${names.slice(0, shownMax).join(", ")}${more}`;
+}

@@ -1,0 +1,40 @@
+import type { IncomingMessage } from "node:http";
+import { type ApiKey, mayChange } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
+import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { isVisible } from "../../operations/endpoints/save-endpoint.js";
+import type { Needs } from "../../operations/needs.js";
+
+type Access = Needs<"registry" | "vault" | "draining">;
+
+export interface Asked {
+  readonly request: IncomingMessage;
+  readonly endpointId: string;
+  readonly isSocket: boolean;
+}
+
+/** The endpoint of a request that is let in, where all of it is in memory; undefined leaves it to {@link admit} to find out why not. */
+export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
+  const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
+  const endpoint = caller && needs.registry.endpoint(asked.endpointId);
+  if (!endpoint || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
+  return endpoint.settings.type === "LB" ? endpoint : undefined;
+}
+
+/** The same with a word for each refusal, in the order of all checks: key, endpoint, permission. */
+export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
+  refuseWhileDraining(needs.draining);
+  const caller = await authenticate(needs, asked.request.headers.authorization);
+  const id = asked.endpointId;
+  const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
+  if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
+  if (!mayPass(caller, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
+  if (endpoint.settings.type === "LB") return endpoint;
+  const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;
+  throw new Refusal("INVALID_STATE", `This endpoint is queue-based (type QB): ${instead}`);
+}
+
+/** What a request does is its worker's affair: a key that may only read has the methods that only read. */
+const mayPass = ({ scope }: ApiKey, { request, endpointId, isSocket }: Asked): boolean =>
+  mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));

@@ -1,0 +1,85 @@
+import { get } from "node:http";
+import type { PingAnswer } from "../../domain/workers/health.js";
+import type { Worker } from "../../domain/workers/worker.js";
+import type { WorkerAddress } from "../../domain/workers/worker-address.js";
+import { limits } from "../../limits/index.js";
+import { dialled } from "../../operations/workers/find-worker.js";
+import { Connections } from "./connections.js";
+
+interface Dialled {
+  /** The worker's address as its row has it. */
+  readonly told: string | undefined;
+  readonly connections: Connections;
+}
+
+/** Connections to all workers. */
+export class Dialler {
+  readonly #hostNo: number;
+  readonly #dialled = new Map<number, Dialled>();
+
+  constructor(hostNo: number) {
+    this.#hostNo = hostNo;
+  }
+
+  /** The connections to one worker; undefined where it cannot be reached from here. */
+  connections(row: Worker): Connections | undefined {
+    const found = this.#dialled.get(row.no);
+    if (found && found.told === row.address) return found.connections;
+    const address = dialled(row, this.#hostNo);
+    if (!address) return undefined;
+    this.forget(row.no);
+    const connections = new Connections(`http://${urlHost(address.host)}:${address.port}`, {
+      pipelining: 1,
+      keepAliveTimeout: limits.gateIdleMs,
+      keepAliveMaxTimeout: limits.gateIdleMs,
+      maxHeaderSize: limits.gateReplyHeaderBytesMax,
+      connect: { timeout: limits.gateConnectMs, noDelay: true },
+      autoSelectFamily: false,
+    });
+    this.#dialled.set(row.no, { told: row.address, connections });
+    return connections;
+  }
+
+  /** Where a connection of its own goes to. */
+  address = (row: Worker): WorkerAddress | undefined => dialled(row, this.#hostNo);
+
+  /** A worker has ended. What it has said may still be on its way. */
+  forget(workerNo: number): void {
+    const connections = this.#dialled.get(workerNo)?.connections;
+    if (!connections) return;
+    this.#dialled.delete(workerNo);
+    const timer = setTimeout(() => void connections.destroy().catch(() => {}), limits.gateConnectMs).unref();
+    void connections.close().then(
+      () => clearTimeout(timer),
+      () => {},
+    );
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#dialled.values()].map(({ connections }) => connections);
+    this.#dialled.clear();
+    await Promise.all(all.map((connections) => connections.destroy().catch(() => {})));
+  }
+}
+
+const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
+
+/** Asks a worker for its health, on a connection of its own: what is busy with requests need not answer on theirs. */
+export function ping({ host, healthPort }: WorkerAddress): Promise<PingAnswer> {
+  return new Promise((resolve) => {
+    const request = get({
+      host,
+      port: healthPort,
+      path: "/ping",
+      agent: false,
+      headers: { "user-agent": "millrace", connection: "close" },
+      signal: AbortSignal.timeout(limits.healthTimeoutMs),
+    });
+    request.once("response", (reply) => {
+      reply.on("error", () => {});
+      resolve(reply.statusCode === 200 ? "ready" : reply.statusCode === 204 ? "initialising" : "failed");
+      reply.destroy();
+    });
+    request.on("error", () => resolve("failed"));
+  });
+}

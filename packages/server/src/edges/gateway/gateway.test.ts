@@ -1,0 +1,139 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
+import { type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+import { type Gateway, openGateway } from "./gateway.js";
+
+let scene: Scene;
+let gateway: Gateway;
+let http: Http;
+let endpoint: Endpoint;
+let upstream: Server;
+let port: number;
+const seen: string[] = [];
+beforeAll(async () => {
+  scene = await Scene.open();
+  gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: true });
+  http = await openHttp(scene, { gateway });
+  upstream = createServer((request, reply) => {
+    seen.push(`${request.method} ${request.headers["x-forwarded-for"]}`);
+    reply.end("served");
+  });
+  await new Promise<void>((done) => upstream.listen(0, "127.0.0.1", done));
+  port = (upstream.address() as { port: number }).port;
+});
+beforeEach(async () => {
+  endpoint = await scene.endpoint({ type: "LB" });
+  seen.length = 0;
+});
+afterAll(async () => {
+  await gateway.close();
+  await http.close();
+  await new Promise((done) => upstream.close(done));
+  await scene.close();
+});
+
+/** A worker of the endpoint that is healthy, at the server of this test. */
+async function healthy() {
+  const worker = await scene.worker(endpoint);
+  await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
+  await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
+  scene.parts.gate.open(worker);
+  return worker;
+}
+
+describe("A key", () => {
+  it("that may only read may send GET and HEAD, and nothing else", async () => {
+    await healthy();
+    const key = "mr_read-only";
+    await scene.addKey(key, scene.admin.ownerNo, { kind: "readOnly" });
+    expect((await http.call("GET", `/lb/${endpoint.id}/`, { key })).text).toBe("served");
+    expect((await http.call("HEAD", `/lb/${endpoint.id}/`, { key })).status).toBe(200);
+    for (const method of ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+      expect((await http.call(method, `/lb/${endpoint.id}/`, { key })).status).toBe(401);
+    expect(seen.map((line) => line.split(" ")[0])).toEqual(["GET", "HEAD"]);
+  });
+
+  it("of named endpoints may send to those, and does not see the others", async () => {
+    await healthy();
+    const [key, other] = ["mr_one-endpoint", await scene.endpoint({ type: "LB" })];
+    await scene.addKey(key, scene.admin.ownerNo, { kind: "endpoints", endpointIds: [endpoint.id] });
+    expect((await http.post(`/lb/${endpoint.id}/`, "x", { key })).status).toBe(200);
+    expect((await http.get(`/lb/${other.id}/`, { key })).status).toBe(404);
+  });
+
+  it("of another user gets the same answer as for an unknown endpoint", async () => {
+    const { key } = await scene.stranger();
+    const there = await http.get(`/lb/${endpoint.id}/`, { key });
+    const nowhere = await http.get("/lb/unknown0000000/", { key });
+    expect([there.status, there.json.code]).toEqual([404, "ENDPOINT_NOT_FOUND"]);
+    expect(there.json.error.replace(endpoint.id, "X")).toBe(nowhere.json.error.replace("unknown0000000", "X"));
+  });
+});
+
+describe("A request that finds no worker", () => {
+  it("gets 503 with the reason when its 2 minutes are over, and not before", async () => {
+    let answer: Awaited<ReturnType<Http["get"]>> | undefined;
+    const asked = http.get(`/lb/${endpoint.id}/`).then((reply) => (answer = reply));
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
+    await scene.advance(limits.gateWaitMs - 1);
+    expect(answer).toBeUndefined();
+    await scene.advance(1);
+    await asked;
+    expect([answer?.status, answer?.json.code, answer?.headers.get("retry-after")]).toEqual([503, "NO_WORKER", "5"]);
+    expect(answer?.json.error).toMatch(/No worker was started in time/);
+    expect(scene.parts.gate.loadOf(endpoint.no).waiting).toBe(0);
+  });
+
+  it("is sent when one is healthy, with what the trusted proxy said of its client", async () => {
+    const asked = http.get(`/lb/${endpoint.id}/`, { headers: { "x-forwarded-for": "1.2.3.4" } });
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
+    const worker = await healthy();
+    expect((await asked).text).toBe("served");
+    expect(seen).toEqual(["GET 1.2.3.4, 127.0.0.1"]);
+    await scene.until(() => worker.row.lastDoneAt !== undefined);
+    expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ inFlight: 0, completed: 1 });
+  });
+
+  it("gives a worker back that becomes healthy at the moment in which its client leaves", async () => {
+    const arrived = new Promise<ServerResponse>((resolve) =>
+      http.app.server.prependOnceListener("request", (_, reply) => resolve(reply)),
+    );
+    const leaving = new AbortController();
+    const asked = http.get(`/lb/${endpoint.id}/`, { signal: leaving.signal }).catch(() => undefined);
+    const reply = await arrived;
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
+    await healthy();
+    reply.emit("close"); // before the request hears of its worker
+    expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ waiting: 0, inFlight: 1 });
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).inFlight === 0);
+    leaving.abort();
+    await asked;
+    expect(seen).toEqual([]);
+  });
+
+  it("is refused at once where as many wait as may", async () => {
+    const waiting = Array.from({ length: limits.gateWaitingMax }, () =>
+      scene.parts.gate.stand(endpoint.no, { ms: 60_000, isSocket: false, signals: [] }),
+    );
+    const reply = await http.get(`/lb/${endpoint.id}/`);
+    expect([reply.status, reply.json.error]).toEqual([503, expect.stringMatching(/1000 requests wait/)]);
+    scene.parts.gate.close(endpoint.no);
+    await Promise.all(waiting);
+  });
+
+  it("of any method goes to another worker where no connection could be made, and ends where none takes any", async () => {
+    const dead = await scene.worker(endpoint);
+    await scene.parts.registry.changeWorker(dead, { ...workerChanges.start, address: "127.0.0.1:1" });
+    await scene.parts.registry.changeWorker(dead, { by: "ready", readyAt: scene.clock.now() });
+    scene.parts.gate.open(dead);
+    const asked = http.post(`/lb/${endpoint.id}/`, "a body");
+    await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
+    expect(scene.parts.gate.isOpen(dead.row.no)).toBe(false);
+    await healthy();
+    expect((await asked).text).toBe("served");
+  });
+});

@@ -1,0 +1,76 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { systemIds } from "../../ids.js";
+import { limits } from "../../limits/index.js";
+import type { Parts } from "../../operations/needs.js";
+import { MovableClock } from "../../testing/movable-clock-fixture.js";
+import { localVault } from "../../vaults/local.js";
+import { type Marked, Marks } from "./mark.js";
+
+const request: Marked = { endpointId: "abcdefghijklmn", method: "POST", url: "/lb/abcdefghijklmn/a?b=c" };
+const sealKey = Buffer.alloc(32, "k");
+const [here, there] = [1, 2];
+let clock: MovableClock;
+const marks = (hostNo: number, key = sealKey) =>
+  new Marks({ vault: localVault(key), ids: systemIds, clock, place: { hostNo } as Parts["place"] });
+let ours: Marks;
+let theirs: Marks;
+beforeEach(() => {
+  clock = new MovableClock();
+  ours = marks(here);
+  theirs = marks(there);
+});
+
+describe("A mark", () => {
+  it("lets one request in, once", () => {
+    const mark = ours.make(there, request);
+    expect([theirs.accept(mark, request), theirs.accept(mark, request)]).toEqual([true, false]);
+    expect(theirs.accept(ours.make(there, request), request)).toBe(true);
+  });
+
+  it.each<[string, Partial<Marked>]>([
+    ["endpoint", { endpointId: "nmlkjihgfedcba" }],
+    ["method", { method: "GET" }],
+    ["address", { url: "/lb/abcdefghijklmn/a?b=d" }],
+  ])("is for no other %s", (_what, change) => {
+    expect(theirs.accept(ours.make(there, request), { ...request, ...change })).toBe(false);
+  });
+
+  it("is for no other server, and not for the server that made it", () => {
+    expect(marks(3).accept(ours.make(there, request), request)).toBe(false);
+    expect(ours.accept(ours.make(there, request), request)).toBe(false);
+  });
+
+  it("is not made without the seal key", () => {
+    const forger = marks(here, Buffer.alloc(32, "f"));
+    expect(theirs.accept(forger.make(there, request), request)).toBe(false);
+  });
+
+  it("is not changed, in any of its characters", () => {
+    const mark = ours.make(there, request);
+    for (let at = 0; at < mark.length; at++) {
+      const changed = mark.slice(0, at) + (mark[at] === "1" ? "2" : "1") + mark.slice(at + 1);
+      expect(theirs.accept(changed, request)).toBe(false);
+    }
+    for (const text of ["", "x", "...", `${mark}, ${mark}`]) expect(theirs.accept(text, request)).toBe(false);
+    expect(theirs.accept(mark, request)).toBe(true);
+  });
+
+  it("is good for a short time", async () => {
+    const [early, late] = [ours.make(there, request), ours.make(there, request)];
+    await clock.advance(limits.gateMarkMs, async () => {});
+    expect(theirs.accept(early, request)).toBe(true);
+    await clock.advance(1, async () => {});
+    expect(theirs.accept(late, request)).toBe(false);
+  });
+
+  it("is not accepted a second time as long as its time is not over, wherever the other server's clock is", async () => {
+    const mark = ours.make(there, request);
+    await clock.advance(-limits.gateMarkMs, async () => {}); // the other server's is behind
+    expect(theirs.accept(mark, request)).toBe(true);
+    for (let passed = 0; passed < 4 * limits.gateMarkMs; passed += 1_000) {
+      await clock.advance(1_000, async () => {});
+      expect(theirs.accept(mark, request)).toBe(false);
+      expect(theirs.accept(ours.make(there, request), request)).toBe(true);
+    }
+  });
+});

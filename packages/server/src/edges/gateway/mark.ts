@@ -1,0 +1,65 @@
+import { limits } from "../../limits/index.js";
+import type { Needs } from "../../operations/needs.js";
+
+/** The header of a request that another server has passed on, with the mark that proves it. */
+export const passedOn = "x-millrace-passed-on";
+/** The header of a reply that gives such a request back; its value is a {@link Declined} verdict. */
+export const declined = "x-millrace-declined";
+
+/** What a mark is good for. */
+export interface Marked {
+  readonly endpointId: string;
+  readonly method: string;
+  /** The address as it stands in the request. */
+  readonly url: string;
+}
+
+/**
+ * Marks of requests that servers pass on to each other. A mark stands in for the client's key, which the first server has
+ * checked: it is good for one request, at one server, for a few seconds, and made with the key that only these servers share.
+ */
+export class Marks {
+  readonly #needs: Needs<"vault" | "ids" | "clock" | "place">;
+  /** Marks that were used: those of this period, and of the one before. */
+  #used = new Set<string>();
+  #usedBefore = new Set<string>();
+  #periodEndsAt = 0;
+
+  constructor(needs: Needs<"vault" | "ids" | "clock" | "place">) {
+    this.#needs = needs;
+  }
+
+  /** A mark for a request to the server of host `hostNo`. */
+  make(hostNo: number, marked: Marked): string {
+    const at = this.#needs.clock.now();
+    const nonce = this.#needs.ids.secret(15);
+    return `${hostNo}.${at}.${nonce}.${this.#sum(hostNo, at, nonce, marked)}`;
+  }
+
+  /** Whether a mark was made by one of our servers for this server and this request, and is used for the first time. */
+  accept(mark: string, marked: Marked): boolean {
+    const [, host, time, nonce = "", sum = ""] =
+      /^(\d{1,15})\.(\d{1,15})\.([\w-]{20})\.([0-9a-f]{64})$/.exec(mark) ?? [];
+    const [hostNo, at, now] = [Number(host), Number(time), this.#needs.clock.now()];
+    if (hostNo !== this.#needs.place.hostNo || Math.abs(now - at) > limits.gateMarkMs) return false;
+    if (!this.#needs.vault.equal(sum, this.#sum(hostNo, at, nonce, marked))) return false;
+    return this.#useOnce(nonce, now);
+  }
+
+  #sum(hostNo: number, at: number, nonce: string, { endpointId, method, url }: Marked): string {
+    return this.#needs.vault.mac(JSON.stringify(["pass on", hostNo, at, nonce, endpointId, method, url]));
+  }
+
+  #useOnce(nonce: string, now: number): boolean {
+    if (now >= this.#periodEndsAt) {
+      // a mark of a server whose clock is ahead is good for twice its time
+      const isLong = now >= this.#periodEndsAt + 2 * limits.gateMarkMs;
+      this.#usedBefore = isLong ? new Set() : this.#used;
+      this.#used = new Set();
+      this.#periodEndsAt = now + 2 * limits.gateMarkMs;
+    }
+    if (this.#used.has(nonce) || this.#usedBefore.has(nonce) || this.#used.size >= limits.gateMarksMax) return false;
+    this.#used.add(nonce);
+    return true;
+  }
+}

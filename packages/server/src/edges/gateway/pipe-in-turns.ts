@@ -1,0 +1,33 @@
+import type { Duplex } from "node:stream";
+import { turnFor } from "../shared/replies/write-turns.js";
+
+/** Writes what comes from one connection to another, at its pace, and in turns with everything else that is large. */
+export function pipeInTurns(from: Duplex, to: Duplex): void {
+  const goOn = () => void from.resume();
+  const write = (part: Buffer) => {
+    if (to.write(part)) return true;
+    from.pause();
+    to.once("drain", goOn);
+    return false;
+  };
+  /** The last part, while it waits for its turn: a connection may end meanwhile. */
+  let held: Promise<unknown> | undefined;
+  from.on("data", (part: Buffer) => {
+    const turn = turnFor(part.length);
+    if (turn === undefined) {
+      write(part);
+      return;
+    }
+    from.pause();
+    held = turn.then(() => {
+      held = undefined;
+      if (write(part)) goOn();
+    });
+  });
+  from.once("end", () => {
+    const end = () => void to.end();
+    if (held) void held.then(end);
+    else end();
+  });
+  from.resume();
+}

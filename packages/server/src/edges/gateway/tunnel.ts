@@ -1,0 +1,131 @@
+import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { limits } from "../../limits/index.js";
+import type { Ahead } from "./ahead.js";
+import { boundConnect } from "./connect.js";
+import { cut, MalformedReply, type Outcome } from "./forward.js";
+import { replyHeaders } from "./headers.js";
+import { declined } from "./mark.js";
+import { pipeInTurns } from "./pipe-in-turns.js";
+import { Declined } from "./verdict.js";
+
+/** A client that asks for a WebSocket, and its connection. */
+export interface Asking {
+  readonly socket: Duplex;
+  /** What comes behind the request. */
+  readonly ahead: Ahead;
+  readonly reply: ServerResponse;
+}
+
+export interface Opening {
+  readonly path: string;
+  readonly headers: readonly string[];
+  /** Until the worker has answered. */
+  readonly silenceMs: number;
+  /** Whether another server is asked, which may give the request back. */
+  readonly isServer?: true;
+}
+
+/** Asks a worker for a WebSocket: where it agrees both ends are joined until one of them is gone, else its answer is passed on. */
+export function tunnel(
+  { host, port }: { readonly host: string; readonly port: number },
+  { path, headers, silenceMs, isServer }: Opening,
+  asking: Asking,
+  done: (outcome: Outcome) => void,
+): void {
+  const { socket, ahead, reply } = asking;
+  const upgrading = [...headers, "Connection", "Upgrade", "Upgrade", "websocket"];
+  const asked = open({ host, port, path, headers: upgrading, agent: false, setHost: false, timeout: silenceMs });
+  boundConnect(asked);
+  let isOver = false;
+  const over = (outcome: Outcome) => {
+    if (isOver) return;
+    isOver = true;
+    socket.off("close", leave);
+    done(outcome);
+  };
+  const leave = () => {
+    over({ kind: "gone" });
+    asked.destroy();
+  };
+  socket.once("close", leave);
+  asked.once("timeout", () =>
+    asked.destroy(Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" })),
+  );
+  asked.once("error", (error) => over({ kind: "unanswered", error }));
+  /** What the worker has answered cannot be passed on. */
+  const malformed = (cause: unknown) => {
+    over({ kind: "unanswered", error: new MalformedReply("the worker's answer cannot be passed on", { cause }) });
+    asked.destroy();
+  };
+  let isAnswered = false;
+  asked.once("response", (answer) => {
+    isAnswered = true;
+    const why = answer.headers[declined];
+    if (isServer && why !== undefined) {
+      over({ kind: "unanswered", error: new Declined(why === "lost" ? "lost" : "unsent") });
+      asked.destroy();
+      return;
+    }
+    try {
+      passOn(answer, reply, over);
+    } catch (error) {
+      malformed(error);
+    }
+  });
+  asked.once("upgrade", (answer, worker, workerHead) => {
+    worker.on("error", () => {});
+    try {
+      if (isAnswered) throw new Error("it answered twice");
+      if (answer.headers.upgrade?.toLowerCase() !== "websocket") throw new Error("it switched to another protocol");
+      const agreed = [...replyHeaders(answer.rawHeaders), "Connection", "Upgrade", "Upgrade", "websocket"];
+      reply.writeHead(101, answer.statusMessage ?? "", agreed);
+      reply.flushHeaders();
+    } catch (error) {
+      worker.destroy();
+      malformed(error);
+      return;
+    }
+    socket.off("close", leave);
+    reply.detachSocket(socket as never);
+    join([socket, worker], [ahead.take(), workerHead], () => over({ kind: "ended" }));
+  });
+  asked.end();
+}
+
+/** The worker has declined: its answer ends the connection. */
+function passOn(answer: IncomingMessage, reply: ServerResponse, over: (outcome: Outcome) => void): void {
+  reply.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", replyHeaders(answer.rawHeaders));
+  answer.once("error", () => {
+    over({ kind: "broken" });
+    cut(reply);
+  });
+  reply.once("finish", () => over({ kind: "ended" }));
+  answer.pipe(reply);
+}
+
+/** Joins two connections, each at the other's pace. */
+function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer], over: () => void): void {
+  const [client, worker] = ends;
+  const destroyBoth = () => {
+    client.destroy();
+    worker.destroy();
+  };
+  for (const end of ends) {
+    end.on("error", () => {});
+    (end as Duplex & { setTimeout?: (ms: number) => void }).setTimeout?.(0);
+    (end as Duplex & { setNoDelay?: () => void }).setNoDelay?.();
+    // a WebSocket may be quiet for hours: who vanished without a word is noticed by this alone
+    (end as Duplex & { setKeepAlive?: (on: boolean, ms: number) => void }).setKeepAlive?.(true, limits.gateKeepAliveMs);
+    end.once("close", () => {
+      destroyBoth();
+      over();
+    });
+    // a WebSocket with one direction is none: what was on its way has a moment
+    end.once("end", () => void setTimeout(destroyBoth, limits.gateConnectMs).unref());
+  }
+  if (heads[0].length > 0) worker.write(heads[0]);
+  if (heads[1].length > 0) client.write(heads[1]);
+  pipeInTurns(client, worker);
+  pipeInTurns(worker, client);
+}

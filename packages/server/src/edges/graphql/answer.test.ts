@@ -1,0 +1,86 @@
+import { text } from "node:stream/consumers";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
+import { Answer, jsonPieces } from "./answer.js";
+
+const free = () => new Answer(async () => {});
+
+/** What `act` resolves to, and how many turns of the event loop others had meanwhile. */
+async function withTurns<T>(act: () => Promise<T>): Promise<{ value: T; turns: number }> {
+  let turns = 0;
+  let isOpen = true;
+  const beat = () => {
+    turns++;
+    if (isOpen) setImmediate(beat);
+  };
+  setImmediate(beat);
+  const value = await act();
+  isOpen = false;
+  return { value, turns };
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const got: T[] = [];
+  for await (const item of items) got.push(item);
+  return got;
+}
+
+describe("A long list of an answer", () => {
+  const count = 20 * limits.listSliceItems;
+
+  it("gives others their turn, and shares the turns with all other lists", async () => {
+    const [one, other] = [free(), free()];
+    const perTurn = limits.madeBytesPerTurn / limits.listSliceBytes;
+    const make = (answer: Answer) => all(answer.list(Array(count).fill(1), (each) => each));
+    const alone = await withTurns(() => make(one));
+    expect(alone.value).toHaveLength(count);
+    expect(alone.turns).toBeGreaterThanOrEqual(20 / perTurn - 1);
+    const both = await withTurns(() => Promise.all([make(one), make(other), make(one)]));
+    expect(both.turns).toBeGreaterThanOrEqual(60 / perTurn - 1);
+  });
+
+  it("waits for room before it is made, and is not made where there is none", async () => {
+    const asked: number[] = [];
+    let isMade = false;
+    const answer = new Answer(async (bytes) => {
+      asked.push(bytes);
+      throw new Error("no room");
+    });
+    const items = Array(limits.graphqlSmallEntries + 1).fill(1);
+    const made = answer.list(items, () => {
+      isMade = true;
+    });
+    await expect(all(made)).rejects.toThrow("no room");
+    expect([asked, isMade]).toEqual([[limits.graphqlLargeBytes], false]);
+  });
+
+  it("asks for no room where it is short", async () => {
+    const asked: number[] = [];
+    const answer = new Answer(async (bytes) => void asked.push(bytes));
+    await all(answer.list(Array(limits.graphqlSmallEntries).fill(1), (each) => each));
+    await answer.hasRoom();
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("The JSON of an answer", () => {
+  it.each([
+    [null],
+    ['\u2028 " \\ é'],
+    [{ a: [1, true, null, { b: [] }, {}], ü: "x", c: undefined, d: [undefined] }],
+    [
+      Object.assign(Object.create(null), {
+        data: { list: Array.from({ length: 9_000 }, (_, n) => ({ n, s: "é".repeat(n % 50) })) },
+      }),
+    ],
+  ])("is that of JSON.stringify", async (value) => {
+    expect(await text(jsonPieces(value))).toBe(JSON.stringify(value));
+  });
+
+  it("comes in pieces of bounded size, with turns between them", async () => {
+    const value = Array.from({ length: 5_000 }, () => ({ name: "x".repeat(100) }));
+    const { value: pieces, turns } = await withTurns(() => all(jsonPieces(value)));
+    for (const piece of pieces) expect(piece.length).toBeLessThan(limits.listSliceBytes + 200);
+    expect(turns).toBeGreaterThanOrEqual((pieces.length * limits.listSliceBytes) / limits.madeBytesPerTurn - 2);
+  });
+});

@@ -1,0 +1,113 @@
+import { invalid, type Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { makeTurns } from "../shared/replies/turns.js";
+
+/** What JSON adds to a value: its name, quotes, a comma. */
+const leafBytes = 24;
+
+/**
+ * What the answer to one query comes to, while it is made. Answers are bounded, long lists are made in turns, and a query
+ * whose answer is large waits for room.
+ */
+export class Answer {
+  /** Aborts when the answer is larger than it may be. */
+  readonly over = new AbortController();
+  readonly #takeRoom: (bytes: number) => Promise<void>;
+  #room: Promise<void> | undefined;
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(takeRoom: (bytes: number) => Promise<void>) {
+    this.#takeRoom = takeRoom;
+  }
+
+  get isLarge(): boolean {
+    return this.#entries > limits.graphqlSmallEntries || this.#bytes > limits.graphqlSmallBytes;
+  }
+
+  /** Counts a field's value. */
+  add(value: unknown): void {
+    const bytes = leafBytes + (typeof value === "string" ? value.length : 0);
+    makeTurns.spend(bytes);
+    this.#bytes += bytes;
+    if (this.#bytes > limits.graphqlBytesMax) this.#refuse(tooLong());
+  }
+
+  /** A list whose entries come a few in each turn of the event loop. */
+  async *list<T, View>(items: readonly T[], view: (item: T) => View): AsyncGenerator<View, void> {
+    this.#count(items.length);
+    for (const [n, item] of items.entries()) {
+      if (n % limits.listSliceItems === 0) await this.#turn();
+      yield view(item);
+    }
+  }
+
+  /** An environment as a list of pairs. */
+  async *pairs(env: Readonly<Record<string, string>>): AsyncGenerator<{ key: string; value: string }, void> {
+    yield* this.list(Object.keys(env), (key) => ({ key, value: env[key] as string }));
+  }
+
+  /** Resolves when there is room for the whole answer. */
+  async hasRoom(): Promise<void> {
+    if (!this.isLarge) return;
+    this.#room ??= this.#takeRoom(limits.graphqlLargeBytes);
+    await this.#room;
+  }
+
+  #count(entries: number): void {
+    this.#entries += entries;
+    if (this.#entries > limits.graphqlEntriesMax) this.#refuse(tooMany());
+  }
+
+  async #turn(): Promise<void> {
+    await this.hasRoom();
+    await makeTurns.take(limits.listSliceBytes);
+    this.over.signal.throwIfAborted();
+  }
+
+  #refuse(refusal: Refusal): never {
+    this.over.abort(refusal);
+    throw refusal;
+  }
+}
+
+const tooMany = () =>
+  invalid(`The query lists more than ${limits.graphqlEntriesMax} entries: ask for one list at a time.`);
+const tooLong = () =>
+  invalid(`The answer is longer than ${limits.graphqlBytesMax} bytes: ask for fewer fields or one list at a time.`);
+
+/** The JSON of an answer in pieces, with turns for others between them. */
+export async function* jsonPieces(value: unknown): AsyncGenerator<string, void> {
+  let text = "";
+  for (const part of jsonParts(value)) {
+    text += part;
+    if (text.length < limits.listSliceBytes) continue;
+    yield text;
+    text = "";
+    await makeTurns.take(limits.listSliceBytes);
+  }
+  if (text !== "") yield text;
+}
+
+function* jsonParts(value: unknown): Generator<string, void> {
+  if (Array.isArray(value)) {
+    yield "[";
+    for (const [n, each] of value.entries()) {
+      if (n > 0) yield ",";
+      yield* jsonParts(each);
+    }
+    yield "]";
+  } else if (typeof value === "object" && value !== null) {
+    yield "{";
+    let isFirst = true;
+    for (const [name, each] of Object.entries(value)) {
+      if (each === undefined) continue;
+      yield `${isFirst ? "" : ","}${JSON.stringify(name)}:`;
+      yield* jsonParts(each);
+      isFirst = false;
+    }
+    yield "}";
+  } else {
+    yield JSON.stringify(value) ?? "null";
+  }
+}

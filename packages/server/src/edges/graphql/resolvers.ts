@@ -1,0 +1,189 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
+import { showGpuTypes } from "../../domain/hosts/gpu.js";
+import { invalid, Refusal } from "../../errors.js";
+import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
+import {
+  createEndpoint,
+  deleteEndpoint,
+  isVisible,
+  ownEndpoint,
+  updateEndpoint,
+} from "../../operations/endpoints/save-endpoint.js";
+import { liveHosts } from "../../operations/jobs/read-job.js";
+import type { Parts } from "../../operations/needs.js";
+import { showEndpoint, showRegistryAuth, showVolume } from "../../operations/show-resources.js";
+import {
+  createRegistryAuth,
+  deleteRegistryAuth,
+  ownRegistryAuth,
+  updateRegistryAuth,
+} from "../../operations/templates/save-registry-auth.js";
+import {
+  createTemplate,
+  deleteTemplate,
+  ownTemplate,
+  type TemplateInput,
+  updateTemplate,
+} from "../../operations/templates/save-template.js";
+import { showWorkers } from "../../operations/workers/show-workers.js";
+import type { Answer } from "./answer.js";
+
+/** What a resolver is given beside its arguments. */
+export interface Context {
+  readonly parts: Parts & { readonly setToZero: boolean };
+  readonly caller: ApiKey;
+  readonly answer: Answer;
+}
+
+interface Pair {
+  readonly key: string;
+  readonly value: string;
+}
+type Fields = Record<string, unknown>;
+
+const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
+  pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
+/** An environment as a list, made when it is asked for: it may be as long as any list. */
+const toPairs =
+  (env: Readonly<Record<string, string>>) =>
+  (_: unknown, { answer }: Context) =>
+    answer.pairs(env);
+const list = (text: string | null | undefined) =>
+  text
+    ?.split(",")
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+function templateView({ id, settings }: Template) {
+  const { dockerStartCmd, ports, env, isMountPathGiven, ...rest } = settings;
+  return { id, ...rest, dockerArgs: joinCommand(dockerStartCmd), ports: ports.join(","), env: toPairs(env) };
+}
+
+function endpointView({ parts }: Context, endpoint: Endpoint) {
+  const { env, allowedCudaVersions, ...rest } = showEndpoint(parts, endpoint);
+  const template = parts.registry.template(endpoint.settings.templateId);
+  const volume = parts.registry.volume(endpoint.settings.networkVolumeIds[0] ?? "");
+  return {
+    ...rest,
+    env: toPairs(env),
+    allowedCudaVersions: allowedCudaVersions?.join(",") ?? null,
+    workersStandby: 0,
+    template: template && templateView(template),
+    networkVolume: volume && showVolume(parts, volume),
+    pods: async (_: unknown, { answer }: Context) => answer.list(await showWorkers(parts, endpoint), (pod) => pod),
+  };
+}
+
+/** Empty strings mean none; on modify they clear `locations` and `networkVolumeId`, and leave the rest as it is. */
+function endpointInput(input: Fields): EndpointInput {
+  const { id, env, allowedCudaVersions, ...rest } = input;
+  return {
+    ...(rest as EndpointInput),
+    ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
+    ...(allowedCudaVersions === undefined ? {} : { allowedCudaVersions: list(allowedCudaVersions as string) }),
+  };
+}
+
+async function saveEndpoint({ input }: { input: Fields }, context: Context) {
+  const { parts, caller } = context;
+  if (input.id) {
+    const endpoint = ownEndpoint(parts, caller, input.id as string);
+    return endpointView(context, await updateEndpoint(parts, caller, endpoint, endpointInput(input)));
+  }
+  for (const name of ["name", "templateId", "gpuIds"])
+    if (!input[name]) throw invalid(`'${name}' is required to create an endpoint.`);
+  return endpointView(context, await createEndpoint(parts, caller, endpointInput(input)));
+}
+
+async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context) {
+  await deleteEndpoint(parts, ownEndpoint(parts, caller, id), parts);
+  return null;
+}
+
+async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Context) {
+  const { id, dockerArgs, ports, env, startSsh, startJupyter, ...rest } = input;
+  const fields: TemplateInput = {
+    ...(rest as TemplateInput),
+    ...(dockerArgs === undefined ? {} : { dockerStartCmd: splitCommand((dockerArgs as string | null) ?? "") }),
+    ...(ports === undefined ? {} : { ports: list(ports as string) ?? [] }),
+    ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
+  };
+  if (id) return templateView(await updateTemplate(parts, caller, ownTemplate(parts, caller, id as string), fields));
+  if (!fields.name || !fields.imageName) throw invalid("'name' and 'imageName' are required to create a template.");
+  return templateView(await createTemplate(parts, caller, fields));
+}
+
+async function removeTemplate({ templateName }: { templateName: string }, { parts, caller }: Context) {
+  const named = parts.registry
+    .templates()
+    .find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
+  if (!named)
+    throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
+  await deleteTemplate(parts, named);
+  return null;
+}
+
+async function updateEndpointTemplate(
+  { input }: { input: { endpointId: string; templateId: string } },
+  context: Context,
+) {
+  const { parts, caller } = context;
+  const endpoint = ownEndpoint(parts, caller, input.endpointId);
+  return endpointView(context, await updateEndpoint(parts, caller, endpoint, { templateId: input.templateId }));
+}
+
+const saveRegistryAuth = async (
+  { input }: { input: { name: string; username: string; password: string } },
+  { parts, caller }: Context,
+) => showRegistryAuth(await createRegistryAuth(parts, caller, input));
+
+async function changeRegistryAuth(
+  { input: { id, ...given } }: { input: { id: string; username: string; password: string } },
+  { parts, caller }: Context,
+) {
+  return showRegistryAuth(await updateRegistryAuth(parts, caller, ownRegistryAuth(parts, caller, id), given));
+}
+
+async function removeRegistryAuth({ registryAuthId }: { registryAuthId: string }, { parts, caller }: Context) {
+  await deleteRegistryAuth(parts, caller, ownRegistryAuth(parts, caller, registryAuthId));
+  return true;
+}
+
+function myself(_: unknown, context: Context) {
+  const { registry } = context.parts;
+  const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
+  return {
+    id: registry.user(context.caller.ownerNo)?.id,
+    endpoints: () => {
+      const visible = registry.endpoints().filter((endpoint) => isVisible(context.caller, endpoint));
+      return context.answer.list(visible, (endpoint) => endpointView(context, endpoint));
+    },
+    networkVolumes: () =>
+      context.answer.list(registry.volumes().filter(mine), (volume) => showVolume(context.parts, volume)),
+    podTemplates: () => context.answer.list(registry.templates().filter(mine), templateView),
+    containerRegistryCreds: () => context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth),
+    serverlessDiscount: null,
+  };
+}
+
+function gpuTypes({ input }: { input?: { id?: string | null } | null }, { parts }: Context) {
+  const types = showGpuTypes(liveHosts(parts));
+  const id = input?.id;
+  return id ? types.filter((type) => type.id === id) : types;
+}
+
+/** One function per field of Query and Mutation, each around one operation. */
+export const resolvers = {
+  myself,
+  gpuTypes,
+  saveEndpoint,
+  deleteEndpoint: removeEndpoint,
+  saveTemplate,
+  deleteTemplate: removeTemplate,
+  updateEndpointTemplate,
+  saveRegistryAuth,
+  updateRegistryAuth: changeRegistryAuth,
+  deleteRegistryAuth: removeRegistryAuth,
+};

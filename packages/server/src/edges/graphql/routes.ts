@@ -1,0 +1,203 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  BREAK,
+  type DocumentNode,
+  defaultFieldResolver,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  type GraphQLFieldResolver,
+  Kind,
+  parse,
+  type SelectionSetNode,
+  validate,
+  visit,
+} from "graphql";
+import { type ApiKey, mayChange } from "../../domain/access/key.js";
+import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { authenticate, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { Answer, jsonPieces } from "./answer.js";
+import { explorerPage } from "./explorer.js";
+import { type Context, resolvers } from "./resolvers.js";
+import { schema } from "./schema.js";
+import { misfit } from "./variables.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    caller: ApiKey;
+  }
+}
+
+interface Call {
+  readonly query: string;
+  readonly variables: Record<string, unknown>;
+  readonly operationName: string | undefined;
+}
+
+/** The GraphQL API: POST runs a query, GET from a browser shows an explorer (contract: GraphQL API). */
+export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"]): Promise<void> {
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = asRefusal(error);
+    if (!refusal) parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error });
+    const message = refusal?.message ?? "Something went wrong on our side; the log tells what.";
+    if (refusal) reply.headers(refusal.headers);
+    return send(reply, refusal?.status ?? 500, {
+      errors: [{ message, extensions: { code: refusal?.code ?? "INTERNAL" } }],
+    });
+  });
+  app.get("/", async (request, reply) => {
+    if (!/\btext\/html\b/.test(request.headers.accept ?? ""))
+      throw invalid("POST a JSON body with 'query' to this address.");
+    const { html, policy } = explorerPage();
+    return reply
+      .header("content-type", "text/html; charset=utf-8")
+      .header("content-security-policy", policy)
+      .send(html);
+  });
+  app.post(
+    "/",
+    {
+      onRequest: async (request) => {
+        refuseWhileDraining(parts.draining);
+        const { api_key: key } = request.query as { api_key?: string | string[] };
+        if (Array.isArray(key)) throw invalid("'api_key' is given more than once.");
+        request.caller = await authenticate(parts, key ?? request.headers.authorization);
+        if (parts.registry.isShared) await parts.registry.refresh();
+        const encoding = request.headers["content-encoding"];
+        if (encoding && encoding !== "identity") {
+          throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
+        }
+      },
+    },
+    (request, reply) => answer(parts, request, reply),
+  );
+}
+
+/** A caller's mistake, also where it was found before the route; undefined where it is ours. */
+function asRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const { code, statusCode = 500 } = error as FastifyError;
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(limits.managementBytesMax);
+  return statusCode >= 400 && statusCode < 500 ? malformed() : undefined;
+}
+
+async function answer(parts: Context["parts"], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const call = readCall(request.body);
+  let document: DocumentNode;
+  try {
+    document = parse(call.query, { maxTokens: limits.graphqlTokensMax });
+  } catch (error) {
+    return send(reply, 400, { errors: [coded(error as GraphQLError, "GRAPHQL_PARSE_FAILED")] });
+  }
+  if (hasTooMany(document)) {
+    const message = `The query selects more than ${limits.graphqlSelectionsMax} fields and fragments.`;
+    return send(reply, 400, { errors: [coded(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")] });
+  }
+  const mistakes = [...validate(schema, document)];
+  if (mistakes.length === 0 && tooDeep(document)) mistakes.push(new GraphQLError("The query is nested too deep."));
+  if (mistakes.length > 0) {
+    return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
+  }
+  if (hasMutation(document) && !mayChange(request.caller.scope))
+    throw unauthorized("This key may not change resources.");
+  const made = new Answer((bytes) => request.room.take(bytes));
+  const { signal } = made.over;
+  const asked = {
+    schema,
+    document,
+    rootValue: resolvers,
+    contextValue: { parts, caller: request.caller, answer: made } satisfies Context,
+    variableValues: call.variables,
+    operationName: call.operationName,
+    fieldResolver: counting,
+    abortSignal: signal,
+    hideSuggestions: true,
+  };
+  const result = await Promise.resolve(execute(asked)).catch((error: unknown) => {
+    throw signal.aborted ? signal.reason : error;
+  });
+  await made.hasRoom();
+  const body = refusedOperation(parts, request, result);
+  // without data nothing was run: the variables or the operation's name did not fit
+  reply.code(result.data === undefined ? 400 : 200).header("content-type", jsonType);
+  return made.isLarge ? request.room.send(reply, jsonPieces(body)) : reply.send(JSON.stringify(body));
+}
+
+/** A field of what a resolver gave, counted in the answer. */
+const counting: GraphQLFieldResolver<unknown, Context> = (source, args, context, info) => {
+  const value = defaultFieldResolver(source, args, context, info);
+  context.answer.add(value);
+  return value;
+};
+
+function readCall(body: unknown): Call {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(String(body));
+  } catch {
+    throw new Refusal("INVALID_JSON", 'The body is not JSON: send {"query": "…"}.');
+  }
+  const { query, variables, operationName } = (parsed ?? {}) as Record<string, unknown>;
+  if (typeof query !== "string") throw invalid("The body must hold 'query', a GraphQL text.");
+  if (variables !== undefined && variables !== null && (typeof variables !== "object" || Array.isArray(variables))) {
+    throw invalid("'variables' must be a JSON object.");
+  }
+  return {
+    query,
+    variables: withoutEmptyEnums((variables ?? {}) as Record<string, unknown>) as Record<string, unknown>,
+    operationName: typeof operationName === "string" ? operationName : undefined,
+  };
+}
+
+/** In variables clients send an empty `flashBootType` for "as it is". */
+function withoutEmptyEnums(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null || depth > limits.graphqlDepthMax) return value;
+  if (Array.isArray(value)) return value.map((each) => withoutEmptyEnums(each, depth + 1));
+  const kept = Object.entries(value).filter(([name, each]) => !(name === "flashBootType" && each === ""));
+  return Object.fromEntries(kept.map(([name, each]) => [name, withoutEmptyEnums(each, depth + 1)]));
+}
+
+const hasMutation = (document: DocumentNode) =>
+  document.definitions.some((each) => each.kind === Kind.OPERATION_DEFINITION && each.operation === "mutation");
+
+/** Whether it selects so much that comparing its fields with each other would hold up all else. */
+function hasTooMany(document: DocumentNode): boolean {
+  let count = 0;
+  const add = () => (++count > limits.graphqlSelectionsMax ? BREAK : undefined);
+  visit(document, { Field: add, FragmentSpread: add, InlineFragment: add, FragmentDefinition: add });
+  return count > limits.graphqlSelectionsMax;
+}
+
+/** Depth of plain selections; fragments are bounded by the number of tokens, and cycles by validation. */
+function tooDeep(document: DocumentNode): boolean {
+  const depth = (set: SelectionSetNode | undefined): number =>
+    set ? 1 + Math.max(0, ...set.selections.map((each) => ("selectionSet" in each ? depth(each.selectionSet) : 0))) : 0;
+  // introspection asks for types of types of types
+  return document.definitions.some(
+    (each) => "selectionSet" in each && depth(each.selectionSet) > limits.graphqlDepthMax + 4,
+  );
+}
+
+const coded = (error: GraphQLError, code: string) => ({ ...error.toJSON(), extensions: { code } });
+
+function refusedOperation(parts: Context["parts"], request: FastifyRequest, result: ExecutionResult) {
+  if (!result.errors) return { data: result.data };
+  const errors = result.errors.map((error) => {
+    const cause = error.originalError;
+    if (cause instanceof Refusal) return coded(error, cause.code);
+    const message = misfit(error);
+    if (message !== undefined) return { ...coded(error, "INVALID_INPUT"), message };
+    // an argument is the library's own finding, too, and points into the query; a result of ours that is wrong does not
+    if (!cause || (cause instanceof GraphQLError && cause.nodes)) return coded(error, "INVALID_INPUT");
+    parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error: cause });
+    const { path } = error;
+    return { message: "Something went wrong on our side; the log tells what.", path, extensions: { code: "INTERNAL" } };
+  });
+  return { ...(result.data === undefined ? {} : { data: result.data }), errors };
+}
+
+const jsonType = "application/json; charset=utf-8";
+
+const send = (reply: FastifyReply, status: number, body: object) =>
+  reply.code(status).header("content-type", jsonType).send(JSON.stringify(body));

@@ -1,0 +1,182 @@
+import { describe, expect, it, vi } from "vitest";
+import { limits } from "../../limits/index.js";
+import { EventText } from "./event-text.js";
+
+const chunk = (value: unknown) => ({ output: JSON.stringify(value), metrics: undefined });
+
+/** What is sent for each of these chunks, and at the end. */
+async function told(...values: unknown[]): Promise<string[]> {
+  const text = new EventText();
+  const parts: string[] = [];
+  for (const value of values) parts.push((await text.addAll([chunk(value)])).text);
+  return [...parts, text.end()];
+}
+
+const events = 'data: {"n":1}\n\ndata: {"n":2}\r\n\r\ndata: [DONE]\n\n';
+
+describe("Raw text", () => {
+  it("cut after any of its characters is joined as it was, and nothing is added", async () => {
+    for (let cut = 1; cut < events.length; cut++) {
+      const parts = await told(events.slice(0, cut), events.slice(cut));
+      expect(parts.join("")).toBe(events);
+    }
+    expect((await told(...events)).join("")).toBe(events);
+  });
+
+  it("is given as soon as an event is whole, and no sooner", async () => {
+    expect(await told('data: {"n"', ':1}\n\ndata: {"n"', ":2}\n", "\n")).toEqual([
+      "",
+      'data: {"n":1}\n\n',
+      "",
+      'data: {"n":2}\n\n',
+      "",
+    ]);
+  });
+
+  it("without an end is given at the end", async () => {
+    expect(await told("data: 1\n\ndata: 2")).toEqual(["data: 1\n\n", "data: 2"]);
+    expect(await told("data: [DONE]")).toEqual(["", "data: [DONE]"]);
+  });
+
+  it("of an event without an end is bounded", async () => {
+    const text = new EventText();
+    const { text: given } = await text.add(JSON.stringify(`data: ${"x".repeat(limits.openaiEventBytesMax)}`));
+    expect(given.length).toBe(limits.openaiEventBytesMax + 6);
+    expect(text.isInEvent).toBe(true);
+    expect((await text.add('"\\n\\n"')).text).toBe("\n\n");
+    expect(text.isInEvent).toBe(false);
+  });
+});
+
+describe("Text that is no event", () => {
+  it("goes on as it comes, and nothing is added", async () => {
+    expect(await told("Hel", "lo", " world\n", "and more")).toEqual(["Hel", "lo", " world\n", "and more", ""]);
+    const joined = (await told(..."idea\n\ndata: 1\n\ndatum: 2\nretry")).join("");
+    expect(joined).toBe("idea\n\ndata: 1\n\ndatum: 2\nretry");
+  });
+
+  it("is told from an event as soon as it differs from one", async () => {
+    expect(await told("da", "te", "\nda", "ta: 1\n\nHello", "\ndata: 2")).toEqual([
+      "",
+      "date",
+      "\n",
+      "data: 1\n\nHello",
+      "\n",
+      "data: 2",
+    ]);
+  });
+
+  it("ends before an object's event begins", async () => {
+    expect(await told("Hello", { n: 1 })).toEqual(["Hello", '\n\ndata: {"n":1}\n\n', "data: [DONE]\n\n"]);
+  });
+});
+
+describe("Very many short strings without an end", () => {
+  const words = Array.from({ length: 60_000 }, () => "w");
+  const whole = `data: ${words.join("")}`;
+
+  /** How often others have their turn while something is done. */
+  async function turnsWhile(act: () => Promise<unknown>): Promise<number> {
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await act();
+    isOver = true;
+    return turns;
+  }
+
+  it.each([
+    { it: "in a list", act: (text: EventText) => text.add(JSON.stringify(["data: ", ...words])) },
+    { it: "as chunks", act: (text: EventText) => text.addAll(["data: ", ...words].map(chunk)) },
+  ])("$it are joined, and others have their turns meanwhile", async ({ act }) => {
+    const text = new EventText();
+    expect(await turnsWhile(() => act(text))).toBeGreaterThan(50);
+    expect(text.end()).toBe(whole);
+  });
+
+  it("are each looked at once", async () => {
+    let chars = 0;
+    const { lastIndexOf } = String.prototype;
+    const counting = vi.spyOn(String.prototype, "lastIndexOf").mockImplementation(function (this: string, ...search) {
+      chars += this.length;
+      return lastIndexOf.apply(this, search);
+    });
+    await new EventText().add(JSON.stringify(["data: ", ...words]));
+    counting.mockRestore();
+    expect(chars).toBeLessThan(20 * words.length);
+  });
+});
+
+describe("Objects", () => {
+  it("are the data of an event each, and the end is said", async () => {
+    expect(await told({ n: 1 }, { n: 2 })).toEqual(['data: {"n":1}\n\n', 'data: {"n":2}\n\n', "data: [DONE]\n\n"]);
+  });
+
+  it("of a list are events of their own", async () => {
+    expect(await told([{ n: 1 }, { n: 2 }, "data: 3\n\n"])).toEqual([
+      'data: {"n":1}\n\ndata: {"n":2}\n\ndata: 3\n\n',
+      "data: [DONE]\n\n",
+    ]);
+  });
+
+  it("keep their numbers as they were written, and lose their line ends", async () => {
+    const text = new EventText();
+    const odd = '{"big": 12345678901234567890,\n "huge": 1e400}';
+    expect((await text.add(odd)).text).toBe('data: {"big": 12345678901234567890,  "huge": 1e400}\n\n');
+    expect((await text.add('[{"big": 12345678901234567890}]')).text).toBe('data: {"big": 12345678901234567890}\n\n');
+  });
+
+  it("after raw text that said the end do not say it again", async () => {
+    expect(await told({ n: 1 }, "data: [DONE]\n\n")).toEqual(['data: {"n":1}\n\n', "data: [DONE]\n\n", ""]);
+  });
+
+  it("after that end are not sent, nor are errors", async () => {
+    const error = { object: "error", message: "m", code: 400 };
+    expect(await told("data: [DONE]\n\n", { n: 1 }, error)).toEqual(["data: [DONE]\n\n", "", "", ""]);
+  });
+
+  it("in the middle of an event begin one of their own", async () => {
+    expect(await told("data: 1", { n: 2 })).toEqual(["", 'data: 1\n\ndata: {"n":2}\n\n', "data: [DONE]\n\n"]);
+  });
+
+  it("that are null are nothing", async () => {
+    expect(await told(null, { n: 1 })).toEqual(["", 'data: {"n":1}\n\n', "data: [DONE]\n\n"]);
+  });
+
+  it("that are errors end it, after what came before them", async () => {
+    const text = new EventText();
+    const added = await text.addAll([chunk({ n: 1 }), chunk([{ n: 2 }, { object: "error", message: "m", code: 400 }])]);
+    expect(added).toMatchObject({ text: 'data: {"n":1}\n\ndata: {"n":2}\n\n', error: { status: 400, message: "m" } });
+  });
+});
+
+describe("What was too large for one chunk", () => {
+  const pieces = (text: string, count: number) =>
+    Array.from({ length: count }, (_, part) => {
+      const size = Math.ceil(text.length / count);
+      const output = JSON.stringify(text.slice(part * size, (part + 1) * size));
+      return { output, metrics: JSON.stringify({ part, parts: count }) };
+    });
+
+  it("is an object again where it was one", async () => {
+    const text = new EventText();
+    expect(await text.addAll(pieces('{"embedding":[1,2,3]}', 3))).toEqual({ text: 'data: {"embedding":[1,2,3]}\n\n' });
+    expect(text.end()).toBe("data: [DONE]\n\n");
+  });
+
+  it("is raw text again where it was that", async () => {
+    const text = new EventText();
+    expect(await text.addAll(pieces(events, 3))).toEqual({ text: events });
+    expect(text.end()).toBe("");
+  });
+
+  it("is raw text where it goes on with an event that has begun", async () => {
+    const text = new EventText();
+    await text.addAll([chunk("data: ")]);
+    expect(await text.addAll([...pieces('{"n":1}', 2), chunk("\n\n")])).toEqual({ text: 'data: {"n":1}\n\n' });
+  });
+});

@@ -1,0 +1,79 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { goneText } from "../../domain/jobs/status-text.js";
+import { invalid, Refusal } from "../../errors.js";
+import type { Sent } from "../../json/json.js";
+import { limits } from "../../limits/index.js";
+import { abandonJob } from "../../operations/jobs/abandon-job.js";
+import { submitOpenAi } from "../../operations/jobs/submit-openai.js";
+import type { JobParts } from "../shared/access.js";
+import { admitToJobs } from "../shared/access.js";
+import { countBodies, takeBytes } from "../shared/bodies/bodies.js";
+import { otherMethods } from "../shared/methods.js";
+import { goneSignal, isGone, sendJson } from "../shared/replies/replies.js";
+import { type Heard, sendResult } from "./answer.js";
+import type { Holders } from "./holders.js";
+import { sendStream } from "./stream.js";
+
+export type OpenAiParts = JobParts & { readonly holders: Holders };
+
+/** What OpenAI's clients call: each request becomes a job, and its answer is the job's. */
+export async function openAiRoutes(app: FastifyInstance, parts: OpenAiParts): Promise<void> {
+  const refuseOthers = otherMethods(app);
+  app.addHook("onRequest", (request, reply) => admitToJobs(parts, request, reply));
+  takeBytes(app);
+  countBodies(app, "clients");
+  app.route({
+    method: ["GET", "POST"],
+    url: "/:endpointId/openai/*",
+    bodyLimit: limits.openaiBytesMax,
+    // a GET makes a job, too
+    config: { rated: "openai", changes: true },
+    handler: (request, reply) => answer(parts, request, reply),
+  });
+  refuseOthers();
+}
+
+async function answer(parts: OpenAiParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const gone = goneSignal(reply);
+  const { jobId, known, streams, hasKey } = await submit(parts, request);
+  reply.header("x-job-id", jobId);
+  const release = parts.holders.hold(jobId);
+  const isOver = () => gone.aborted || isGone(reply);
+  let heard: Heard = "part";
+  try {
+    if (known && !(await parts.reader.find(request.endpoint.no, jobId, parts.clock.now()))) {
+      heard = "all";
+      return sendJson(reply, goneText(known));
+    }
+    const send = streams ? sendStream : sendResult;
+    if (!isOver()) heard = await send(parts, request, reply, jobId, gone);
+  } finally {
+    const isLast = release();
+    // under a key it may be asked for again while its client is there; and who waits for it at other servers is not known
+    const isLeft = hasKey ? !parts.registry.isShared && (isOver() || heard === "error") : true;
+    if (isLast && heard !== "all" && isLeft) await abandonJob(parts, request.endpoint, jobId); // nobody would read it
+  }
+  return reply.sent ? reply : reply.hijack();
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const hasControls = (path: string) => /[\x00-\x1f\x7f]/.test(path);
+
+async function submit(parts: OpenAiParts, request: FastifyRequest) {
+  const { "*": path } = request.params as { "*": string };
+  if (path === "") throw new Refusal("NOT_FOUND", "Name what is asked for, such as /openai/v1/chat/completions.");
+  // a store may not take them, and the same request would not be the same any more
+  if (hasControls(path)) throw invalid("The path must hold no control characters.");
+  const key = request.headers["idempotency-key"];
+  const submitted = await submitOpenAi(parts, {
+    endpoint: request.endpoint,
+    method: request.method,
+    path: `/${path}`,
+    body: (request.body as Sent | null | undefined) ?? undefined,
+    idempotencyKey: key === undefined ? undefined : String(key),
+    requestId: request.id,
+  });
+  request.countedBody?.release();
+  request.body = undefined; // a long wait for the result need not hold it
+  return { ...submitted, hasKey: key !== undefined };
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { JobReport } from "../../domain/jobs/job.js";
+import type { Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { lendStatus } from "../../operations/jobs/lend-status.js";
+import { describeJob, findJob } from "../../operations/jobs/read-job.js";
+import { submitJob } from "../../operations/jobs/submit-job.js";
+import type { JobParts } from "../shared/access.js";
+import { admitAtOnce } from "../shared/access.js";
+import { readAway } from "../shared/bodies/linger.js";
+import { readWhole } from "../shared/bodies/read-whole.js";
+import type { HostJudge } from "../shared/connections/host-names.js";
+import { misframed } from "../shared/connections/misframed.js";
+import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "../shared/replies/replies.js";
+import { sendLent } from "../shared/replies/send-lent.js";
+
+type LaneParts = JobParts & { readonly isOurHost?: HostJudge };
+
+const runUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/run$/;
+const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$/;
+
+/**
+ * `/run` and `/status` without the router, which costs as much as all that they do. Only where nothing is unusual: what has
+ * a query, a large or chunked body or an idempotency key, whose key or endpoint is not in memory, and all that is refused
+ * before its body is read is left to the routes. Answers whether it has taken the request.
+ */
+export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: ServerResponse) => boolean {
+  return (request, reply) => {
+    const { method, url = "" } = request;
+    const isRun = method === "POST";
+    const [, prefix, endpointId, jobId = ""] = (isRun ? runUrl : statusUrl).exec(url) ?? [];
+    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !hasBody(request)))
+      return false;
+    const route = `${prefix}/:endpointId/${isRun ? "run" : "status/:jobId"}`;
+    const entered = enter(parts, request, reply, { route, endpointId, operation: isRun ? "run" : "status" });
+    if (!entered) return false;
+    if (isRun) run(parts, request, entered);
+    else status(parts, jobId, reply, entered);
+    return true;
+  };
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["content-length"] !== undefined ||
+  headers["transfer-encoding"] !== undefined ||
+  headers["content-encoding"] !== undefined;
+
+/** Whether its body comes whole and small, as it is, and under no key. */
+function hasSmallBody({ headers }: IncomingMessage): boolean {
+  return (
+    Number(headers["content-length"]) <= limits.bodyBytesSmall &&
+    headers["transfer-encoding"] === undefined &&
+    headers["content-encoding"] === undefined &&
+    headers["idempotency-key"] === undefined
+  );
+}
+
+function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, send, fail }: Entered): void {
+  const then = (body: Buffer, release: () => void) => {
+    const submit = { endpoint, route: "run", body, waitMs: undefined, idempotencyKey: undefined, requestId } as const;
+    submitJob(parts, submit)
+      .finally(release)
+      .then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
+  };
+  readWhole(request, endpoint.ownerNo, { then, refuse: fail });
+}
+
+function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: Entered): void {
+  const { endpoint, requestId, send, fail, served } = entered;
+  const sendLarge = async (job: JobReport) => {
+    const gone = goneSignal({ raw: reply });
+    await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, endpoint, job, gone));
+    served(200);
+  };
+  findJob(parts, endpoint, jobId)
+    .then((job) =>
+      job.unreadBytes > 0 ? sendLarge(job) : describeJob(parts, endpoint, job).then((text) => send(200, text)),
+    )
+    .catch(fail);
+}
+
+/** A request that was let in, and what answers it. */
+interface Entered {
+  readonly endpoint: Endpoint;
+  readonly requestId: string;
+  readonly send: (status: number, body: string) => void;
+  readonly fail: (error: unknown) => void;
+  /** Tells that it was answered. */
+  readonly served: (status: number) => void;
+}
+
+interface Asked {
+  readonly route: string;
+  readonly endpointId: string;
+  readonly operation: "run" | "status";
+}
+
+/** Lets a request in; undefined where the routes must look at it. */
+function enter(
+  parts: LaneParts,
+  request: IncomingMessage,
+  reply: ServerResponse,
+  { route, endpointId, operation }: Asked,
+): Entered | undefined {
+  if (request.headers.expect !== undefined || misframed(request, parts.isOurHost)) return undefined;
+  const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");
+  if (!admitted) return undefined;
+  const beganAt = performance.now();
+  const requestId = requestIdOf(request);
+  if (admitted.release) reply.once("close", admitted.release);
+  const served = (status: number) => {
+    const durationMs = performance.now() - beganAt;
+    parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
+  };
+  const send = (status: number, body: string, refusal?: Refusal) => {
+    const headers = jsonHeaders(requestId, refusal);
+    headers.push("content-length", String(Buffer.byteLength(body)));
+    reply.writeHead(status, headers);
+    reply.end(body);
+    served(status);
+  };
+  const fail = (error: unknown) => {
+    const refusal = asRefusal(error, { id: requestId, route }, parts.emit);
+    if (!request.complete) readAway(request);
+    send(refusal.status, refusalText(refusal, requestId), refusal);
+  };
+  return { endpoint: admitted.endpoint, requestId, send, fail, served };
+}

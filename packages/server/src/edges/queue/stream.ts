@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { statusText } from "../../domain/jobs/status-text.js";
+import { oneLine } from "../../domain/plain-text.js";
+import { Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { type LentBody, lendStatus } from "../../operations/jobs/lend-status.js";
+import { findJob } from "../../operations/jobs/read-job.js";
+import { followStream, readStream, type StreamEvent } from "../../operations/jobs/read-stream.js";
+import type { Chunk, Parts } from "../../operations/needs.js";
+import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
+import { sendLentReply, writeLent } from "../shared/replies/send-lent.js";
+import { readClamped } from "../shared/wait.js";
+
+/** A chunk as the contract has it: the worker's metrics, and `stream_index`. A large output is a piece of its own. */
+function chunkPieces({ output, metrics, index }: Chunk): (string | Uint8Array)[] {
+  const rest = metrics === undefined ? "" : metrics.trim().slice(1, -1).trim();
+  const behind = `,"metrics":{${rest}${rest ? "," : ""}"stream_index":${index}}}`;
+  return typeof output === "string" ? [`{"output":${output}${behind}`] : ['{"output":', output, behind];
+}
+
+/** `/stream`: an array (or the envelope that public clients read), or server-sent events for who accepts them. */
+export function streamRoute(parts: Parts, envelope: boolean) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { jobId } = request.params as { jobId: string };
+    if (/\btext\/event-stream\b/.test(request.headers.accept ?? "")) return sendEvents(parts, request, reply, jobId);
+    const asked = (request.query as { wait?: string }).wait;
+    const waitMs = readClamped(asked, limits.streamHoldMs, 0, limits.streamHoldMsMax);
+    const gone = goneSignal(reply);
+    const { job, chunks, status, lent } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
+    if (gone.aborted || isGone(reply)) {
+      lent.release();
+      await parts.chunks.handBack(job.no, chunks);
+      return reply.hijack();
+    }
+    reply.raw.once("close", () => {
+      // a reply that could not be written gives its chunks back
+      if (!wasWritten(reply)) parts.chunks.handBack(job.no, chunks).catch(notGivenBack);
+    });
+    const notGivenBack = (error: unknown) =>
+      parts.emit({ type: "server.warning", message: "chunks that could not be sent were not given back", error });
+    const texts = chunks.flatMap((chunk, n) => (n === 0 ? chunkPieces(chunk) : [",", ...chunkPieces(chunk)]));
+    const [before, behind] = envelope ? [`{"status":"${status}","stream":[`, "]}"] : ["[", "]"];
+    const { release, isWanted } = { release: () => lent.release(), isWanted: () => lent.isWanted() };
+    return sendLentReply(parts, reply, { pieces: [before, ...texts, behind], release, isWanted });
+  };
+}
+
+function lastSeen(header: string | string[] | undefined): { start: number; index: number } | undefined {
+  const [, start, index] = /^(\d{1,9})-(\d{1,9})$/.exec(String(header ?? "")) ?? [];
+  return start === undefined ? undefined : { start: Number(start), index: Number(index) };
+}
+
+async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyReply, jobId: string): Promise<unknown> {
+  await findJob(parts, request.endpoint, jobId); // a refusal is still a plain reply
+  const gone = goneSignal(reply);
+  const over = new AbortController();
+  gone.addEventListener("abort", () => over.abort());
+  reply.hijack();
+  reply.raw.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    "x-request-id": request.id,
+    "x-accel-buffering": "no",
+  });
+  reply.raw.flushHeaders();
+  try {
+    const from = lastSeen(request.headers["last-event-id"]);
+    for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
+      await writeEvent(parts, request.endpoint, reply, event, over.signal);
+    }
+  } catch (error) {
+    // A job that has expired ends the stream. After any other failure the client should reconnect with Last-Event-ID.
+    if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") reply.raw.destroy();
+  }
+  return reply.raw.end();
+}
+
+/** Writes an event, and waits until its reader can take more; a reader that takes nothing for long is gone. */
+async function writeEvent(
+  parts: Parts,
+  endpoint: Endpoint,
+  { raw }: FastifyReply,
+  event: StreamEvent,
+  over: AbortSignal,
+): Promise<void> {
+  if (event.kind === "chunk") return writeChunk(parts, raw, event.chunk, over);
+  if (event.kind !== "done" || event.job.unreadBytes === 0) return writeText(raw, eventText(parts, event), over);
+  const body = await lendStatus(parts, endpoint, event.job, over);
+  try {
+    await writeData(parts, raw, "event: done\n", body);
+  } finally {
+    body.release();
+  }
+}
+
+/** A large chunk goes in slices that take turns with other large replies. */
+async function writeChunk(parts: Parts, raw: ServerResponse, chunk: Chunk, over: AbortSignal): Promise<void> {
+  const head = `event: chunk\nid: ${chunk.start}-${chunk.index}\n`;
+  const pieces = chunkPieces(chunk);
+  const [text] = pieces;
+  if (pieces.length === 1 && typeof text === "string" && text.length <= limits.chunkTextBytesMax) {
+    return writeText(raw, `${head}data: ${oneLine(text)}\n\n`, over);
+  }
+  await writeData(parts, raw, head, { pieces, isWanted: () => parts.streamShares.isWanted });
+}
+
+async function writeText(raw: ServerResponse, text: string, over: AbortSignal): Promise<void> {
+  if (raw.write(text)) return;
+  await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
+}
+
+async function writeData(
+  parts: Parts,
+  raw: ServerResponse,
+  head: string,
+  body: Omit<LentBody, "release">,
+): Promise<void> {
+  raw.write(`${head}data: `);
+  await writeLent(parts, raw, body, { as: oneLineOf });
+  raw.write("\n\n");
+}
+
+function eventText(parts: Parts, event: Exclude<StreamEvent, { kind: "chunk" }>): string {
+  switch (event.kind) {
+    case "status":
+      return `event: status\ndata: {"status":"${event.status}"}\n\n`;
+    case "done":
+      return `event: done\ndata: ${oneLine(statusText(event.job, parts.clock.now()))}\n\n`;
+    case "pause":
+      return ": still here\n\n";
+  }
+}
+
+const isLineEnd = (byte: number) => byte === 0x0a || byte === 0x0d;
+
+/** The same of a slice that others may be reading. */
+const oneLineOf = (slice: Uint8Array): Uint8Array =>
+  slice.includes(0x0a) || slice.includes(0x0d) ? slice.map((byte) => (isLineEnd(byte) ? 0x20 : byte)) : slice;

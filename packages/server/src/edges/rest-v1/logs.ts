@@ -1,0 +1,280 @@
+import { once } from "node:events";
+import * as api from "@millrace/api";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import Type from "typebox";
+import type { ApiKey } from "../../domain/access/key.js";
+import { harmless } from "../../domain/plain-text.js";
+import { momentOf } from "../../domain/workers/log-line.js";
+import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
+import { noRoom } from "../../operations/jobs/lend-status.js";
+import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
+import {
+  assertKeptHere,
+  type LinePlace,
+  type LogAsk,
+  type LogPage,
+  type LogParts,
+  readEndpointLog,
+  readWorkerLog,
+  type ShownLine,
+} from "../../operations/logs/read-logs.js";
+import type { Parts } from "../../operations/needs.js";
+import { ownWorker } from "../../operations/workers/show-workers.js";
+import { goneSignal } from "../shared/replies/replies.js";
+import { sendLentReply } from "../shared/replies/send-lent.js";
+import { fewAtOnce } from "./few-at-once.js";
+import { errors, idOf, params } from "./route-schema.js";
+
+export type LogRouteParts = Parts & LogParts;
+type Query = Record<string, string | undefined>;
+
+const query = Type.Object({
+  tail: Type.Optional(
+    Type.String({
+      description: `The last so many lines, 0 to ${limits.logTailMax}; default ${limits.logTailDefault}.`,
+    }),
+  ),
+  since: Type.Optional(
+    Type.String({ description: "Lines from then on: an RFC 3339 time, Unix milliseconds, or how long ago (10m)." }),
+  ),
+  jobId: Type.Optional(Type.String({ description: "Only lines that the worker has marked as this job's." })),
+  follow: Type.Optional(
+    Type.String({ description: "true: server-sent events, `line` for each line as it comes; Last-Event-ID resumes." }),
+  ),
+  format: Type.Optional(
+    Type.String({ description: "text (default) or ndjson; without it the Accept header says which." }),
+  ),
+});
+const replies = {
+  200: {
+    description: "Lines, oldest first.",
+    content: {
+      "text/plain": { schema: Type.String() },
+      "application/x-ndjson": { schema: api.LogLine },
+      "text/event-stream": { schema: Type.String() },
+    },
+  },
+  ...errors,
+  409: api.ErrorBody,
+};
+const doc = (summary: string, tag: string, name: string) => ({
+  schema: {
+    summary,
+    tags: [tag],
+    params: params(name),
+    querystring: query,
+    response: replies,
+  },
+});
+
+/** What workers have printed: to read, or to follow. */
+export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
+  app.get(
+    "/endpoints/:endpointId/logs",
+    doc("What an endpoint's workers print, together", "endpoints", "endpointId"),
+    async (request, reply) => {
+      const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
+      return answer(parts, request, reply, {
+        read: (ask, signal) => readEndpointLog(parts, endpoint, ask, signal),
+        follow: (ask, signal) => followEndpointLog(parts, endpoint, ask, signal),
+      });
+    },
+  );
+  app.get(
+    "/workers/:workerId/logs",
+    doc("What a worker prints, or has printed: kept for a day after its end", "workers", "workerId"),
+    async (request, reply) => {
+      const workerId = idOf(request, "workerId");
+      const { row } = await ownWorker(parts, request.caller, workerId);
+      const worker = parts.registry.worker(workerId) ?? { row };
+      assertKeptHere(parts, worker); // a refusal is still a plain reply
+      return answer(parts, request, reply, {
+        read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
+        follow: (ask, signal) => followWorkerLog(parts, worker, ask, signal),
+      });
+    },
+  );
+}
+
+const pageOfLog = fewAtOnce(limits.logReadsMax);
+
+interface Log {
+  read(ask: LogAsk, signal: AbortSignal): Promise<LogPage>;
+  follow(ask: LogAsk, signal: AbortSignal): AsyncIterable<LogEvent>;
+}
+
+async function answer(parts: LogRouteParts, request: FastifyRequest, reply: FastifyReply, log: Log): Promise<unknown> {
+  const asked = request.query as Query;
+  const ask = askOf(asked, parts.clock.now());
+  const format = formatOf(asked.format, request.headers.accept);
+  const isFollowed = followOf(asked.follow) ?? /\btext\/event-stream\b/.test(request.headers.accept ?? "");
+  const gone = goneOf(reply);
+  if (isFollowed)
+    return follow(parts, request, reply, log, { ...ask, after: placeOf(request.headers["last-event-id"]) }, gone);
+  const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
+  if (!share && !gone.aborted) throw noRoom();
+  try {
+    const text = await pageOfLog(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
+    const bytes = Buffer.from(text);
+    share?.keep(bytes.length);
+    if (gone.aborted) return reply.hijack();
+    const page = { pieces: [bytes], release: () => share?.release(), isWanted: () => parts.streamShares.isWanted };
+    return await sendLentReply(parts, reply, page, format.type);
+  } finally {
+    share?.release();
+  }
+}
+
+function askOf({ tail, since, jobId }: Query, now: number): LogAsk {
+  if (tail !== undefined && (!/^\d{1,5}$/.test(tail) || Number(tail) > limits.logTailMax))
+    throw invalid(`'tail' must be a whole number from 0 to ${limits.logTailMax}.`);
+  const moment = since === undefined ? undefined : momentOf(since, now);
+  if (since !== undefined && moment === undefined)
+    throw invalid(
+      "'since' must be an RFC 3339 time, Unix milliseconds, or how long ago it was, such as 90s, 10m or 2h.",
+    );
+  if (jobId !== undefined && !/^[\x21-\x7e]{1,128}$/.test(jobId)) throw invalid("'jobId' must be the id of a job.");
+  return {
+    tail: tail === undefined ? limits.logTailDefault : Number(tail),
+    sinceUs: moment === undefined ? undefined : Math.max(0, Math.floor(moment * 1_000)),
+    jobId,
+    after: undefined,
+    search: { bytesLeft: limits.logSearchBytesMax },
+  };
+}
+
+function followOf(follow: string | undefined): boolean | undefined {
+  if (follow !== undefined && follow !== "true" && follow !== "false") throw invalid("'follow' must be true or false.");
+  return follow === undefined ? undefined : follow === "true";
+}
+
+/** Aborts when there is nobody to answer any more. */
+function goneOf(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const told = goneSignal(reply);
+  told.addEventListener("abort", () => gone.abort());
+  if (told.aborted) gone.abort(); // while its key or its worker was looked up
+  return gone.signal;
+}
+
+// formats
+
+interface Format {
+  readonly type: string;
+  page(page: LogPage): string;
+}
+
+const iso = (atUs: number) => new Date(atUs / 1_000).toISOString();
+
+/** A line as JSON; absent fields are left out. */
+const jsonOf = ({ atUs, workerId, stream, text, jobId, level, message }: ShownLine): string =>
+  JSON.stringify({ at: iso(atUs), workerId, stream, text, jobId, level, message });
+
+const formats: Readonly<Record<string, Format>> = {
+  text: {
+    type: "text/plain; charset=utf-8",
+    page: ({ lines, note }) => {
+      const head = note === undefined ? "" : `# ${note}\n`;
+      return (
+        head +
+        lines.map((line) => `${iso(line.atUs)} ${line.workerId} ${line.stream} ${harmless(line.text)}\n`).join("")
+      );
+    },
+  },
+  ndjson: {
+    type: "application/x-ndjson; charset=utf-8",
+    page: ({ lines, note }) => {
+      const head = note === undefined ? "" : `${JSON.stringify({ note })}\n`;
+      return head + lines.map((line) => `${jsonOf(line)}\n`).join("");
+    },
+  },
+};
+
+function formatOf(asked: string | undefined, accept = ""): Format {
+  const name = asked ?? (/\bapplication\/(x-ndjson|ndjson|jsonl)\b/.test(accept) ? "ndjson" : "text");
+  const format = Object.hasOwn(formats, name) ? formats[name] : undefined;
+  if (!format) throw invalid("'format' must be text or ndjson.");
+  return format;
+}
+
+// following
+
+let followers = 0;
+const followersOf = new Map<number, number>();
+
+/** Counts someone who follows; the function it gives counts them out. */
+function admitFollower({ ownerNo }: ApiKey): () => void {
+  const own = followersOf.get(ownerNo) ?? 0;
+  if (followers >= limits.logFollowersMax || own >= limits.logFollowersPerOwner) {
+    throw new Refusal("UNAVAILABLE", "Too many logs are being followed; end one, or read this one without follow.", {
+      retryAfterSeconds: 5,
+    });
+  }
+  followers++;
+  followersOf.set(ownerNo, own + 1);
+  return () => {
+    followers--;
+    const left = (followersOf.get(ownerNo) ?? 1) - 1;
+    if (left > 0) followersOf.set(ownerNo, left);
+    else followersOf.delete(ownerNo);
+  };
+}
+
+function placeOf(header: string | string[] | undefined): LinePlace | undefined {
+  const [, atUs, workerId] = /^(\d{1,16})-([a-z0-9]{1,32})$/.exec(String(header ?? "")) ?? [];
+  return atUs === undefined || workerId === undefined ? undefined : { atUs: Number(atUs), workerId };
+}
+
+function eventText(event: LogEvent): string {
+  if (event.kind === "note") return `event: note\ndata: ${JSON.stringify({ note: event.text })}\n\n`;
+  return event.lines
+    .map((line) => `event: line\nid: ${line.atUs}-${line.workerId}\ndata: ${jsonOf(line)}\n\n`)
+    .join("");
+}
+
+async function follow(
+  parts: LogRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: Log,
+  ask: LogAsk,
+  gone: AbortSignal,
+): Promise<unknown> {
+  if (gone.aborted) return reply.hijack();
+  const leave = admitFollower(request.caller);
+  const over = new AbortController();
+  const end = () => over.abort();
+  gone.addEventListener("abort", end);
+  parts.draining.addEventListener("abort", end);
+  if (gone.aborted || parts.draining.aborted) end();
+  const { raw } = reply.hijack();
+  raw.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    "x-content-type-options": "nosniff",
+    "x-request-id": request.id,
+    "x-accel-buffering": "no",
+  });
+  raw.flushHeaders();
+  const stillHere = setInterval(() => raw.writableNeedDrain || raw.write(": still here\n\n"), limits.sseKeepAliveMs);
+  try {
+    for await (const event of log.follow(ask, over.signal)) {
+      if (over.signal.aborted) break;
+      // one that reads nothing for long is gone, and its place is another's
+      const stalled = AbortSignal.timeout(limits.readerStallMs);
+      if (!raw.write(eventText(event))) await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
+    }
+    if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
+    raw.end();
+  } catch {
+    // it cannot be read on just now, or its reader is gone: who comes again goes on where this ended
+    raw.destroy();
+  } finally {
+    clearInterval(stillHere);
+    parts.draining.removeEventListener("abort", end);
+    leave();
+  }
+  return raw;
+}

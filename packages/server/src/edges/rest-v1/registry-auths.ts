@@ -1,0 +1,43 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import Type from "typebox";
+import type { Parts } from "../../operations/needs.js";
+import { showRegistryAuth } from "../../operations/show-resources.js";
+import {
+  createRegistryAuth,
+  deleteRegistryAuth,
+  ownRegistryAuth,
+} from "../../operations/templates/save-registry-auth.js";
+import { sendList } from "../shared/replies/send-list.js";
+import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+
+const path = "/containerregistryauth";
+const tag = "container registry auths";
+const id = "containerRegistryAuthId";
+
+/** Credentials of container registries: what is given in is never given out. */
+export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
+  const summary = "Keep the credentials of a container registry";
+  const response = { 200: api.RegistryAuth, ...writeErrors };
+  app.post(path, { schema: { summary, tags: [tag], body: api.RegistryAuthCreate, response } }, async (request) =>
+    showRegistryAuth(await createRegistryAuth(parts, request.caller, request.body as api.RegistryAuthCreate)),
+  );
+}
+
+/** The same, for routes without a body. */
+export function registryAuthReads(app: FastifyInstance, parts: Parts): void {
+  const own = (request: FastifyRequest) => ownRegistryAuth(parts, request.caller, idOf(request, id));
+  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), ({ caller }, reply) => {
+    const mine = parts.registry.registryAuths().filter(({ ownerNo }) => ownerNo === caller.ownerNo);
+    return sendList(reply, mine, showRegistryAuth);
+  });
+  app.get(
+    `${path}/:${id}`,
+    doc("Show a container registry auth", tag, api.RegistryAuth, { params: params(id) }),
+    async (request) => showRegistryAuth(own(request)),
+  );
+  app.delete(`${path}/:${id}`, deletion("Delete a container registry auth", tag, id), async (request, reply) => {
+    await deleteRegistryAuth(parts, request.caller, own(request));
+    return reply.code(204).send();
+  });
+}

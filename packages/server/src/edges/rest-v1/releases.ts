@@ -1,0 +1,39 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance } from "fastify";
+import Type from "typebox";
+import { invalid } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { releaseNumbers, rollBack, showRelease } from "../../operations/endpoints/releases.js";
+import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
+import type { Parts } from "../../operations/needs.js";
+import { sendList } from "../shared/replies/send-list.js";
+import { fewAtOnce } from "./few-at-once.js";
+import { doc, idOf, params } from "./route-schema.js";
+
+const read = fewAtOnce(limits.releaseReadsMax);
+
+/** The versions of an endpoint, and the way back to one of them. */
+export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
+  app.get(
+    "/endpoints/:endpointId/releases",
+    doc("The versions of an endpoint, newest first", "releases", Type.Array(api.ReleaseView), {
+      params: params("endpointId"),
+    }),
+    async (request, reply) => {
+      const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
+      const show = (n: number) => read(() => showRelease(parts, request.caller, endpoint, n));
+      return sendList(reply, releaseNumbers(endpoint), show);
+    },
+  );
+  app.post(
+    "/endpoints/:endpointId/releases/:version/rollback",
+    doc("Make a new version of what an earlier one was made of", "releases", api.Endpoint, {
+      params: params("endpointId", "version"),
+    }),
+    async (request) => {
+      const version = idOf(request, "version");
+      if (!/^[1-9]\d{0,8}$/.test(version)) throw invalid("Name the version by its number.");
+      return rollBack(parts, request.caller, idOf(request, "endpointId"), Number(version));
+    },
+  );
+}

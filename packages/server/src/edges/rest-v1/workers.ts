@@ -1,0 +1,38 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import Type from "typebox";
+import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
+import type { Parts } from "../../operations/needs.js";
+import { showColdStarts, showWorker, showWorkers } from "../../operations/workers/show-workers.js";
+import { doc, idOf, params } from "./route-schema.js";
+
+/** Who works, what became of each, and how long they took to start. */
+export function workerRoutes(app: FastifyInstance, parts: Parts): void {
+  const endpointOf = (request: FastifyRequest) => ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
+  const ended = Type.Object({
+    ended: Type.Optional(Type.String({ description: "true: with those that ended in the last 24 hours." })),
+  });
+  app.get(
+    "/endpoints/:endpointId/workers",
+    doc("The workers of an endpoint with their timelines, newest first", "workers", Type.Array(api.Worker), {
+      params: params("endpointId"),
+      querystring: ended,
+    }),
+    async (request) =>
+      showWorkers(parts, endpointOf(request), { ended: (request.query as { ended?: string }).ended === "true" }),
+  );
+  app.get(
+    "/workers/:workerId",
+    doc("One worker with its timeline, for 24 hours after its end too", "workers", api.Worker, {
+      params: params("workerId"),
+    }),
+    async (request) => showWorker(parts, request.caller, idOf(request, "workerId")),
+  );
+  app.get(
+    "/endpoints/:endpointId/cold-starts",
+    doc("How long workers took to start: percentiles of each step", "workers", api.ColdStarts, {
+      params: params("endpointId"),
+    }),
+    async (request) => showColdStarts(parts, endpointOf(request)),
+  );
+}

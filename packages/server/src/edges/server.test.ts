@@ -1,0 +1,348 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { ErrorBody, refusals as published } from "@millrace/api";
+import { Value } from "typebox/value";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint, EndpointSettings } from "../domain/endpoints/endpoint.js";
+import { type RefusalCode, refusals } from "../domain/refusals.js";
+import { Refusal } from "../errors.js";
+import { limits } from "../limits/index.js";
+import { cancelJob } from "../operations/jobs/change-job.js";
+import { workerChanges } from "../testing/facts-fixture.js";
+import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
+import { Scene } from "../testing/scene-fixture.js";
+import { openGateway } from "./gateway/gateway.js";
+
+let scene: Scene;
+let http: Http;
+let endpoint: Endpoint;
+let base: string;
+beforeAll(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene);
+});
+beforeEach(async () => {
+  endpoint = await scene.endpoint();
+  base = `/v2/${endpoint.id}`;
+});
+afterAll(async () => {
+  await http.close();
+  await scene.close();
+});
+
+/** Whatever is refused is refused like this. */
+function expectRefusal(answer: Answer, code: RefusalCode): void {
+  expect(answer.json).toMatchObject({ code });
+  expect(answer.status).toBe(refusals[code].status);
+  expect(Object.keys(answer.json).sort()).toEqual(["code", "error", "requestId"]);
+  expect(Value.Check(ErrorBody, answer.json)).toBe(true);
+  expect(answer.json.error).toMatch(/^[A-Z'].*\.$/s);
+  expect(answer.json.error).not.toMatch(/\bat .*:\d+|SELECT|\/(home|work|tmp|root)\//);
+  expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+  expect(answer.headers.get("x-request-id")).toBe(answer.json.requestId);
+  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+}
+/** The same scene behind other parts, for one call. */
+async function behind(more: Parameters<typeof openHttp>[1], act: (other: Http) => Promise<Answer>): Promise<Answer> {
+  const other = await openHttp(scene, more);
+  return act(other).finally(other.close);
+}
+const draining = { draining: AbortSignal.abort() };
+/** A request to a load-balancing endpoint whose worker answers by `listener`; where there is none it has no worker. */
+async function balanced(
+  listener: RequestListener | undefined,
+  settings: Partial<EndpointSettings> = {},
+): Promise<Answer> {
+  const made = await scene.endpoint({ type: "LB", workersMax: listener ? 1 : 0 });
+  await scene.parts.registry.saveEndpoint(made, { ...made.settings, ...settings }, undefined);
+  const upstream = createServer(listener).listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  if (listener) {
+    const worker = await scene.worker(made);
+    const { port } = upstream.address() as AddressInfo;
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
+    scene.parts.gate.open(worker);
+  }
+  const gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false });
+  const answer = await behind({ gateway }, (other) => other.post(`/lb/${made.id}/`, "x"));
+  await gateway.close();
+  upstream.closeAllConnections();
+  upstream.close();
+  return answer;
+}
+
+describe("The table of refusals", () => {
+  it("is the published one", () => {
+    expect(refusals).toEqual(published);
+  });
+
+  const provoked: Record<RefusalCode, () => Promise<Answer>> = {
+    INVALID_INPUT: () => http.post(`${base}/run`, { input: 1 }),
+    INVALID_JSON: () => http.post(`${base}/run`, "{"),
+    INVALID_STATE: async () => {
+      const id = await scene.submit(endpoint);
+      return http.post(`${base}/retry/${id}`);
+    },
+    IDEMPOTENCY_CONFLICT: async () => {
+      const headers = { "idempotency-key": "a" };
+      await http.post(`${base}/run`, { input: {} }, { headers });
+      return http.post(`${base}/run`, { input: { a: 1 } }, { headers });
+    },
+    IN_USE: () => http.call("DELETE", `/v1/endpoints/${endpoint.id}`),
+    UNAUTHORIZED: () => http.get(`${base}/health`, { key: null }),
+    NOT_FOUND: () => http.get("/v1/nothing"),
+    ENDPOINT_NOT_FOUND: () => http.get("/v2/nothing/health"),
+    JOB_NOT_FOUND: () => http.get(`${base}/status/nothing`),
+    METHOD_NOT_ALLOWED: () => http.get(`${base}/run`),
+    LOG_ELSEWHERE: async () => {
+      const worker = await scene.worker(endpoint);
+      worker.row = { ...worker.row, hostNo: 77 };
+      return http.get(`/v1/workers/${worker.row.id}/logs`);
+    },
+    PAYLOAD_TOO_LARGE: () => http.post("/v1/templates", "x".repeat(limits.managementBytesMax + 1)),
+    UNSUPPORTED_ENCODING: () => http.post(`${base}/run`, "{}", { headers: { "content-encoding": "gzip" } }),
+    RATE_LIMITED: async () => {
+      for (let n = 0; n < 2; n++) await http.post(`${base}/purge-queue`);
+      return http.post(`${base}/purge-queue`);
+    },
+    INTERNAL: async () => {
+      const find = () => Promise.reject(new Error("SELECT secret FROM /home/me at line 1"));
+      const reader = { ...methods(scene.parts.reader), find };
+      return behind({ reader }, (other) => other.get(`${base}/status/any`));
+    },
+    NO_WORKER: () => balanced(undefined),
+    WORKER_FAILED: () => balanced((request) => void request.socket.destroy()),
+    WORKER_TIMEOUT: () => balanced(() => {}, { executionTimeoutMs: 50 }),
+    UNAVAILABLE: () => behind(draining, (other) => other.get(`${base}/health`)),
+    STORAGE_FULL: async () => {
+      const submit = () => Promise.reject(new Refusal("STORAGE_FULL", "The disk is nearly full."));
+      const jobs = { ...methods(scene.parts.jobs), submit };
+      return behind({ jobs }, (other) => other.post(`${base}/run`, { input: {} }));
+    },
+  };
+  it.each(Object.keys(refusals) as RefusalCode[])("is answered as one body: %s", async (code) => {
+    expectRefusal(await provoked[code](), code);
+  });
+
+  it("says when to try again where that may help", async () => {
+    const limited = await provoked.RATE_LIMITED();
+    expect(Number(limited.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(Number(limited.headers.get("retry-after"))).toBeLessThanOrEqual(10);
+    expect(limited.headers.get("ratelimit-limit")).toBe("2");
+    expect(limited.headers.get("ratelimit-remaining")).toBe("0");
+    expect(limited.headers.get("ratelimit-reset")).toMatch(/^\d+$/);
+    expect((await provoked.UNAVAILABLE()).headers.get("retry-after")).toBe("5");
+  });
+});
+
+describe("X-Request-ID", () => {
+  const idFor = async (given: string) => {
+    const answer = await http.get("/healthz", { headers: { "x-request-id": given } });
+    return answer.headers.get("x-request-id");
+  };
+
+  it.each(["abc-123", "~", "x".repeat(128), "a;b,c=d/e"])(
+    "is echoed where it is visible ASCII: '%s'",
+    async (given) => {
+      expect(await idFor(given)).toBe(given);
+    },
+  );
+
+  it.each(["x".repeat(129), "a b", "caf\u00e9", ""])("is ours where it is not: '%s'", async (given) => {
+    expect(await idFor(given)).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+  });
+
+  it("is there on every answer, and differs", async () => {
+    const [one, two] = [await http.get("/healthz"), await http.get("/healthz")];
+    expect(one.headers.get("x-request-id")).not.toBe(two.headers.get("x-request-id"));
+  });
+});
+
+describe("A body", () => {
+  it("of its limit is read, and of one byte more refused", async () => {
+    const sized = (bytes: number) => `{"input":{"a":"${"x".repeat(bytes - 18)}"}}`;
+    expect(sized(100)).toHaveLength(100);
+    expect((await http.post(`${base}/run`, sized(limits.runBytesMax))).status).toBe(200);
+    expectRefusal(await http.post(`${base}/run`, sized(limits.runBytesMax + 1)), "PAYLOAD_TOO_LARGE");
+  });
+
+  it("that says it is too long is refused before it is sent", async () => {
+    const head = `POST ${base}/run HTTP/1.1\r\nhost: x\r\nauthorization: ${scene.key}\r\ncontent-length: 99999999\r\n\r\n`;
+    expect(await raw(head)).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  it("without a length is refused when the count passes the limit", async () => {
+    const stream = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(Buffer.alloc(1_048_576, 0x20));
+      },
+    });
+    const init = { method: "POST", body: stream, duplex: "half", headers: { authorization: scene.key } };
+    const reply = await fetch(`${http.url}${base}/run`, init as RequestInit).catch(() => undefined);
+    expect([413, undefined]).toContain(reply?.status);
+    expect((await scene.health(endpoint)).waiting).toBe(0);
+  });
+
+  it.each(["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "nonsense", ""])(
+    "is JSON under any label: '%s'",
+    async (label) => {
+      const headers = { "content-type": label };
+      expect((await http.post(`${base}/run`, '{"input":{}}', { headers })).status).toBe(200);
+    },
+  );
+
+  it("is ignored, label and all, where the route has none", async () => {
+    const id = await scene.submit(endpoint);
+    const headers = { "content-type": "application/json" };
+    expect((await http.post(`${base}/cancel/${id}`, "{no json", { headers })).status).toBe(200);
+    expect((await http.post(`${base}/status/${id}`, "", { headers })).status).toBe(200);
+    const volume = await http.call("DELETE", "/v1/networkvolumes/nothing", { headers, body: "" });
+    expect(volume.status).toBe(400);
+  });
+
+  it.each(["gzip", "br", "deflate"])("with the content encoding %s is refused: 415", async (encoding) => {
+    const headers = { "content-encoding": encoding };
+    for (const path of [`${base}/run`, `${base}/runsync`, "/v1/templates"]) {
+      expectRefusal(await http.post(path, "{}", { headers }), "UNSUPPORTED_ENCODING");
+    }
+    expect(
+      (await http.post(`${base}/run`, { input: {} }, { headers: { "content-encoding": "identity" } })).status,
+    ).toBe(200);
+  });
+});
+
+describe("The order of checks", () => {
+  const tooLong = "x".repeat(limits.runBytesMax + 1);
+
+  it("is the key, the endpoint, the rate, the size, the body", async () => {
+    const path = (id: string) => `/v2/${id}/run`;
+    expectRefusal(await http.post(path("nothing"), tooLong, { key: "mr_wrong" }), "UNAUTHORIZED");
+    expectRefusal(await http.post(path("nothing"), tooLong), "ENDPOINT_NOT_FOUND");
+    expectRefusal(await http.post(path(endpoint.id), tooLong), "PAYLOAD_TOO_LARGE");
+    expectRefusal(await http.post(path(endpoint.id), "{"), "INVALID_JSON");
+    for (let n = 0; n < 2; n++) await http.post(`${base}/purge-queue`);
+    expectRefusal(await http.post(`${base}/purge-queue`, undefined, { key: "mr_wrong" }), "UNAUTHORIZED");
+    expectRefusal(await http.post("/v2/nothing/purge-queue"), "ENDPOINT_NOT_FOUND");
+    expectRefusal(await http.post(`${base}/purge-queue`), "RATE_LIMITED");
+  });
+});
+
+describe("A request", () => {
+  it.each([
+    ["with two Host headers", "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n"],
+    ["with two Host headers in one", "GET /healthz HTTP/1.1\r\nhost: a, b\r\n\r\n"],
+    [
+      "whose second Host header comes after thousands of others",
+      `GET /healthz HTTP/1.1\r\nhost: a\r\n${"a:b\r\n".repeat(2_100)}host: b\r\n\r\n`,
+    ],
+    ["without a Host header", "GET /healthz HTTP/1.1\r\n\r\n"],
+    ["whose target is a whole URL", "GET http://elsewhere/healthz HTTP/1.1\r\nhost: a\r\n\r\n"],
+  ])("%s is refused", async (_, head) => {
+    expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);
+  });
+
+  it("to an address that is not there is 404, and under /v1 and /v2 only with a key", async () => {
+    expectRefusal(await http.get("/nothing", { key: null }), "NOT_FOUND");
+    expectRefusal(await http.get("/v1/nothing", { key: null }), "UNAUTHORIZED");
+    expectRefusal(await http.get("/v1/nothing"), "NOT_FOUND");
+  });
+
+  it("with a method that its address does not take is 405, after the key and the endpoint, and says which it takes", async () => {
+    const answer = await http.call("PUT", "/v1/endpoints");
+    expectRefusal(answer, "METHOD_NOT_ALLOWED");
+    expect(answer.headers.get("allow")).toBe("GET, POST");
+    expectRefusal(await http.call("DELETE", `${base}/status/any`, { body: "{}" }), "METHOD_NOT_ALLOWED");
+    expectRefusal(await http.call("PUT", "/v1/endpoints", { key: null }), "UNAUTHORIZED");
+    expectRefusal(await http.get("/v2/nothing/run"), "ENDPOINT_NOT_FOUND");
+  });
+
+  it("that repeats a parameter is refused where only one makes sense, and never fails", async () => {
+    const id = await scene.submit(endpoint);
+    const worker = await scene.worker(endpoint);
+    for (const path of [`stream/${id}?wait=1&wait=2`, `status-sync/${id}?wait=1&wait=2`, `status/${id}?ttl=1&ttl=2`]) {
+      expectRefusal(await http.get(`${base}/${path}`), "INVALID_INPUT");
+    }
+    expectRefusal(await http.get(`${base}/ping/${worker.row.id}?token=a&token=b`), "UNAUTHORIZED");
+    expect((await http.get("/v1/webhooks/deliveries?jobId=a&jobId=b")).json).toEqual([]);
+  });
+
+  it("while the server stops is sent away, but for /healthz and workers", async () => {
+    const worker = await scene.worker(endpoint);
+    const key = `secret-of-${worker.row.id}`;
+    await behind(draining, async (other) => {
+      for (const path of [`${base}/health`, "/v1/endpoints", "/readyz"]) {
+        expectRefusal(await other.get(path), "UNAVAILABLE");
+      }
+      expect((await other.post("/graphql", { query: "{ myself { id } }" })).status).toBe(503);
+      expect((await other.get(`${base}/ping/${worker.row.id}`, { key })).status).toBe(200);
+      const alive = await other.get("/healthz");
+      expect(alive.status).toBe(200);
+      return alive;
+    });
+  });
+});
+
+describe("What operators read", () => {
+  it("is open on loopback, and metrics need a key from elsewhere", async () => {
+    expect((await http.get("/healthz", { key: null })).json).toEqual({
+      status: "ok",
+      runtime: `Node.js ${process.versions.node}`,
+    });
+    expect((await http.get("/readyz", { key: null })).json).toEqual({ status: "ready" });
+    expect((await http.get("/metrics", { key: null })).text).toBe("up 1\n");
+    const elsewhere = { method: "GET", url: "/metrics", remoteAddress: "10.0.0.7" } as const;
+    expect((await http.app.inject(elsewhere)).statusCode).toBe(401);
+    const headers = { authorization: scene.key };
+    expect((await http.app.inject({ ...elsewhere, headers })).statusCode).toBe(200);
+  });
+});
+
+it("A rate limit is of one operation and endpoint, and ends with its window", async () => {
+  const other = await scene.endpoint();
+  for (let n = 0; n < 3; n++) await http.post(`${base}/purge-queue`);
+  expect((await http.post(`/v2/${other.id}/purge-queue`)).status).toBe(200);
+  const id = await scene.submit(endpoint);
+  await cancelJob(scene.parts, endpoint, id);
+  expect((await http.post(`${base}/cancel/${id}`)).status).toBe(200);
+  await scene.advance(10_100);
+  expect((await http.post(`${base}/purge-queue`)).status).toBe(200);
+});
+
+it("A refusal for too many requests in flight speaks of those, and not of the rate", async () => {
+  const held: (() => void)[] = [];
+  let bothCame = () => {};
+  const both = new Promise<void>((resolve) => (bothCame = resolve));
+  const list = () =>
+    new Promise<never>((_, fail) => {
+      if (held.push(() => fail(new Refusal("UNAVAILABLE", "It is over."))) === 2) bothCame();
+    });
+  const reader = { ...methods(scene.parts.reader), list };
+  const refused = await behind({ reader }, async (other) => {
+    const waiting = [1, 2].map(() => other.get(`${base}/requests`));
+    await both;
+    const third = await other.get(`${base}/requests`);
+    for (const end of held) end();
+    await Promise.all(waiting);
+    return third;
+  });
+  expectRefusal(refused, "RATE_LIMITED");
+  expect(refused.json.error).toMatch(/at the same time: at most 2 may wait/);
+  expect(refused.json.error).not.toContain("in 10 s");
+});
+
+/** A store as a plain object, so that one of its verbs can be made to fail. */
+const methods = <T extends object>(store: T): T =>
+  Object.fromEntries(Object.keys(store).map((verb) => [verb, store[verb as keyof T]])) as T;
+
+/** Sends bytes as they are, and returns the head of the answer. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(http.port, "127.0.0.1", () => socket.write(text));
+    socket.on("error", reject);
+    socket.once("data", (data) => {
+      resolve(data.toString("latin1"));
+      socket.destroy();
+    });
+  });
+}

@@ -1,0 +1,191 @@
+import type { RequestListener, Server } from "node:http";
+import { parse } from "node:querystring";
+import swagger from "@fastify/swagger";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { Refusal } from "../errors.js";
+import { limits } from "../limits/index.js";
+import { admitToManagement } from "../operations/access/authenticate.js";
+import type { LogParts } from "../operations/logs/read-logs.js";
+import type { Parts } from "../operations/needs.js";
+import type { Gateway } from "./gateway/gateway.js";
+import { Holders } from "./openai/holders.js";
+import { openAiRoutes } from "./openai/routes.js";
+import { fastLane } from "./queue/fast-lane.js";
+import { jobRoutes } from "./queue/routes.js";
+import { restRoutes } from "./rest-v1/routes.js";
+import type { JobParts } from "./shared/access.js";
+import { countBodies, takeText } from "./shared/bodies/bodies.js";
+import { linger } from "./shared/bodies/linger.js";
+import { refuseUnread } from "./shared/bodies/refuse-unread.js";
+import type { HostJudge } from "./shared/connections/host-names.js";
+import { misframed } from "./shared/connections/misframed.js";
+import { isHeldBack } from "./shared/connections/pipelines.js";
+import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
+import { lendRooms } from "./shared/replies/room.js";
+import { sharedPage } from "./shared/replies/shared-page.js";
+import { workerRoutes } from "./worker-protocol/routes.js";
+
+export interface HttpParts extends Parts, JobParts, LogParts {
+  /** The metrics page, as Prometheus reads it. */
+  readonly metrics: () => Promise<{ contentType: string; text: string }>;
+  /** The GraphQL routes: one layer of translation does not know the other. */
+  readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
+  /** What passes requests on to workers' own servers. */
+  readonly gateway?: Gateway;
+  /** Whether a request is meant for us; all are where it is left out. */
+  readonly isOurHost?: HostJudge;
+  /** Whether the store answers. */
+  readonly isReady: () => Promise<boolean>;
+}
+
+/** Every route over the parts. The server listens already: `take` is given what answers its requests. */
+export async function buildHttp(
+  parts: HttpParts,
+  server: Server,
+  take: (listener: RequestListener) => void,
+): Promise<FastifyInstance> {
+  const isTaken = fastLane(parts);
+  const app = Fastify({
+    serverFactory: (listener) => {
+      take((request, reply) => {
+        if (parts.gateway?.take(request, reply)) return;
+        if (request.httpVersionMinor > 0 && /^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
+        if (isTaken(request, reply)) return;
+        // bodies are taken under any content type, malformed ones too: the routes know what they read
+        request.headers["content-type"] = "application/octet-stream";
+        (listener as RequestListener)(request, reply);
+      });
+      return server;
+    },
+    logger: false,
+    // a malformed path or a parameter that is too long never reaches a route
+    frameworkErrors: (_error, request, reply) => {
+      reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
+      const refusal = new Refusal("INVALID_INPUT", "The address is malformed or too long.");
+      return sendRefusal(reply as unknown as FastifyReply, refusal, request.id);
+    },
+    clientErrorHandler: (error, socket) => {
+      if (!isHeldBack(error, socket)) refuseUnread((error as NodeJS.ErrnoException).code, socket);
+    },
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    bodyLimit: limits.managementBytesMax,
+    genReqId: requestIdOf,
+    routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
+    ajv: {
+      customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },
+    },
+  });
+  app.decorateRequest("caller");
+  app.decorateRequest("endpoint");
+  // with callbacks: each promise that a hook returns costs on every request
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
+    done(misframed(request.raw, parts.isOurHost));
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    const route = request.routeOptions.url ?? "unknown";
+    const { method } = request;
+    parts.emit({ type: "request.served", route, method, status: reply.statusCode, durationMs: reply.elapsedTime });
+    done();
+  });
+  app.setErrorHandler((error, request, reply) => {
+    const { url: route = "", bodyLimit } = request.routeOptions;
+    const refusal = asRefusal(error, { id: request.id, route, bodyLimit }, parts.emit);
+    request.countedBody?.release();
+    if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
+    return sendRefusal(reply, refusal, request.id);
+  });
+  app.setNotFoundHandler((request, reply) =>
+    sendRefusal(
+      reply,
+      new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`),
+      request.id,
+    ),
+  );
+  await addRoutes(app, parts);
+  parts.gateway?.listen(server);
+  await app.ready();
+  return app;
+}
+
+async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
+  await app.register(async (v2) => {
+    await documented(v2, "Millrace queue API", "2.0.0", "/v2", openAiNote);
+    await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
+  });
+  await app.register(async (v1) => {
+    await documented(v1, "Millrace management API", "0.1.0", "/v1");
+    await v1.register(async (scope) => restRoutes(scope, { ...parts, setToZero: false }), { prefix: "/v1" });
+  });
+  await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });
+  const holders = new Holders();
+  await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/v2" });
+  await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
+  await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
+  await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
+  await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
+  await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
+  operationRoutes(app, parts);
+}
+
+async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {
+  takeText(app, (text) => text);
+  countBodies(app, "clients");
+  lendRooms(app, parts);
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    if (reply.statusCode === 413) linger(request.raw, reply);
+    done();
+  });
+  await parts.graphql(app, setToZero);
+}
+
+/** A path of any length has no place in such a document. */
+const openAiNote = " OpenAI's clients are set to /v2/{endpointId}/openai/v1: any path below becomes a job's input.";
+
+/** The OpenAPI document of the routes registered in this scope. */
+async function documented(
+  app: FastifyInstance,
+  title: string,
+  version: string,
+  prefix: string,
+  note = "",
+): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: { title, version, description: `Self-hosted serverless compute.${note}` },
+      components: { securitySchemes: { ApiKey: { type: "http", scheme: "bearer" } } },
+      security: [{ ApiKey: [] }],
+    },
+  });
+  let page: Buffer | undefined;
+  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async (_request, reply) => {
+    page ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.header("content-type", jsonType).send(page);
+  });
+}
+
+/** Every parameter is one text: a repeated one is joined by commas, as headers are. */
+function parseQuery(text: string): Record<string, string> {
+  const query = parse(text);
+  for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
+  return query as Record<string, string>;
+}
+
+function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
+  const metrics = sharedPage(parts, parts.metrics);
+  app.get("/healthz", async () => ({ status: "ok", runtime: `Node.js ${process.versions.node}` }));
+  app.get("/readyz", async () => {
+    const ready = !parts.draining.aborted && (await parts.isReady());
+    if (!ready) throw new Refusal("UNAVAILABLE", "The service is not ready.", { retryAfterSeconds: 1 });
+    return { status: "ready" };
+  });
+  app.get("/metrics", async (request, reply) => {
+    // counts by endpoint are their owners': on loopback they are open, elsewhere they need a key
+    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip))
+      await admitToManagement(parts, request.headers.authorization, false);
+    const { contentType, bytes } = await metrics();
+    return reply.header("content-type", contentType).send(bytes);
+  });
+}

@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type ApiKey, mayChange, maySee } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
+import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import type { Needs, Parts } from "../../operations/needs.js";
+import type { Grants, RatedOperation, Rates } from "../../rates.js";
+import { isGone } from "./replies/replies.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** What the route does, for its rate row and its permission. */
+    readonly operation?: string;
+    readonly rated?: RatedOperation;
+    /** Whether it changes anything: a read-only key may not. */
+    readonly changes?: boolean;
+    /** Whether load-balancing endpoints have it, too. */
+    readonly balanced?: boolean;
+  }
+  interface FastifyRequest {
+    caller: ApiKey;
+    endpoint: Endpoint;
+  }
+}
+
+type Access = Needs<"registry" | "vault" | "draining">;
+
+export interface JobAccess extends Access, Needs<"tallies" | "clock"> {
+  /** Undefined while rate limits are off. */
+  readonly rates: Rates | undefined;
+  /** What all servers let in together; undefined where there is one. */
+  readonly grants?: Grants | undefined;
+  readonly requestsPerWorker: number;
+}
+
+/** What the routes of a job need. */
+export type JobParts = Parts & JobAccess;
+
+/** Key → endpoint → permission → rate: everything that stands before a route of the queue API. */
+export async function admitToJobs(needs: JobAccess, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  refuseWhileDraining(needs.draining);
+  const caller = await authenticate(needs, request.headers.authorization);
+  const { endpointId } = request.params as { endpointId: string };
+  const endpoint = await needs.registry.known("endpoint", endpointId, () => needs.registry.endpoint(endpointId));
+  if (!isVisible(endpoint, caller)) throw endpointNotFound(endpointId);
+  const { config } = request.routeOptions;
+  const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
+  if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
+  request.caller = caller;
+  request.endpoint = endpoint;
+  if (config.rated && needs.rates) await limitRate(needs, needs.rates, config.rated, request, reply);
+  if (endpoint.settings.type === "LB" && !config.balanced) throw notQueued(endpointId);
+  if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
+    throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
+  }
+}
+
+const notQueued = (id: string) =>
+  new Refusal(
+    "INVALID_STATE",
+    `This endpoint is load-balancing (type LB) and has no queue: send requests to /lb/${id}/ and the paths its workers have.`,
+  );
+
+const isVisible = (endpoint: Endpoint | undefined, { ownerNo, scope }: ApiKey): endpoint is Endpoint =>
+  endpoint !== undefined &&
+  endpoint.deletedAt === undefined &&
+  endpoint.ownerNo === ownerNo &&
+  maySee(scope, endpoint.id);
+
+/** The same where all of it is in memory, and lets the request in; undefined leaves it to {@link admitToJobs} to find out why not. */
+export function admitAtOnce(
+  needs: JobAccess,
+  authorization: string | undefined,
+  endpointId: string,
+  operation: RatedOperation,
+  changes: boolean,
+): { endpoint: Endpoint; release?: () => void } | undefined {
+  const caller = needs.draining.aborted ? undefined : knownKey(needs, authorization);
+  const endpoint = needs.registry.endpoint(endpointId);
+  if (!caller || !isVisible(endpoint, caller) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
+  if (endpoint.settings.type === "LB") return undefined;
+  if (!needs.rates) return { endpoint };
+  if (needs.grants?.isShared) return undefined;
+  const admission = needs.rates.admit(`${caller.ownerNo}/${endpoint.no}`, operation, 0, needs.clock.now());
+  return admission.ok ? { endpoint, release: admission.release } : undefined;
+}
+
+async function limitRate(
+  needs: JobAccess,
+  rates: Rates,
+  operation: RatedOperation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const { endpoint, caller } = request;
+  const who = `${caller.ownerNo}/${endpoint.no}`;
+  let admission = rates.admit(who, operation, 0, needs.clock.now());
+  if (!admission.ok) {
+    const held = await needs.tallies.holdings(endpoint.no);
+    const running = [...held.values()].filter((count) => count > 0).length;
+    admission = rates.admit(who, operation, running * needs.requestsPerWorker, needs.clock.now());
+  }
+  if (admission.ok && needs.grants) {
+    const { limit, release } = admission;
+    const asked = needs.grants.admit(`${who}/${operation}`, limit, needs.clock.now());
+    const isGranted = await asked.catch((error) => {
+      release();
+      throw error;
+    });
+    if (!isGranted) {
+      release();
+      admission = { ok: false, limit, remaining: 0, retryAfterSeconds: 1 };
+    }
+  }
+  if (admission.ok) {
+    if (isGone(reply)) admission.release();
+    else reply.raw.once("close", admission.release);
+    return;
+  }
+  reply.header("ratelimit-limit", String(admission.limit));
+  reply.header("ratelimit-remaining", String(admission.remaining));
+  reply.header("ratelimit-reset", String(admission.retryAfterSeconds));
+  const { limit, concurrentMax, retryAfterSeconds } = admission;
+  const sentence =
+    concurrentMax === undefined
+      ? `Too many requests to this operation: at most ${limit} in 10 s; wait and try again.`
+      : `Too many requests to this operation at the same time: at most ${concurrentMax} may wait for their answers; try again when one has come.`;
+  throw new Refusal("RATE_LIMITED", sentence, { retryAfterSeconds });
+}

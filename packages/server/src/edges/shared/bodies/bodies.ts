@@ -1,0 +1,187 @@
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { ApiKey } from "../../../domain/access/key.js";
+import { bodyTooLarge } from "../../../errors.js";
+import { Joined, PartedText, type Sent } from "../../../json/json.js";
+import { limits } from "../../../limits/index.js";
+import { pace } from "../replies/pace.js";
+import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    countedBody?: CountedBody;
+  }
+}
+
+/**
+ * Counts the bytes of bodies as they arrive, until they are released or the answer is written; too many at once are refused
+ * for a moment. What was only announced is not counted: an idle upload holds up nobody.
+ */
+export function countBodies(
+  app: FastifyInstance,
+  sender: Sender,
+  ownerOf: (request: FastifyRequest) => number = callerOf,
+): void {
+  app.addHook("preParsing", (request, reply, payload, parse) => {
+    if (announced(request) > 0) {
+      const body = new CountedBody(request.raw, sender, ownerOf(request));
+      request.countedBody = body;
+      if (reply.raw.closed) body.release();
+      else reply.raw.once("close", () => body.release());
+    }
+    parse(null, payload);
+  });
+}
+
+/** Not every route asks for a key: those that do not read no bodies. */
+const callerOf = ({ caller }: { readonly caller?: ApiKey }): number => caller?.ownerNo ?? 0;
+
+/** How long a body says it is. */
+const announced = ({ headers }: FastifyRequest): number =>
+  Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
+
+/** A body as it comes: JSON that turns out to be large goes on to where it will be checked. */
+class Arriving {
+  readonly #request: FastifyRequest;
+  readonly #isJson: boolean;
+  /** How long it may become: what it says is believed up to what is taken. */
+  readonly #bytesMax: number;
+  #body: Joined | PartedText;
+
+  /** `isJson`: nothing but to be checked and handed on is done with it. */
+  constructor(request: FastifyRequest, isJson: boolean, bytesMax: number) {
+    this.#request = request;
+    this.#isJson = isJson;
+    this.#bytesMax = Math.min(announced(request), bytesMax);
+    this.#body = new Joined(this.#bytesMax);
+  }
+
+  get length(): number {
+    return this.#body.length;
+  }
+
+  add(part: Buffer): void {
+    this.#body.add(part);
+    const { countedBody } = this.#request;
+    const isSmall = this.length <= limits.bodyBytesSmall;
+    if (isSmall || !this.#isJson || !countedBody || this.#body instanceof PartedText) return;
+    const text = new PartedText(this.#bytesMax);
+    text.add(this.#body.whole());
+    countedBody.text = text;
+    this.#body = text;
+  }
+
+  whole(): Sent {
+    return this.#body instanceof Joined ? this.#body.whole() : this.#body;
+  }
+}
+
+/** Hears a body part by part, a large one at the pace of all of them, until it ends or `hear` has an error for it. */
+function follow(
+  request: FastifyRequest,
+  payload: Readable,
+  hear: (part: Buffer) => Error | undefined,
+  over: (error: Error | null) => void,
+): void {
+  const { countedBody } = request;
+  const isLarge = announced(request) > limits.bodyBytesSmall;
+  const end = (error: Error | null) => {
+    payload.off("data", take);
+    countedBody?.end();
+    over(error);
+  };
+  const take = (part: Buffer) => {
+    const { length } = part;
+    const error = countedBody?.count(length) === false ? tooManyBodies() : hear(part);
+    if (isLarge) pace(payload, length);
+    if (error) end(error);
+  };
+  const whole = () => end(null);
+  countedBody?.begin(() => payload.off("data", take).off("end", whole).resume());
+  payload.on("data", take);
+  payload.once("end", whole);
+  payload.on("error", (error) => end(Object.assign(error, { statusCode: 400 })));
+}
+
+/** Reads a body of the route's bound. `isJson`: it is only checked and handed on. */
+function readBounded(
+  request: FastifyRequest,
+  payload: Readable,
+  isJson: boolean,
+  done: (error: Error | null, body?: Sent) => void,
+): void {
+  const bytesMax = request.routeOptions.bodyLimit ?? 0;
+  const length = announced(request);
+  if (length !== Number.POSITIVE_INFINITY && length > bytesMax) {
+    done(bodyTooLarge(bytesMax));
+    return;
+  }
+  const body = new Arriving(request, isJson, bytesMax);
+  const hear = (part: Buffer) => {
+    if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
+    body.add(part);
+    return undefined;
+  };
+  follow(request, payload, hear, (error) => (error ? done(error) : done(null, body.whole())));
+}
+
+/** Bodies as bytes, under any content type: the route reads them. */
+export function takeBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (request, payload, done) => readBounded(request, payload, true, done));
+}
+
+/** The same as text, read by `parse`, which may throw a refusal. */
+export function takeText(app: FastifyInstance, parse: (text: string) => unknown): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (request, payload, done) => {
+    readBounded(request, payload, false, (error, body) => {
+      if (error) return done(error);
+      try {
+        done(null, parse(String(body)));
+      } catch (mistake) {
+        done(mistake as Error);
+      }
+    });
+  });
+}
+
+/** Bodies of routes that have none are read away, label and all: clients send empty POSTs labelled JSON. */
+export function ignoreBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, payload, done) => {
+    let bytes = 0;
+    payload.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > limits.ignoredBytesMax) payload.destroy();
+    });
+    payload.on("error", () => {});
+    done(null);
+  });
+}
+
+/**
+ * A worker's word: kept up to `bytesMax`, counted up to the hard limit, where we stop to listen; never refused.
+ * `isJson`: it is only checked and handed on.
+ */
+export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolean): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (request, payload, done) => {
+    let body: Arriving | undefined = new Arriving(request, isJson, bytesMax);
+    let bytes = 0;
+    let isOver = false;
+    const hear = (part: Buffer) => {
+      bytes += part.length;
+      if (bytes > bytesMax) body = undefined;
+      else body?.add(part);
+      if (bytes > limits.outputBytesHard && !isOver) {
+        isOver = true;
+        done(null, undefined);
+      }
+      // it is answered already: what still comes is read away, within bounds
+      if (bytes > limits.outputBytesHard + limits.lingerBytesMax) payload.destroy();
+      return undefined;
+    };
+    follow(request, payload, hear, (error) => isOver || done(error, body?.whole()));
+  });
+}

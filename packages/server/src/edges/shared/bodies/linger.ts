@@ -1,0 +1,28 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyReply } from "fastify";
+import { limits } from "../../../limits/index.js";
+import { pace } from "../replies/pace.js";
+
+/**
+ * A client that still sends would have its connection reset before it reads why it was refused: the rest is read away,
+ * within bounds, and at the pace of large bodies.
+ */
+export function linger(request: IncomingMessage, reply: FastifyReply): void {
+  reply.header("connection", "keep-alive");
+  readAway(request);
+}
+
+/** Reads the rest of a body that nobody wants, within those bounds. */
+export function readAway(request: IncomingMessage): void {
+  let bytes = 0;
+  const end = () => request.socket.destroy();
+  const timer = setTimeout(end, limits.lingerMs).unref();
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > limits.lingerBytesMax) return end();
+    pace(request, chunk.length);
+  });
+  request.once("close", () => clearTimeout(timer));
+  request.once("end", () => clearTimeout(timer));
+  request.resume();
+}

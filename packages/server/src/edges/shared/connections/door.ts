@@ -1,0 +1,64 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { limits } from "../../../limits/index.js";
+import { PartedRequest } from "../bodies/parted-request.js";
+import { takeTurns } from "./pipelines.js";
+
+/** The listening socket, open before anything else is: until `take` is called every request is answered 503. */
+export interface Door {
+  readonly server: Server;
+  readonly port: number;
+  take(listener: RequestListener): void;
+  close(): Promise<void>;
+}
+
+const notYet: RequestListener = (request, reply) => {
+  request.resume();
+  const requestId = randomUUID();
+  const body = { error: "The service is starting; try again in a second.", code: "UNAVAILABLE", requestId };
+  reply.writeHead(503, {
+    "content-type": "application/json; charset=utf-8",
+    "retry-after": "1",
+    "x-content-type-options": "nosniff",
+    "x-request-id": requestId,
+  });
+  reply.end(JSON.stringify(body));
+};
+
+/** Listens, and rejects with the system's error where it cannot. */
+export function openDoor(host: string, port: number): Promise<Door> {
+  let listener = notYet;
+  const server = createServer({
+    IncomingMessage: PartedRequest,
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    noDelay: true,
+    requireHostHeader: false, // it is asked for where refusals are worded
+  });
+  const inTurn = takeTurns(server, (request, reply) => listener(request, reply));
+  server.on("request", inTurn);
+  server.on("checkContinue", inTurn); // the route that takes the request says whether to go on
+  server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
+  server.maxHeadersCount = 0; // their bytes are bounded: a header that is not counted is not seen, a second Host neither
+  server.maxConnections = limits.connectionsMax;
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      resolve({
+        server,
+        port: typeof address === "object" && address !== null ? address.port : port,
+        take: (taken) => {
+          listener = taken;
+        },
+        close: () =>
+          new Promise((done) => {
+            server.close(() => done());
+            server.closeAllConnections();
+          }),
+      });
+    });
+  });
+}

@@ -1,0 +1,191 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { limits } from "../../../limits/index.js";
+import { mayParse, spendParts } from "../bodies/part-turns.js";
+import { handOverParts, joinParts, partsParsed } from "../bodies/parted-request.js";
+
+/**
+ * Bounds what pipelined requests cost. Node parses all that a socket has brought in one step and hands over every request
+ * in it: 64 KB hold more than a thousand of them, parsed, served and answered before anyone else has a turn. Here a
+ * connection's bytes reach the parser in small slices, its requests are handed over one after the other, and each of them
+ * in a turn of its own. All bodies share a budget for each turn: 64 KB also hold ten thousand chunks of one byte.
+ */
+export function takeTurns(server: Server, listener: RequestListener): RequestListener {
+  server.on("connection", (socket) => pipelines.set(socket, new Pipeline(socket, listener)));
+  // Node does not parse further on such a connection. This listener is the first, so the gateway finds the bytes in place.
+  server.prependListener("upgrade", (request) => pipelines.get(request.socket)?.leave());
+  server.prependListener("clientError", (error, socket) => {
+    if (isHeldBack(error, socket as Socket)) return;
+    pipelines.get(socket as Socket)?.leave();
+    if (server.listenerCount("clientError") === 1) socket.destroy(); // nobody else answers while the service starts
+  });
+  return (request, reply) => {
+    const pipeline = pipelines.get(request.socket);
+    if (pipeline?.serves(listener)) pipeline.add(request, reply);
+    else listener(request, reply); // another server hands it on: it had its turn there
+  };
+}
+
+const pipelines = new WeakMap<Socket, Pipeline>();
+
+/**
+ * Whether a request has run out of time because it stands behind one that is not answered: its client is not to blame, and
+ * the answer before it is not to be cut.
+ */
+export const isHeldBack = (error: Error, socket: Socket): boolean =>
+  (error as NodeJS.ErrnoException).code === "ERR_HTTP_REQUEST_TIMEOUT" && pipelines.get(socket)?.forgive() === true;
+
+type Exchange = readonly [IncomingMessage, ServerResponse];
+
+class Pipeline {
+  readonly #socket: Socket;
+  readonly #listener: RequestListener;
+  readonly #parse: (bytes: Buffer) => void;
+  /** What has come and was not parsed yet; at most what a socket brings at a time. */
+  #unparsed: Buffer | undefined;
+  /** Parsed in one slice with the current request. */
+  readonly #waiting: Exchange[] = [];
+  #current: Exchange | undefined;
+  /** The request that was parsed last: what comes next may be its body, though it is answered already. */
+  #parsed: IncomingMessage | undefined;
+  /** Whether its body waits for its share of a turn. */
+  #isHeldBack = false;
+  /** Whether the next request has lost its time limit, since it ran out while the request was held back. */
+  #isUntimed = false;
+  readonly #end: () => void;
+  /** Whether the client has ended its side while bytes of it were not parsed yet. */
+  #hasEnded = false;
+
+  constructor(socket: Socket, listener: RequestListener) {
+    this.#socket = socket;
+    this.#listener = listener;
+    const [parse] = socket.listeners("data") as [(bytes: Buffer) => void];
+    const end = socket.listeners("end").at(-1) as () => void; // the one before it is the socket's own
+    this.#parse = parse;
+    this.#end = end;
+    socket.off("data", parse).off("end", end);
+    socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
+  }
+
+  /** Whether its requests are for this listener. */
+  serves(listener: RequestListener): boolean {
+    return listener === this.#listener;
+  }
+
+  /** Lets the next request take longer, and returns true, if it is held back behind another one. */
+  forgive(): boolean {
+    const asked = this.#current?.[0];
+    const isItsOwn = asked === this.#parsed && asked?.complete === false; // a client that is slow to send its body
+    if (asked === undefined || isItsOwn) return false;
+    this.#isUntimed = true;
+    return true;
+  }
+
+  /** A request was parsed: it is handed over now, or when those before it are answered. */
+  add(request: IncomingMessage, reply: ServerResponse): void {
+    this.#parsed = request;
+    if (this.#current) this.#waiting.push([request, reply]);
+    else this.#begin([request, reply]);
+  }
+
+  /** Parses nothing more; what is left goes back to the socket, for its next reader. */
+  leave(): void {
+    const rest = this.#unparsed;
+    this.#unparsed = undefined;
+    this.#socket.off("data", this.#take).off("end", this.#takeEnd).off("resume", this.#stayPaused);
+    if (rest !== undefined && !this.#socket.destroyed) this.#socket.unshift(rest);
+  }
+
+  readonly #take = (bytes: Buffer): void => {
+    this.#unparsed = this.#unparsed === undefined ? bytes : Buffer.concat([this.#unparsed, bytes]);
+    if (!this.#parseOn()) this.#socket.pause();
+  };
+
+  /** Node takes the end for the end of what it has parsed, and drops what it has not answered. */
+  readonly #takeEnd = (): void => {
+    if (this.#unparsed === undefined) this.#end.call(this.#socket);
+    else this.#hasEnded = true;
+  };
+
+  /** Node resumes a socket whenever a body is read on. */
+  readonly #stayPaused = (): void => {
+    if (this.#unparsed !== undefined) this.#socket.pause();
+  };
+
+  /** Returns false where nothing more is to be read for now. */
+  #parseOn(): boolean {
+    let hasRoom = true;
+    joinParts();
+    try {
+      while (this.#unparsed !== undefined && this.#mayParse()) this.#parseSlice(this.#unparsed);
+    } finally {
+      hasRoom = handOverParts();
+    }
+    return hasRoom && this.#unparsed === undefined;
+  }
+
+  get #isInBody(): boolean {
+    return this.#parsed?.complete === false;
+  }
+
+  #mayParse(): boolean {
+    if (this.#isHeldBack || (this.#current && this.#current[0] !== this.#parsed)) return false;
+    if (!this.#isInBody) return this.#current === undefined;
+    this.#isHeldBack = !mayParse(this.#goOnInTurn);
+    return !this.#isHeldBack;
+  }
+
+  #parseSlice(unparsed: Buffer): void {
+    const isInBody = this.#isInBody;
+    const partsBefore = partsParsed();
+    const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
+    this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
+    this.#parse.call(this.#socket, slice);
+    const parts = partsParsed() - partsBefore;
+    // Node drops the parts of a body whose reply is finished before they are counted
+    if (isInBody) spendParts(parts || Math.ceil(slice.length / limits.droppedPartBytes));
+    else if (parts > 1) spendParts(parts); // a small request in one piece costs nobody a turn
+  }
+
+  #begin(exchange: Exchange): void {
+    this.#current = exchange;
+    const [request, reply] = exchange;
+    reply.once("close", this.#next);
+    this.#listener(request, reply);
+  }
+
+  readonly #next = (): void => {
+    this.#current = undefined;
+    if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOn);
+    else if (this.#hasEnded) this.#end.call(this.#socket);
+  };
+
+  readonly #goOn = (): void => {
+    if (this.#socket.destroyed || this.#current) return;
+    if (this.#isUntimed) this.#timeNext();
+    const waiting = this.#waiting.shift();
+    if (waiting) this.#begin(waiting);
+    this.#readOn();
+  };
+
+  readonly #goOnInTurn = (): void => {
+    this.#isHeldBack = false;
+    if (!this.#socket.destroyed) this.#readOn();
+  };
+
+  #readOn(): void {
+    if (this.#unparsed !== undefined && this.#parseOn()) this.#socket.resume();
+    const isWhole = this.#current !== undefined && !this.#isInBody; // its answer comes first
+    if (this.#hasEnded && this.#unparsed === undefined && !isWhole) this.#end.call(this.#socket);
+  }
+
+  /** Gives the request that Node times no longer the time that every request has. */
+  #timeNext(): void {
+    this.#isUntimed = false;
+    const before = this.#parsed;
+    const late = setTimeout(() => {
+      if (this.#parsed === before) this.#socket.destroy();
+    }, limits.headersTimeoutMs).unref();
+    this.#socket.once("close", () => clearTimeout(late));
+  }
+}

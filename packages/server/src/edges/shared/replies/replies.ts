@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { visible, visibleLines } from "@millrace/api";
+import type { FastifyError, FastifyReply } from "fastify";
+import { PlainSignal, type Signal } from "../../../clock.js";
+import { errorText, openAiError } from "../../../domain/jobs/openai-error.js";
+import { bodyTooLarge, malformed, Refusal } from "../../../errors.js";
+import type { Emit } from "../../../events.js";
+import { holdsControls } from "../../../operations/fields.js";
+
+/** Sends JSON text as it is. */
+export function sendJson(reply: FastifyReply, text: string, status = 200): FastifyReply {
+  return reply.code(status).header("content-type", jsonType).send(text);
+}
+
+export const jsonType = "application/json; charset=utf-8";
+
+/** The headers of a JSON reply that goes past the router, without its length. */
+export const jsonHeaders = (requestId: string, refusal?: Refusal): string[] => [
+  "x-request-id",
+  requestId,
+  "x-content-type-options",
+  "nosniff",
+  ...(refusal ? Object.entries(refusal.headers).flat() : []),
+  "content-type",
+  jsonType,
+];
+
+/** A caller's own name for a request, or a new one. */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+const isOver = (reply: ServerResponse): boolean => reply.destroyed || reply.closed || reply.req.socket.destroyed;
+
+export const refusalText = (refusal: Refusal, requestId: string): string =>
+  JSON.stringify({ error: refusal.message, code: refusal.code, requestId });
+
+const openAiUrl = /^(\/sdk)?\/v2\/[^/]+\/openai\//;
+
+/** The one crossing from a refusal to a REST reply; the clients of some routes read errors of another shape. */
+export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
+  for (const [name, value] of Object.entries(refusal.headers)) if (!reply.hasHeader(name)) reply.header(name, value);
+  const { code, status, message } = refusal;
+  const isOpenAi = openAiUrl.test(reply.request.url);
+  return sendJson(
+    reply,
+    isOpenAi ? errorText(openAiError(status, code, message)) : refusalText(refusal, requestId),
+    status,
+  );
+}
+
+/** A request as a refusal speaks of it. */
+interface Asked {
+  readonly id: string;
+  readonly route: string;
+  readonly bodyLimit?: number | undefined;
+}
+
+/** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
+export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
+  if (error instanceof Refusal) return error;
+  const { code, validation, statusCode } = error as FastifyError;
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(bodyLimit);
+  if (validation?.[0]) return new Refusal("INVALID_INPUT", describe(validation[0], validation));
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return malformed();
+  }
+  emit({ type: "request.failed", requestId: id, route, error });
+  return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");
+}
+
+type Mistake = NonNullable<FastifyError["validation"]>[number] & { parentSchema?: { title?: string; const?: unknown } };
+
+/** The first mistake; of a value that may be one of several things the others tell what else it may be. */
+function describe(error: Mistake, all: readonly Mistake[]): string {
+  const field = error.instancePath.slice(1).replaceAll("/", ".");
+  const { pattern } = error.params;
+  if (pattern === visible || pattern === visibleLines)
+    return holdsControls(field.replace(/\.\d+$/, ""), pattern === visibleLines);
+  const same = all.filter(({ instancePath }) => instancePath === error.instancePath);
+  const title = same.map(({ parentSchema }) => parentSchema?.title).find((each) => each !== undefined);
+  if (title !== undefined) return `'${field}' must be ${title}.`;
+  const words = [...new Set(same.map(({ parentSchema }) => parentSchema?.const).filter(Boolean))];
+  if (words.length > 0) return `'${field}' must be one of ${words.join(", ")}.`;
+  const allowed = (error.params as { allowedValues?: unknown[] }).allowedValues;
+  const what = `${error.message}${allowed ? ` (${allowed.join(", ")})` : ""}`;
+  return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
+}
+
+/** Whether an answer went out: a response may call itself finished on a connection that was reset. */
+export const wasWritten = ({ raw }: Pick<FastifyReply, "raw">): boolean =>
+  raw.writableFinished && !raw.errored && !raw.req.socket.errored;
+
+/** Whether there is nobody to answer: the socket knows before the response does. */
+export const isGone = ({ raw }: FastifyReply): boolean => isOver(raw);
+
+/** Aborts when the client has gone before its answer was written: at once where it has already. */
+export function goneSignal({ raw }: Pick<FastifyReply, "raw">): Signal {
+  const gone = new PlainSignal();
+  if (isOver(raw)) gone.abort();
+  else {
+    raw.once("close", () => {
+      if (!wasWritten({ raw })) gone.abort();
+    });
+  }
+  return gone;
+}

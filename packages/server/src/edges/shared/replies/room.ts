@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Signal } from "../../../clock.js";
+import { limits } from "../../../limits/index.js";
+import { noRoom } from "../../../operations/jobs/lend-status.js";
+import type { Needs } from "../../../operations/needs.js";
+import { goneSignal } from "./replies.js";
+import { type Pieces, sendLentReply } from "./send-lent.js";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What its reply is made in; only in the scopes of `lendRooms`. */
+    room: Room;
+  }
+}
+
+/** The memory lent to one management request, from before its handler runs until its reply is sent. */
+export class Room {
+  readonly #parts: Needs<"shares" | "clock" | "emit">;
+  readonly #ownerNo: number;
+  readonly #gone: Signal;
+  #share: Awaited<ReturnType<Needs<"shares">["shares"]["ask"]>>;
+
+  constructor(parts: Needs<"shares" | "clock" | "emit">, ownerNo: number, gone: Signal) {
+    this.#parts = parts;
+    this.#ownerNo = ownerNo;
+    this.#gone = gone;
+  }
+
+  /** Exchanges what was lent for `bytes`. Refuses where no room comes in time. */
+  async take(bytes: number): Promise<void> {
+    this.release(); // to hold some while waiting for more is how a deadlock begins
+    this.#share = await this.#parts.shares.ask(this.#ownerNo, bytes, this.#gone);
+    if (!this.#share) throw noRoom();
+  }
+
+  release(): void {
+    this.#share?.release();
+  }
+
+  /** Sends a long reply at its client's pace, then gives the memory back. */
+  send(reply: FastifyReply, pieces: Pieces): Promise<FastifyReply> {
+    const { shares } = this.#parts;
+    return sendLentReply(this.#parts, reply, {
+      pieces,
+      release: () => this.release(),
+      isWanted: () => shares.isWanted,
+    });
+  }
+}
+
+/** Lends every request of a scope room for its reply, and sends long replies at their clients' pace. */
+export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" | "emit">): void {
+  app.addHook("preHandler", async (request, reply) => {
+    if (!request.caller) return; // a page that needs no key is small
+    request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
+    reply.raw.once("close", () => request.room.release());
+    await request.room.take(limits.replyBytesMax);
+  });
+  app.addHook("onSend", (request, reply, payload, done) => {
+    if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
+      request.room?.release();
+      done(null, payload);
+      return;
+    }
+    // the reply is taken over here: Fastify waits for no more
+    void request.room.send(reply, [payload]);
+  });
+}

@@ -1,0 +1,62 @@
+import type { FastifyReply } from "fastify";
+import { limits } from "../../../limits/index.js";
+import { jsonType } from "./replies.js";
+import { makeTurns } from "./turns.js";
+
+/**
+ * Sends a list as a JSON array, in its request's room. A long one is made as it is read, and others have their turn
+ * between its slices.
+ */
+export async function sendList<T>(
+  reply: FastifyReply,
+  items: readonly T[],
+  view: (item: T) => unknown,
+): Promise<FastifyReply> {
+  reply.header("content-type", jsonType);
+  const slices = slicesOf(items, view);
+  const first = await slices.next();
+  const second = await slices.next();
+  if (second.done) return reply.send(first.value ?? "");
+  const whole = async function* () {
+    yield first.value as string;
+    yield second.value;
+    yield* slices;
+  };
+  return reply.request.room.send(reply, whole());
+}
+
+/**
+ * The text of a JSON array, in slices bounded in number and bytes. An entry that is undefined is left out: it is gone since
+ * it was listed. Where entries are looked up, as many are at once as make a slice, going by the size of those before.
+ */
+export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unknown): AsyncGenerator<string, undefined> {
+  let text = "[";
+  let isFirst = true;
+  let atOnce = 1;
+  // the size of the first entry is not known: it has a turn of its own
+  await makeTurns.take(limits.madeBytesPerTurn);
+  for (let at = 0; at < items.length; ) {
+    const shown = items.slice(at, at + atOnce).map(view);
+    at += shown.length;
+    let bytes = 0;
+    for (const each of shown.some(isPromise) ? await Promise.all(shown) : shown) {
+      if (each === undefined) continue;
+      const entry = JSON.stringify(each);
+      text += isFirst ? entry : `,${entry}`;
+      isFirst = false;
+      bytes += entry.length;
+      if (text.length < limits.listSliceBytes) continue;
+      makeTurns.spend(text.length - limits.listSliceBytes); // the cost of one slice was taken before
+      yield text;
+      text = "";
+      await makeTurns.take(limits.listSliceBytes);
+    }
+    const fitting = Math.floor((limits.listSliceBytes * shown.length) / Math.max(1, bytes));
+    atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
+    if (text !== "") await makeTurns.take(bytes);
+  }
+  yield `${text}]`;
+  return undefined;
+}
+
+const isPromise = (value: unknown): boolean => value instanceof Promise;

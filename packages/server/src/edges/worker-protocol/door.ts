@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto";
+import type { RequestListener } from "node:http";
+import { type Door, openDoor } from "../shared/connections/door.js";
+
+/** Where containers reach a server that listens on loopback only. */
+export interface WorkersDoor {
+  /** Resolves with the address to call; rejects with one sentence where there can be none. */
+  open(gateway: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A second door to the worker routes, and to no others, at the port of the first. It opens when the first container needs it. */
+export function workersDoor(host: string, door: Door): WorkersDoor {
+  const doors = new Map<string, Promise<Door>>();
+  const openAt = async (gateway: string): Promise<Door> => {
+    const side = await openDoor(gateway, door.port);
+    side.take(workersOnly((request, reply) => door.server.emit("request", request, reply)));
+    return side;
+  };
+  return {
+    async open(gateway) {
+      if (host === "0.0.0.0" || host === "::") return gateway;
+      if (!/^(127\.|::1$|localhost$)/.test(host)) return host;
+      const opened = doors.get(gateway) ?? openAt(gateway);
+      doors.set(gateway, opened);
+      await opened.catch((error) => {
+        doors.delete(gateway);
+        throw new Error(sentence(error, `${gateway}:${door.port}`));
+      });
+      return gateway;
+    },
+    async close() {
+      for (const opened of doors.values()) await opened.then((side) => side.close()).catch(() => {});
+    },
+  };
+}
+
+const sentence = ({ code, message }: NodeJS.ErrnoException, address: string): string =>
+  code === "EADDRNOTAVAIL" // the engine is another machine's
+    ? "containers have no way back to this server: set MILLRACE_WORKER_URL to an address that they reach"
+    : `the workers' door at ${address} could not be opened (${message})`;
+
+const workerCall = /^\/v2\/[a-z0-9]+\/(job-take|job-take-batch|job-stop|job-stream|job-done|job-done-batch|ping)\//;
+
+/** Lets the calls of workers through; all else is answered 404: others may reach this door, too. */
+function workersOnly(listener: RequestListener): RequestListener {
+  return (request, reply) => {
+    if (workerCall.test(request.url ?? "")) return listener(request, reply);
+    request.resume();
+    const body = { error: "Only workers are served at this address.", code: "NOT_FOUND", requestId: randomUUID() };
+    reply.writeHead(404, { "content-type": "application/json; charset=utf-8", "x-content-type-options": "nosniff" });
+    reply.end(JSON.stringify(body));
+  };
+}

@@ -1,0 +1,32 @@
+import type { FastifyReply } from "fastify";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../operations/needs.js";
+import { wasWritten } from "../shared/replies/replies.js";
+
+/** By worker and job, of its last few jobs: the last chunk, where it was stored and its answer could not be written. */
+const unheard = new WeakMap<LiveWorker, Map<string, string>>();
+
+/**
+ * Equal chunks are mostly equal tokens. One comes a second time only where its worker did not hear that the first was
+ * stored: then the next call for the job has the same bytes, and changes nothing.
+ */
+export async function onceHeard(
+  reply: FastifyReply,
+  worker: LiveWorker,
+  jobId: string,
+  digest: string,
+  store: () => Promise<void>,
+): Promise<void> {
+  const last = unheard.get(worker)?.get(jobId);
+  unheard.get(worker)?.delete(jobId);
+  if (last !== digest) await store();
+  const note = () => {
+    if (wasWritten(reply)) return;
+    const jobs = unheard.get(worker) ?? new Map<string, string>();
+    unheard.set(worker, jobs.set(jobId, digest));
+    const [oldest] = jobs.keys();
+    if (oldest !== undefined && jobs.size > limits.unheardChunksMax) jobs.delete(oldest);
+  };
+  if (reply.raw.closed) note();
+  else reply.raw.once("close", note);
+}

@@ -1,6 +1,0 @@
-import type { Stock } from "./domain/host.js";
-
-/** The contract: what this machine has now. It never rejects: what could not be told is part of the answer. */
-export interface Inventory {
-  read(): Promise<Stock>;
-}

@@ -1,0 +1,346 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { limits } from "../limits/index.js";
+import {
+  beginningOf,
+  checkBatch,
+  checkInput,
+  checkWord,
+  elementsOf,
+  jsonOf,
+  memberOf,
+  PartedText,
+  splitChunk,
+  textOf,
+} from "./json.js";
+import { cutOutput } from "./split.js";
+
+const large = (text: string) => `{"input":{"text":"${text.padEnd(limits.jsonThreadBytes, "x")}"},"webhook":"http://a"}`;
+
+afterEach(() => void vi.restoreAllMocks());
+
+const nowhere = { start: 0, end: 0 };
+
+/** Whether a string holds no half of a surrogate pair. */
+const isWhole = (text: string) => !/\p{Surrogate}/u.test(text);
+
+describe("A checked body", () => {
+  it("is checked at once while it is small", () => {
+    expect(checkInput(Buffer.from('{"input":{}}'))).not.toBeInstanceOf(Promise);
+  });
+
+  it.each([
+    ["small", '{"input":{"a":1},"webhook":"http://a"}'],
+    ["checked in the thread", large("é😀")],
+  ])("keeps its bytes and gives its members: %s", async (_, text) => {
+    const checked = await checkInput(Buffer.from(text));
+    expect(checked.bytes.toString() === text).toBe(true);
+    expect(checked.scan.ok && [...checked.scan.members.keys()]).toEqual(["input", "webhook"]);
+    const span = checked.scan.ok ? checked.scan.members.get("input")! : { start: 0, end: 0 };
+    expect(textOf(checked.bytes, span) === text.slice(9, text.indexOf(',"webhook"'))).toBe(true);
+    expect([memberOf(checked, "webhook"), memberOf(checked, "policy")]).toEqual(["http://a", undefined]);
+  });
+
+  it("is answered to the one who asked, when many are checked in the thread", async () => {
+    const texts = Array.from({ length: 8 }, (_, n) => large(`text ${n} `));
+    const all = await Promise.all(texts.map((text) => checkInput(Buffer.from(text))));
+    expect(all.map(({ bytes }, at) => bytes.toString() === texts[at])).toEqual(texts.map(() => true));
+  });
+
+  it("leaves what shares its memory alone", async () => {
+    const whole = Buffer.from(`__${large("y")}__`);
+    const checked = await checkInput(whole.subarray(2, whole.length - 2));
+    expect([checked.scan.ok, whole.toString("latin1", 0, 11)]).toEqual([true, '__{"input":']);
+  });
+
+  it("says in the thread, too, what is wrong and where", async () => {
+    const text = large("y");
+    expect((await checkInput(Buffer.from(`${text}!`))).scan).toMatchObject({ ok: false, at: text.length });
+  });
+
+  it.each([
+    ["small", ""],
+    ["large", "x".repeat(limits.jsonThreadBytes)],
+  ])("that is not UTF-8 is refused: %s", async (_, pad) => {
+    const bytes = Buffer.concat([Buffer.from(`{"input":"${pad}`), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect((await checkInput(bytes)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("from a client is bounded in its names, from a worker it is not", async () => {
+    const names = Array.from({ length: limits.jsonKeysMax + 1 }, (_, n) => `"${n}":0`);
+    const text = `{${names.join(",")}}`;
+    expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
+    expect((await checkWord(Buffer.from(text))).scan.ok).toBe(true);
+  });
+
+  it.each([
+    ["all that it announced", 0],
+    ["less than it announced", 100_000],
+    ["without saying how long it is", Number.POSITIVE_INFINITY],
+  ])("may come in parts: %s", async (_, more) => {
+    const text = large("é😀".repeat(500_000));
+    const bytes = Buffer.from(text);
+    const sent = new PartedText(bytes.length + more);
+    for (let at = 0; at < bytes.length; at += 65_521) sent.add(bytes.subarray(at, at + 65_521));
+    expect(sent.length).toBe(bytes.length);
+    const checked = await checkInput(sent);
+    expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
+  });
+
+  it("in parts is checked like one in one piece", async () => {
+    const sent = new PartedText(1_000);
+    for (const part of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(part as string));
+    expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
+  });
+
+  it("that comes in parts beside others keeps its own, and one that is dropped takes nothing with it", async () => {
+    const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
+    const sent = texts.map(() => new PartedText(2_000_000));
+    for (let at = 0; at < texts[0]!.length; at += 65_536) {
+      texts.forEach((text, n) => void sent[n]?.add(Buffer.from(text.slice(at, at + 65_536))));
+    }
+    sent[0]?.drop();
+    const checked = await Promise.all(sent.slice(1).map((each) => checkInput(each)));
+    expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
+  });
+
+  it("in parts is not checked once it was given up: what is left would be taken for no JSON", async () => {
+    const sent = new PartedText(2_000_000);
+    sent.add(Buffer.from(large("y").repeat(3)));
+    sent.drop();
+    sent.add(Buffer.from("{}"));
+    await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
+  });
+
+  it("hands on a large part of it as bytes, a small one as a text", async () => {
+    const checked = await checkInput(Buffer.from(large("y")));
+    const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
+    expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
+  });
+
+  it.each([
+    ["as long as a small member may be", 0, true],
+    ["longer: it is not parsed", 1, false],
+  ])("gives the value of a member that is %s", async (_, more, isGiven) => {
+    const value = "x".repeat(limits.memberBytesMax - 2 + more);
+    const checked = await checkWord(Buffer.from(`{"status":"${value}"}`));
+    expect(memberOf(checked, "status")).toBe(isGiven ? value : undefined);
+  });
+
+  it.each([
+    ["small", 1_000],
+    ["checked in the thread", 100_000],
+  ])("of very many members gives the wanted ones alone: %s", async (_, count) => {
+    const others = Array.from({ length: count }, (_, n) => `"${n}":0`).join(",");
+    const { scan } = await checkInput(Buffer.from(`{${others},"input":{},"output":1}`));
+    expect(scan.ok && [...scan.members.keys()]).toEqual(["input"]);
+    const word = await checkWord(Buffer.from(`{${others},"input":{},"output":1}`));
+    expect(word.scan.ok && [...word.scan.members.keys()]).toEqual(["output"]);
+  });
+
+  it("is checked in the thread where others of its turn have been checked at once", async () => {
+    const body = (size: number) => Buffer.from(`{"input":{"text":"${"x".repeat(size)}"}}`);
+    await turn();
+    const checked = Array.from({ length: 50 }, () => checkInput(body(200_000)));
+    const atOnce = checked.filter((one) => !(one instanceof Promise));
+    expect(atOnce.length).toBe(Math.floor(limits.jsonBytesPerTurn / body(200_000).length));
+    expect(checkInput(body(100)), "a short one").not.toBeInstanceOf(Promise);
+    for (const { bytes, scan } of await Promise.all(checked)) {
+      expect([scan.ok, bytes.equals(body(200_000))]).toEqual([true, true]);
+    }
+    await turn();
+    expect(checkInput(body(200_000)), "in the next turn").not.toBeInstanceOf(Promise);
+  });
+
+  it("in parts of a byte is moved to the thread in few pieces", async () => {
+    const posts = vi.spyOn(Worker.prototype, "postMessage");
+    const bytes = Buffer.from(large("y").padEnd(3 * limits.jsonPartsBytes));
+    const sent = new PartedText(Number.POSITIVE_INFINITY);
+    for (let at = 0; at < bytes.length; at++) sent.add(bytes.subarray(at, at + 1));
+    const checked = await checkInput(sent);
+    expect([checked.scan.ok, checked.bytes.equals(bytes)]).toEqual([true, true]);
+    const moved = posts.mock.calls.map(([, moved]) => (moved as readonly unknown[]).length);
+    expect(moved.reduce((sum, count) => sum + count, 0)).toBe(3);
+  });
+
+  it("whose beginning was lost with its thread is not judged by what is left", async () => {
+    const holders: Worker[] = [];
+    const post = Worker.prototype.postMessage;
+    const posts = vi.spyOn(Worker.prototype, "postMessage").mockImplementation(function (this: Worker, ...task) {
+      holders.push(this);
+      return post.apply(this, task);
+    });
+    const sent = new PartedText(Number.POSITIVE_INFINITY);
+    const bytes = Buffer.from(large("y").padEnd(2 * limits.jsonPartsBytes));
+    sent.add(bytes.subarray(0, limits.jsonPartsBytes));
+    holders[0]?.emit("error", new Error("out of memory"));
+    sent.add(bytes.subarray(limits.jsonPartsBytes));
+    await expect(Promise.resolve(checkInput(sent))).rejects.toThrow(/has ended/);
+    posts.mockRestore();
+    await holders[0]?.terminate();
+    expect((await checkInput(Buffer.from(large("z")))).scan.ok, "the next one").toBe(true);
+  });
+
+  it("of a batch gives its elements", async () => {
+    const { bytes, scan } = await checkBatch(Buffer.from('[{"id":"a"}, {"id":"b"}]'));
+    expect(scan.ok && scan.elements.map((span) => textOf(bytes, span))).toEqual(['{"id":"a"}', '{"id":"b"}']);
+  });
+});
+
+describe("The beginning of a value", () => {
+  const unit = fc.oneof(
+    fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000", "\ud83d", "\ude00"),
+    fc.string({ unit: "grapheme", maxLength: 1 }),
+  );
+  const escapeOf = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const escaped = (text: string) => `"${text.split("").map(escapeOf).join("")}"`;
+
+  const spanOf = (value: string) => ({ start: 5, end: 5 + Buffer.byteLength(value) });
+
+  it("is that of the whole, wherever it is cut", () => {
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 40 }), fc.nat(45), fc.boolean(), (text, charsMax, isEscaped) => {
+        const json = isEscaped ? escaped(text) : JSON.stringify(text);
+        const starts = (value: string) => beginningOf(Buffer.from(`{"a":${value}}`), spanOf(value), charsMax);
+        expect(starts(json)).toBe(text.slice(0, charsMax));
+        expect(starts(`[${json}, 1]`)).toBe(`[${json}, 1]`.slice(0, charsMax));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("makes no text of the rest", () => {
+    const bytes = Buffer.from(`"${"é".repeat(1_000_000)}"`);
+    let chars = 0;
+    const counted = Object.assign(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
+      toString: (...args: Parameters<Buffer["toString"]>) => {
+        const text = bytes.toString(...args);
+        chars += text.length;
+        return text;
+      },
+    });
+    expect(beginningOf(counted as Buffer, { start: 0, end: bytes.length }, 1_000)).toBe("é".repeat(1_000));
+    expect(chars).toBe(1_000);
+  });
+});
+
+describe("The elements of an array", () => {
+  const all = async (text: string) => [...((await elementsOf(text)) ?? [])];
+
+  it.each([
+    ["a small one", [1, "a", { b: [2] }, null]],
+    ["an empty one", []],
+    ["one of very many", Array.from({ length: 200_000 }, (_, n) => (n % 3 ? n : `é${n}`))],
+    [
+      "one with elements of any size",
+      [1, "x".repeat(limits.jsonPieceBytes), 2, "y".repeat(limits.jsonThreadBytes), [3]],
+    ],
+  ])("are given as they stand in it: %s", async (_, array) => {
+    const elements = array.map((element) => JSON.stringify(element));
+    const given = await all(`[ ${elements.join(" , ")} ]`);
+    expect(given.length).toBe(elements.length);
+    expect(given.every((element, at) => element === elements[at])).toBe(true);
+  });
+
+  it.each(["{}", "1", "[1", '{"a":[1]}'])("are not given of %s", async (text) => {
+    expect(await elementsOf(text)).toBeUndefined();
+  });
+
+  it("are made as they are asked for", async () => {
+    const text = `[${"1,".repeat(500_000)}1]`;
+    const made = vi.spyOn(Buffer.prototype, "toString");
+    const [first, second] = (await elementsOf(text))!;
+    expect([first, second]).toEqual(["1", "1"]);
+    expect(made.mock.calls.length).toBeLessThan(10);
+  });
+});
+
+describe("A chunk that is too large is cut", () => {
+  const bytesMax = 40;
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000"),
+      fc.string({ unit: "grapheme", maxLength: 1 }),
+    ),
+    maxLength: 400,
+  });
+
+  function pieces(output: string): string[] {
+    const cut = cutOutput(output, bytesMax);
+    for (const piece of cut) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(bytesMax);
+    return cut;
+  }
+
+  it("not at all where it fits", () => {
+    const output = `"${"x".repeat(bytesMax - 2)}"`;
+    expect([cutOutput(output, bytesMax), cutOutput("1", bytesMax)]).toEqual([[output], ["1"]]);
+    expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);
+  });
+
+  it("between the characters of a string, and joins to the same string", () => {
+    fc.assert(
+      fc.property(text, (whole) => {
+        const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+        expect(strings.join("")).toBe(whole);
+        for (const string of strings) expect(isWhole(string)).toBe(isWhole(whole));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("never through a pair of surrogates, wherever the cut would fall", () => {
+    for (let before = 0; before < 50; before++) {
+      const whole = `${"x".repeat(before)}${"😀".repeat(20)}`;
+      const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+      expect([strings.every((string) => isWhole(string)), strings.join("")]).toEqual([true, whole]);
+    }
+  });
+
+  it("between the elements of an array, and joins to the same elements", () => {
+    const element = fc.oneof(fc.integer(), fc.string({ maxLength: 4 }), fc.constantFrom(null, [], { a: [1] }));
+    fc.assert(
+      fc.property(fc.array(element, { maxLength: 60 }), fc.constantFrom("", " "), (whole, blank) => {
+        const cut = pieces(JSON.stringify(whole, undefined, blank)).map((piece) => JSON.parse(piece) as unknown[]);
+        expect(cut.flat(1)).toEqual(whole);
+      }),
+    );
+  });
+
+  it("between elements as the texts they came as", () => {
+    const elements = ["12345678901234567890", "1e400", '"\\u0061"', '{"b":1,"a":2,"b":3}', '"xxxxxxxx"'];
+    const cut = pieces(`[${elements.join(",")}]`);
+    expect(cut.map((piece) => piece.slice(1, -1)).join(",")).toBe(elements.join(","));
+    expect(cut.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["an object", JSON.stringify({ a: "é".repeat(50), b: [1, 2, 3] })],
+    ["an array with a large element", JSON.stringify(["small", '"'.repeat(60)])],
+    ["a long number", "1".repeat(100)],
+  ])("into pieces of its text where it is %s", (_, output) => {
+    const strings = pieces(output).map((piece) => JSON.parse(piece) as string);
+    expect(strings.join("")).toBe(output);
+    expect(strings.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["not cut where it fits", "é".repeat(200_000)],
+    ["as it is on this thread", "é".repeat(2_000_000)],
+  ])("as bytes: %s", async (_, whole) => {
+    const word = Buffer.from(`{"output":${JSON.stringify(whole)}}`);
+    const expected = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    const cut = await splitChunk(word, { start: 10, end: word.length - 1 }, limits.chunkBytesMax);
+    expect(cut.every((piece) => piece instanceof Uint8Array)).toBe(true);
+    expect(cut.map((piece) => Buffer.from(piece).toString()).join() === expected.join()).toBe(true);
+  });
+
+  it("at the real size without delay", () => {
+    const whole = `${"漢".repeat(2_000_000)}"\\`;
+    const strings = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
+    expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
+    expect(strings.length).toBeLessThan(9);
+  });
+});

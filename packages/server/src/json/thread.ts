@@ -1,0 +1,47 @@
+import { parentPort } from "node:worker_threads";
+import { Joined } from "./parts.js";
+import type { Bounds, Span } from "./scan.js";
+import { cutOutput } from "./split.js";
+import { scanUtf8 } from "./utf8.js";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** What the thread is told. A text comes whole with its task, or in parts before it. */
+export type Task =
+  | { readonly no: number; readonly part: Bytes; readonly announced: number }
+  | { readonly no: number; readonly dropped: true }
+  | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
+  | { readonly no: number; readonly bytes: Bytes; readonly span: Span; readonly pieceBytes: number };
+
+const encoder = new TextEncoder();
+const nothing = new Uint8Array(0);
+
+/** Texts that are not whole yet, by number. */
+const coming = new Map<number, Joined>();
+
+parentPort?.on("message", (task: Task) => {
+  const { no } = task;
+  if ("part" in task) {
+    const joined = coming.get(no) ?? new Joined(task.announced);
+    coming.set(no, joined);
+    joined.add(task.part);
+    return;
+  }
+  const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;
+  coming.delete(no);
+  if ("dropped" in task) return;
+  if ("bounds" in task) {
+    parentPort?.postMessage({ no, bytes, scan: scanUtf8(bytes, task.bounds) }, [bytes.buffer]);
+    return;
+  }
+  const output = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(
+    "utf8",
+    task.span.start,
+    task.span.end,
+  );
+  const pieces = cutOutput(output, task.pieceBytes).map((piece) => encoder.encode(piece));
+  parentPort?.postMessage(
+    { no, bytes: nothing, pieces },
+    pieces.map(({ buffer }) => buffer),
+  );
+});

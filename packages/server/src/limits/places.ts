@@ -1,0 +1,32 @@
+/** The countries of the contract: where a host may be, and what an endpoint may ask for. */
+export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
+
+/** The data centres that public clients name where they mean anywhere. */
+export const dataCenters = [
+  "EU-RO-1",
+  "CA-MTL-1",
+  "EU-SE-1",
+  "US-IL-1",
+  "EUR-IS-1",
+  "EU-CZ-1",
+  "US-TX-3",
+  "EUR-IS-2",
+  "US-KS-2",
+  "US-GA-2",
+  "US-WA-1",
+  "US-TX-1",
+  "CA-MTL-3",
+  "EU-NL-1",
+  "US-TX-4",
+  "US-CA-2",
+  "US-NC-1",
+  "OC-AU-1",
+  "US-DE-1",
+  "EUR-IS-3",
+  "CA-MTL-2",
+  "AP-JP-1",
+  "EUR-NO-1",
+  "EU-FR-1",
+  "US-KS-3",
+  "US-GA-1",
+] as const;

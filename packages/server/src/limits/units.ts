@@ -1,0 +1,6 @@
+/** Durations are milliseconds, sizes bytes. */
+export const second = 1_000;
+export const minute = 60 * second;
+export const hour = 60 * minute;
+export const kib = 1_024;
+export const mib = 1_024 * kib;

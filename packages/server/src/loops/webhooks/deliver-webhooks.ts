@@ -1,0 +1,140 @@
+import { limits } from "../../limits/index.js";
+import type { Body } from "../../lines/webhook-bytes.js";
+import type { Call } from "../../lines/webhook-places.js";
+import { webhookBody } from "../../operations/jobs/webhook-body.js";
+import type { Needs } from "../../operations/needs.js";
+import type { Sender } from "../../sender.js";
+import type { Attempt, Delivery, DueDelivery } from "../../store/index.js";
+import type { Loop } from "../loop.js";
+import { type Made, WebhookMemory } from "./webhook-memory.js";
+
+type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" | "vault" | "emit">;
+
+/** A delivery that may be attempted. */
+interface Due extends Call, Body {
+  readonly delivery: Delivery;
+}
+
+/**
+ * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. Silent receivers leave places for others,
+ * and large bodies wait their turn before they are read.
+ * Reads and writes that fail are tried again with growing pauses; an attempt that was made and could not be recorded is not made again.
+ */
+export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = new WebhookMemory()): Loop {
+  const { places, bodies } = memory;
+  /** Where the next page begins; undefined: at the oldest. */
+  let after: Delivery | undefined;
+
+  async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
+    const startedAt = needs.clock.now();
+    const sent = await send(needs, sender, delivery, signal);
+    if (signal.aborted) return undefined; // we stop: the attempt does not count, and comes again after the restart
+    const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
+    memory.note(made);
+    const final = made.outcome.state !== "pending";
+    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, ...sent, final });
+    return made;
+  }
+
+  async function record({ delivery, attempt, outcome }: Made): Promise<void> {
+    await needs.deliveries.record(delivery.no, attempt, outcome);
+    memory.recorded(delivery.no);
+    if (outcome.state !== "pending") needs.bell.ring("expiries");
+  }
+
+  /** Does a delivery's next step. Where the database fails at it, the delivery rests before it is tried again. */
+  function start({ no, jobId }: Delivery, step: () => Promise<void>, signal: AbortSignal): void {
+    memory.begin(no);
+    void step()
+      .catch((error) => {
+        if (signal.aborted || !memory.pause(no, needs.clock.now())) return;
+        const message = `the webhook of job ${jobId} could not be read or recorded, and is tried again with growing pauses`;
+        needs.emit({ type: "server.warning", message, error });
+      })
+      .finally(() => {
+        memory.end(no);
+        needs.bell.ring("deliveries");
+      });
+  }
+
+  function launch(due: Due, now: number, signal: AbortSignal): void {
+    if (!places.mayCall(due, now)) return void bodies.pass(due);
+    const giveBack = bodies.lend(due);
+    if (!giveBack) return;
+    const leave = places.enter(due, now);
+    const step = async () => {
+      let made: Made | undefined;
+      try {
+        made = await deliver(due, signal);
+      } finally {
+        giveBack();
+        leave({ isSilent: made !== undefined && isSilent(made.attempt), now: needs.clock.now() });
+      }
+      if (made) await record(made);
+    };
+    start(due.delivery, step, signal);
+  }
+
+  const toDue = (delivery: DueDelivery): Due => ({
+    delivery,
+    no: delivery.no,
+    bytes: delivery.bytes,
+    ownerNo: needs.registry.endpointByNo(delivery.endpointNo)?.ownerNo ?? 0,
+    host: URL.canParse(delivery.url) ? new URL(delivery.url).host : "",
+  });
+
+  return {
+    name: "deliver-webhooks",
+    topics: ["deliveries"],
+    gapMs: limits.loopGapMs,
+    async tick(now, signal) {
+      for (const made of memory.unrecorded(now)) start(made.delivery, () => record(made), signal);
+      // a page a tick, round and round: those in flight are due still, and some wait for their host
+      memory.beginPage();
+      const due = await needs.deliveries.due(now, limits.webhookPage, after);
+      const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
+      for (const each of places.inTurns(ready)) launch(each, now, signal);
+      const wasFirst = after === undefined;
+      after = due.length < limits.webhookPage ? undefined : due.at(-1);
+      if (after !== undefined) return now;
+      bodies.endRound();
+      // the end of one of those in flight rings, too
+      if (memory.isBusy || due.length > 0 || !wasFirst) return now + 1_000;
+      return needs.deliveries.nextDue();
+    },
+  };
+}
+
+/** Whether a receiver kept an attempt waiting for an answer that never came. */
+const isSilent = ({ status, durationMs }: Attempt): boolean =>
+  status === undefined && durationMs >= limits.webhookSilentMs;
+
+/** What becomes of a delivery after an attempt. */
+function judge(delivery: Delivery, attempt: Attempt): Made {
+  if (attempt.status === 200) return { delivery, attempt, outcome: { state: "delivered" } };
+  if (delivery.tries + 1 >= limits.webhookAttemptsMax) return { delivery, attempt, outcome: { state: "failed" } };
+  const nextAt = attempt.at + attempt.durationMs + limits.webhookRetryMs;
+  return { delivery, attempt, outcome: { state: "pending", nextAt } };
+}
+
+async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal) {
+  const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
+  const owner = endpoint && needs.registry.user(endpoint.ownerNo);
+  const body = owner && (await webhookBody(needs, delivery));
+  if (!body) return { status: undefined, error: "the job or its endpoint is gone" };
+  const secret = opened(needs, owner.webhookSecret);
+  if (secret === undefined) return { status: undefined, error: "the signing secret could not be opened" };
+  // the only place of plain wall time: receivers compare it with their own clock
+  const signed = await needs.vault.sign(secret, delivery.webhookId, Date.now(), body);
+  const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
+  return sender.post(delivery.url, body, headers, signal);
+}
+
+function opened({ vault, emit }: Needs<"vault" | "emit">, sealed: string): string | undefined {
+  try {
+    return vault.open(sealed);
+  } catch (error) {
+    emit({ type: "server.warning", message: "a webhook's signing secret could not be opened", error });
+    return undefined;
+  }
+}

@@ -1,0 +1,193 @@
+import { mkdirSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
+import { inheritedNames, type WorkerPlace, workerEnvironment } from "../../domain/endpoints/environment.js";
+import { readPort } from "../../domain/endpoints/ports.js";
+import { isPath, type TemplateSettings } from "../../domain/endpoints/template.js";
+import { engineVolume } from "../../domain/endpoints/volume.js";
+import type { HostFacts } from "../../domain/hosts/host.js";
+import { isContainer, type Resources, type WorkerHandle } from "../../domain/workers/worker.js";
+import {
+  addressText,
+  containerPortDefault,
+  namedPorts,
+  readAddress,
+  type WorkerAddress,
+} from "../../domain/workers/worker-address.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../../operations/needs.js";
+import { keepVolume } from "../../operations/volumes/keep-volume.js";
+import type { ContainerLaunch, Launch } from "../../provider.js";
+import { freePort } from "./free-port.js";
+
+export interface LaunchOptions {
+  /** Where workers of this host reach us: containers stand in a network of their own. Rejects with one sentence. */
+  readonly workerUrl: (isContainer: boolean) => Promise<string>;
+  /** What the other servers call this machine, for its workers' own HTTP servers; where there are none, the loopback. */
+  readonly hostAddress?: string;
+  /** One HOME per endpoint, so that downloaded models stay. */
+  readonly homesDir: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+type Launching = Needs<"registry" | "place" | "vault" | "emit">;
+
+/** Where containers see the network volume. */
+const volumeTarget = "/runpod-volume";
+
+/** What a worker is started from, and the address it is told. Throws one sentence where it may not be started. */
+export async function launchOf(
+  needs: Launching,
+  options: LaunchOptions,
+  { row }: LiveWorker,
+  secret: string,
+): Promise<{ workerUrl: string; launch: Launch; address?: string }> {
+  const endpoint = needs.registry.endpointByNo(row.endpointNo);
+  const release = await needs.registry.release(row.endpointNo, row.version);
+  if (!endpoint || !release) throw new Error("its endpoint, or the version that it is of, is gone");
+  const { template: settings, settings: own } = release;
+  const isContainer = !isPath(settings.imageName);
+  const workerUrl = await options.workerUrl(isContainer);
+  const variables = { ...settings.env, ...own.env };
+  const serves = endpoint.settings.type === "LB";
+  const address = serves ? await addressOf(needs, options, isContainer, variables) : undefined;
+  const place = {
+    workerId: row.id,
+    endpointId: endpoint.id,
+    secret,
+    workerUrl,
+    hostname: hostname(),
+    location: needs.place.facts().location ?? "",
+    ...shareOf(row.resources, needs.place.facts()),
+    port: address?.port,
+    own: variables,
+  };
+  const volume = await volumeOf(needs, own);
+  const launch = isContainer
+    ? {
+        ...containerLaunch(settings, place, volume, needs.place.volumes.engine !== undefined),
+        ...limitsOf(row.resources),
+        auth: authOf(needs, settings),
+      }
+    : processLaunch(needs, options, endpoint, settings, place, volume);
+  return { workerUrl, launch, ...(address ? { address: addressText(address) } : {}) };
+}
+
+/** Where a worker's HTTP server will be: of a container the host is not known before it is there. */
+async function addressOf(
+  needs: Launching,
+  { hostAddress = "127.0.0.1" }: LaunchOptions,
+  isContainer: boolean,
+  variables: Readonly<Record<string, string>>,
+): Promise<WorkerAddress> {
+  const named = namedPorts(variables);
+  const port = named.port ?? (isContainer ? containerPortDefault : await drawPort(needs));
+  return { host: isContainer ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
+}
+
+/** A started worker's handle; and its address, now that a container's is known. */
+export function whereIs(
+  { address: told }: LiveWorker["row"],
+  handle: WorkerHandle,
+): { readonly handle: WorkerHandle; readonly address?: string } {
+  const address = readAddress(told);
+  const host = isContainer(handle) ? handle.address : undefined;
+  return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
+}
+
+/** A port for a worker of this host: none that another one was told. */
+function drawPort({ registry, place }: Launching): Promise<number> {
+  const mine = registry.liveWorkers().filter(({ row }) => row.hostNo === place.hostNo);
+  return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
+}
+
+type Volume = WorkerPlace["volume"];
+type Place = Omit<WorkerPlace, "volume" | "home" | "inherited">;
+
+/** What a worker is told that it has: its share, or all that the machine has. */
+const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
+  cpuCount: resources?.cpus ?? facts.cpus,
+  memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
+  gpus: resources?.gpus ?? [],
+  hostHasGpus: facts.gpus.length > 0 || facts.gpusEnforced,
+});
+
+async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<Volume> {
+  const [id] = settings.networkVolumeIds;
+  if (id === undefined) return undefined;
+  // it may have been made, or have grown, at another host
+  const volume = await needs.registry.known("volume", id, () => needs.registry.volume(id));
+  if (!volume) throw new Error(`its network volume '${id}' is deleted`);
+  return { id, path: await keepVolume(needs, volume) };
+}
+
+function processLaunch(
+  needs: Launching,
+  options: LaunchOptions,
+  endpoint: Endpoint,
+  { imageName, dockerEntrypoint, dockerStartCmd }: TemplateSettings,
+  place: Place,
+  volume: Volume,
+): Launch {
+  if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
+  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
+    throw new Error("only the admin's endpoints may run local processes");
+  const home = join(options.homesDir, endpoint.id);
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const inherited = inheritedNames.flatMap((name) =>
+    options.env[name] === undefined ? [] : [[name, options.env[name]] as const],
+  );
+  return {
+    workerId: place.workerId,
+    directory: imageName,
+    command: [...dockerEntrypoint, ...dockerStartCmd],
+    env: workerEnvironment({ ...place, volume, home, inherited: Object.fromEntries(inherited) }),
+  };
+}
+
+/** What the engine is to hold a container to. */
+const limitsOf = (resources: Resources | undefined) => ({
+  ...(resources && resources.gpus.length > 0 ? { gpus: resources.gpus.map(({ id }) => id) } : {}),
+  cpus: resources?.cpus,
+  memoryMib: resources?.memoryMib,
+});
+
+function authOf(
+  { registry, vault }: Launching,
+  { containerRegistryAuthId }: TemplateSettings,
+): ContainerLaunch["auth"] {
+  const auth = containerRegistryAuthId === undefined ? undefined : registry.registryAuth(containerRegistryAuthId);
+  return auth && { username: vault.open(auth.username), password: vault.open(auth.password) };
+}
+
+function containerLaunch(
+  settings: TemplateSettings,
+  place: Place,
+  volume: Volume,
+  isEngines: boolean,
+): ContainerLaunch {
+  const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
+  const seen = volume && { ...volume, path: volumeTarget };
+  return {
+    workerId: place.workerId,
+    image: imageName,
+    entrypoint: dockerEntrypoint,
+    command: dockerStartCmd,
+    // of our own environment a container gets nothing, and its home is its image's
+    env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
+    diskGb: containerDiskInGb,
+    ports: settings.ports.map(readPort).filter((port) => port !== undefined),
+    mounts: volume
+      ? volumeTargets(settings).map((target) => ({
+          target,
+          ...(isEngines ? { volume: engineVolume(volume.id) } : { source: volume.path }),
+        }))
+      : [],
+  };
+}
+
+/** Where images look for it, and where the template wants it. */
+const volumeTargets = ({ isMountPathGiven, volumeMountPath }: TemplateSettings): string[] => [
+  ...new Set([volumeTarget, ...(isMountPathGiven ? [volumeMountPath.replace(/(?<=.)\/+$/, "")] : [])]),
+];

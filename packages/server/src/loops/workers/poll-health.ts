@@ -1,0 +1,98 @@
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { type Health, healthPauseMs, nextHealth, type PingAnswer, unknownHealth } from "../../domain/workers/health.js";
+import { isFrozen } from "../../domain/workers/worker.js";
+import type { WorkerAddress } from "../../domain/workers/worker-address.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../../operations/needs.js";
+import { dialled } from "../../operations/workers/find-worker.js";
+import { hearHealth, judgeHealth } from "../../operations/workers/hear-health.js";
+import { resumeWorker } from "../../operations/workers/worker-life.js";
+import type { Loop } from "../loop.js";
+
+export interface PollOptions {
+  /** `GET /ping`. */
+  readonly ping: (address: WorkerAddress) => Promise<PingAnswer>;
+  /** A worker has ended: nothing is sent to it any more. */
+  readonly forget: (workerNo: number) => void;
+}
+
+type Polling = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "place" | "jobs" | "reader">;
+
+interface Known {
+  health: Health;
+  isAsking: boolean;
+  dueAt: number;
+}
+
+/** Asks the workers of load-balancing endpoints for their health: every server those that it may dial. */
+export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): Loop {
+  const known = new Map<number, Known>();
+  let wake = () => {};
+
+  function begin(worker: LiveWorker, address: WorkerAddress, each: Known): void {
+    each.isAsking = true;
+    void ask(worker, address, each)
+      .catch((error) => needs.emit({ type: "server.warning", message: "a worker's health could not be noted", error }))
+      .finally(() => {
+        each.isAsking = false;
+        wake();
+      });
+  }
+
+  async function ask(worker: LiveWorker, address: WorkerAddress, each: Known): Promise<void> {
+    const answer = await ping(address);
+    const before = each.health;
+    each.health = nextHealth(before, answer, needs.clock.now());
+    each.dueAt = needs.clock.now() + healthPauseMs(each.health);
+    if (known.get(worker.row.no) === each) await hearHealth(needs, worker, before, each.health);
+  }
+
+  /** What a worker needs now; resolves with when to look next. */
+  async function look(worker: LiveWorker, now: number): Promise<number | undefined> {
+    const { row } = worker;
+    const address = dialled(row, needs.place.hostNo);
+    if (!address || row.startedAt === undefined || row.wanted === "paused" || isFrozen(row)) {
+      needs.gate.shut(row.no);
+      // it was given a request in the moment in which it was to be paused
+      if (row.wanted === "paused" && needs.gate.heldBy(row.no) > 0)
+        await resumeWorker(needs, worker, "it has a request");
+      return undefined;
+    }
+    const each = known.get(row.no) ?? { health: unknownHealth, isAsking: false, dueAt: now };
+    known.set(row.no, each);
+    const judgedAt = await judgeHealth(needs, worker, each.health);
+    if (each.isAsking) return judgedAt;
+    if (now >= each.dueAt || needs.gate.wasSuspected(row.no)) {
+      begin(worker, address, each);
+      return judgedAt;
+    }
+    return Math.min(each.dueAt, judgedAt ?? Number.POSITIVE_INFINITY);
+  }
+
+  return {
+    name: "poll-health",
+    topics: ["workers", "registry"],
+    gapMs: 1,
+    listen(wakeLoop) {
+      wake = wakeLoop;
+      needs.gate.onSuspect = wakeLoop;
+      return () => void (needs.gate.onSuspect = () => {});
+    },
+    async tick(now) {
+      for (const { no, deletedAt } of needs.registry.endpoints()) if (deletedAt !== undefined) needs.gate.close(no);
+      const live = balanced(needs.registry.endpoints()).flatMap(({ no }) => needs.registry.workersOf(no));
+      const nos = new Set(live.map(({ row }) => row.no));
+      for (const no of known.keys()) {
+        if (nos.has(no)) continue;
+        known.delete(no);
+        needs.gate.forget(no);
+        forget(no);
+      }
+      const looks = await Promise.all(live.map((worker) => look(worker, now)));
+      const next = Math.min(...looks.map((at) => at ?? Number.POSITIVE_INFINITY));
+      return next < Number.POSITIVE_INFINITY ? next : undefined;
+    },
+  };
+}
+
+const balanced = (endpoints: readonly Endpoint[]) => endpoints.filter(({ settings }) => settings.type === "LB");

@@ -1,0 +1,479 @@
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { Exit } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { createRegistryAuth } from "../../operations/templates/save-registry-auth.js";
+import { createVolume } from "../../operations/volumes/save-volume.js";
+import { hearUnhealthy } from "../../operations/workers/hear-ping.js";
+import { stopWorker } from "../../operations/workers/worker-life.js";
+import { type ContainerLaunch, StartFailed, StartUnsure } from "../../provider.js";
+import { Scene } from "../../testing/scene-fixture.js";
+
+let scene: Scene;
+let endpoint: Endpoint;
+beforeEach(async () => {
+  scene = await Scene.open();
+  endpoint = await scene.endpoint();
+});
+afterEach(() => scene.close());
+
+/** A worker whose row says that it is wanted. */
+async function wanted(): Promise<LiveWorker> {
+  const { registry, ids, clock, place } = scene.parts;
+  const { no: endpointNo, version } = scene.now(endpoint);
+  const row = { id: ids.resource(), endpointNo, version, hostNo: place.hostNo, createdAt: clock.now() };
+  const worker = await registry.createWorker(row);
+  scene.parts.bell.ring("workers");
+  return worker;
+}
+/** One that the loop has started. */
+async function started(): Promise<LiveWorker> {
+  scene.run(scene.loops.tend());
+  const worker = await wanted();
+  await scene.advance(5);
+  expect(scene.provider.isRunning(worker.row.id)).toBe(true);
+  return worker;
+}
+/** One that the loop has started, which its row does not say: as where the server died in between. */
+async function startedUnnoted(): Promise<LiveWorker> {
+  const { change } = scene.stores.workers;
+  vi.spyOn(scene.stores.workers, "change").mockImplementation((no, made) =>
+    made.by === "start" ? Promise.resolve(true) : change(no, made),
+  );
+  return started();
+}
+const stop = (worker: LiveWorker, graceMs = 30_000) => stopWorker(scene.parts, worker, "a test", graceMs);
+const workerNow = (worker: LiveWorker) => scene.parts.registry.worker(worker.row.id) as LiveWorker;
+async function restart(workerUrl?: string): Promise<void> {
+  scene = await scene.restart(workerUrl === undefined ? {} : { workerUrl });
+  scene.run(scene.loops.tend());
+  await scene.advance(5);
+}
+
+describe("A worker that is wanted", () => {
+  it("is started once, with its own secret, and nothing of the server's environment", async () => {
+    const worker = await started();
+    await scene.advance(60_000);
+    const [launch] = scene.provider.launches;
+    expect(scene.provider.launches).toHaveLength(1);
+    expect(launch).toMatchObject({
+      workerId: worker.row.id,
+      directory: scene.directory,
+      command: [],
+      env: { RUNPOD_POD_ID: worker.row.id, RUNPOD_ENDPOINT_ID: endpoint.id, PATH: "/bin" },
+    });
+    expect(launch!.env).not.toHaveProperty("SECRET_OF_THE_SERVER");
+    expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
+    expect(worker.row).toMatchObject({ startedAt: expect.any(Number), handle: { pid: 100, startTime: "1" } });
+    expect(JSON.stringify(scene.events)).not.toContain(scene.provider.secretOf(worker.row.id));
+  });
+
+  it("counts as started when it asks for a job, though its engine has not said yet that it runs", async () => {
+    scene.provider.onCall = () => {
+      const [worker] = scene.workersOf(endpoint);
+      void scene.parts.registry.changeWorker(worker!, { by: "ready", readyAt: scene.clock.now() - 5 });
+    };
+    const { row } = await started();
+    expect(row.startedAt).toBe(row.readyAt);
+  });
+
+  it("finds its network volume's folder, though the volume was made at another host", async () => {
+    const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+    const folder = join(scene.parts.place.volumes.dir, volume.id);
+    rmSync(folder, { recursive: true });
+    endpoint = await scene.endpoint({ networkVolumeId: volume.id });
+    await started();
+    expect(scene.provider.launches.at(-1)!.env.RUNPOD_VOLUME_PATH).toBe(folder);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  it("is not started on this host where it belongs to another", async () => {
+    scene.run(scene.loops.tend());
+    const hostNo = await scene.stores.hosts.ensure("another host", scene.clock.now());
+    const made = { id: "elsewhere00001", endpointNo: endpoint.no, version: 1, hostNo, createdAt: scene.clock.now() };
+    await scene.parts.registry.createWorker(made);
+    scene.parts.bell.ring("workers");
+    await scene.advance(1_000);
+    expect(scene.provider.calls).toEqual([]);
+  });
+
+  it("that cannot be started is a failed start, with the reason for people", async () => {
+    scene.run(scene.loops.tend());
+    scene.provider.failNext("start", "there is no handler in the directory");
+    const worker = await wanted();
+    await scene.advance(5);
+    expect(worker.row.endedAt).toBeDefined();
+    expect(scene.now(endpoint)).toMatchObject({ failedStarts: 1, verdict: "there is no handler in the directory" });
+    const id = await scene.submit(endpoint);
+    expect(await scene.status(endpoint, id)).toMatchObject({
+      waitReason: "start_failed",
+      waitDetail: expect.stringContaining("no handler"),
+    });
+  });
+
+  it("whose image is no directory is a container, with nothing of ours but what the protocol tells it", async () => {
+    const template = await scene.template({
+      imageName: "registry.example/image",
+      dockerEntrypoint: ["/entry"],
+      dockerStartCmd: ["serve"],
+      env: { GREETING: "hello" },
+    });
+    endpoint = await scene.endpoint({ templateId: template.id });
+    scene.run(scene.loops.tend());
+    const worker = await wanted();
+    await scene.advance(5);
+    const [launch] = scene.provider.launches;
+    expect(launch).toMatchObject({
+      image: "registry.example/image",
+      entrypoint: ["/entry"],
+      command: ["serve"],
+      mounts: [],
+    });
+    expect(launch?.env).toMatchObject({ GREETING: "hello", RUNPOD_POD_ID: worker.row.id });
+    for (const name of ["HOME", "PATH"]) expect(launch?.env).not.toHaveProperty(name);
+  });
+
+  it("whose endpoint has a volume finds it where images look for it", async () => {
+    const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+    const template = await scene.template({ imageName: "registry.example/image" });
+    endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
+    scene.run(scene.loops.tend());
+    await wanted();
+    await scene.advance(5);
+    const [launch] = scene.provider.launches;
+    const source = join(scene.parts.place.volumes.dir, id);
+    expect(launch).toMatchObject({ mounts: [{ source, target: "/runpod-volume" }] });
+    expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
+  });
+
+  it("finds its volume where the template wants it, too; the engine's own where containers have those", async () => {
+    const launchFor = async (volumeMountPath?: string) => {
+      const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
+      const path = volumeMountPath === undefined ? {} : { volumeMountPath };
+      const template = await scene.template({ imageName: "registry.example/image", ...path });
+      endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
+      await wanted();
+      await scene.advance(5);
+      return { id, launch: scene.provider.launches.at(-1) as ContainerLaunch };
+    };
+    scene.run(scene.loops.tend());
+    const targets = async (path?: string) => (await launchFor(path)).launch.mounts.map(({ target }) => target);
+    expect(await targets()).toEqual(["/runpod-volume"]);
+    expect(await targets("/models/")).toEqual(["/runpod-volume", "/models"]);
+    expect(await targets("/runpod-volume")).toEqual(["/runpod-volume"]);
+    await scene.close();
+    scene = await Scene.open({ volumes: { engine: { remove: async () => {}, measure: async () => new Map() } } });
+    scene.run(scene.loops.tend());
+    const { id, launch } = await launchFor("/models");
+    const volume = `millrace-${id}`;
+    expect(launch.mounts).toEqual([
+      { volume, target: "/runpod-volume" },
+      { volume, target: "/models" },
+    ]);
+  });
+
+  it("is given the credentials of its template for its image, and tells nobody", async () => {
+    const given = { name: "mine", username: "someone", password: "a-secret-word" };
+    const { id } = await createRegistryAuth(scene.parts, scene.admin, given);
+    const template = await scene.template({ imageName: "registry.example/image", containerRegistryAuthId: id });
+    endpoint = await scene.endpoint({ templateId: template.id });
+    scene.run(scene.loops.tend());
+    await wanted();
+    await scene.advance(5);
+    expect(scene.provider.launches[0]).toMatchObject({ auth: { username: "someone", password: "a-secret-word" } });
+    expect(JSON.stringify([scene.events, scene.provider.launches[0]?.env])).not.toContain("a-secret-word");
+  });
+
+  it("that could not be started says what is to be blamed, where its provider knows", async () => {
+    scene.run(scene.loops.tend());
+    scene.provider.failNext("start", new StartFailed("no GPU could be given", "gpu"));
+    const worker = await wanted();
+    await scene.advance(5);
+    expect(worker.row.exit).toEqual({ note: "no GPU could be given", cause: "gpu" });
+  });
+
+  it("that ends before it asks for a job is a failed start, with the last lines of its log", async () => {
+    const worker = await started();
+    scene.provider.logTails.set(worker.row.id, "ModuleNotFoundError: torch");
+    scene.provider.end(worker.row.id, { code: 1 });
+    await scene.advance(5);
+    expect(scene.now(endpoint)).toMatchObject({
+      failedStarts: 1,
+      verdict: "it ended with exit code 1: ModuleNotFoundError: torch",
+    });
+    expect(scene.provider.callsOf(worker.row.id).at(-1)).toBe("forget");
+  });
+
+  it("that does not ask for a job within its time is killed: a failed start", async () => {
+    const worker = await started();
+    await scene.advance(899_000);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(true);
+    await scene.advance(2_000);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(false);
+    expect(scene.now(endpoint)).toMatchObject({
+      failedStarts: 1,
+      verdict: expect.stringContaining("did not ask for a job within 900 s"),
+    });
+  });
+
+  it("that has asked in time is left alone", async () => {
+    const worker = await started();
+    await scene.advance(890_000);
+    await scene.take(worker);
+    await scene.advance(3_600_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start"]);
+  });
+
+  it("whose start is unsure, and that is not found, is killed: a failed start, and never started again", async () => {
+    scene.run(scene.loops.tend());
+    scene.provider.failNext("start", new StartUnsure("the keeper of local workers is gone"));
+    const worker = await wanted();
+    await scene.advance(5_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
+    expect(worker.row.endedAt).toBeDefined();
+    expect(scene.now(endpoint)).toMatchObject({ failedStarts: 1, verdict: "its keeper was gone" });
+  });
+
+  it("whose secret could not be stored is started a little later: nothing was asked of its provider yet", async () => {
+    scene.run(scene.loops.tend());
+    scene.during("workers.change", () => {
+      throw new Error("the database is away");
+    });
+    const worker = await wanted();
+    await scene.advance(limits.netMs - 1);
+    expect([scene.provider.calls, worker.row.endedAt]).toEqual([[], undefined]);
+    await scene.advance(50);
+    expect([scene.provider.calls, worker.row.startedAt]).toEqual([[`start ${worker.row.id}`], expect.any(Number)]);
+    expect(scene.provider.secretOf(worker.row.id)).not.toBe("");
+    expect(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id))).toBe(worker.row.secretHash);
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
+  it("whose own last words tell why it is unhealthy fails with those", async () => {
+    const worker = await started();
+    await hearUnhealthy(scene.parts, worker, "gpu: no CUDA device");
+    scene.provider.end(worker.row.id, { code: 1 });
+    await scene.advance(5);
+    expect(scene.now(endpoint).verdict).toBe("gpu: no CUDA device");
+  });
+});
+
+describe("The end of a worker's process", () => {
+  it("gives its job back at once", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    scene.provider.end(worker.row.id, { signal: "SIGKILL" });
+    await scene.advance(5);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
+    expect(worker.row.exit).toMatchObject({ signal: "SIGKILL", cause: "memory" });
+  });
+
+  /** A job whose every worker ends like this; `before` each of them does. */
+  async function lostJob(exit: Partial<Exit>, before: (worker: LiveWorker, start: number) => void) {
+    scene.run(scene.loops.tend());
+    const id = await scene.submit(endpoint);
+    for (let start = 1; start <= limits.startsMax; start++) {
+      const worker = await wanted();
+      await scene.advance(5);
+      expect(await scene.take(worker)).toMatchObject([{ id }]);
+      before(worker, start);
+      scene.provider.end(worker.row.id, exit);
+      await scene.advance(5);
+    }
+    const { status, error } = await scene.status(endpoint, id);
+    expect(status).toBe("FAILED");
+    return error;
+  }
+  const lost = "Each worker that ran this job was lost (3 starts in all). The last of them:";
+
+  it("is told, with its last lines, in the error of a job that is lost for the last time", async () => {
+    const error = await lostJob({ code: 3 }, ({ row }, start) =>
+      scene.provider.logTails.set(row.id, `start ${start}\0\ngiving up`),
+    );
+    expect(error).toBe(`${lost} it ended with exit code 3: start 3\ngiving up`);
+  });
+
+  it("is told so by its signal, where its log cannot be read", async () => {
+    const error = await lostJob({ signal: "SIGSEGV" }, () => {
+      scene.provider.logTail = () => Promise.reject(new Error("no engine answers"));
+    });
+    expect(error).toBe(`${lost} it was ended by SIGSEGV`);
+  });
+
+  it("is not missed where it comes before its start was recorded", async () => {
+    scene.run(scene.loops.tend());
+    const worker = await wanted();
+    // the first save is the secret's, the second the handle's
+    scene.during("workers.change", () =>
+      scene.during("workers.change", () => scene.provider.end(worker.row.id, { code: 3 })),
+    );
+    await scene.advance(5);
+    expect(scene.provider.callsOf(worker.row.id)).toContain("start");
+    expect(worker.row.endedAt).toBeDefined();
+  });
+});
+
+describe("Stopping a worker", () => {
+  it("asks it first; its polls are answered only then", async () => {
+    const worker = await started();
+    const poll = scene.poll(worker);
+    await scene.settle();
+    await stop(worker);
+    await scene.settle();
+    await scene.advance(5);
+    expect(poll.jobs).toEqual([]);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop"]);
+    scene.provider.end(worker.row.id, { code: 0 });
+    await scene.advance(60_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop", "look", "forget"]);
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
+  it("kills it when its grace is over, and excuses its job", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    await stop(worker);
+    await scene.advance(29_900);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop"]);
+    await scene.advance(200);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(false);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
+  });
+
+  it("that was never started starts nothing", async () => {
+    const worker = await wanted();
+    await stop(worker);
+    scene.run(scene.loops.tend());
+    await scene.advance(5);
+    expect(worker.row.endedAt).toBeDefined();
+    expect(scene.provider.calls.filter((call) => call.startsWith("start"))).toEqual([]);
+  });
+
+  it("tries a kill again that failed", async () => {
+    const worker = await started();
+    scene.provider.failNext("kill", "the keeper does not answer");
+    await stop(worker, 1_000);
+    await scene.advance(30_000);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(false);
+  });
+
+  it("tries to ask again where asking failed", async () => {
+    const worker = await started();
+    scene.provider.failNext("stop", "the keeper does not answer");
+    await stop(worker);
+    await scene.advance(15_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop", "stop"]);
+  });
+});
+
+describe("After a restart of the server", () => {
+  it("a worker that runs still is adopted: it keeps its job, and its result is taken", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
+    await scene.done(workerNow(worker), id, { output: 1 });
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
+    scene.provider.end(worker.row.id, { code: 0 });
+    await scene.advance(5);
+    expect(workerNow(worker).row.endedAt).toBeDefined();
+  });
+
+  it("a worker that ended meanwhile is seen to have ended, and its job is given back", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    scene.provider.disconnect();
+    scene.provider.end(worker.row.id, { code: 137 });
+    await restart();
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
+    expect(workerNow(worker).row.exit?.note).toContain("exit code 137");
+  });
+
+  it("a worker that nobody knows is killed by its handle, and its job is given back", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    scene.provider.vanish(worker.row.id);
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
+  });
+
+  it("a worker that nobody knows, and that had not asked for a job yet, is no failed start", async () => {
+    const worker = await started();
+    scene.provider.vanish(worker.row.id);
+    await restart();
+    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
+  it("a worker whose row was written and nothing more is started", async () => {
+    const worker = await wanted();
+    await restart();
+    expect(scene.provider.isRunning(worker.row.id)).toBe(true);
+  });
+
+  it("a worker that was about to be started, and perhaps was, is never started twice", async () => {
+    const worker = await startedUnnoted();
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
+    expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { pid: 100 } });
+  });
+
+  it("a worker that was about to be started, and is not found, is ended for good: another one is started", async () => {
+    const worker = await startedUnnoted();
+    const id = await scene.running(endpoint, worker);
+    scene.provider.vanish(worker.row.id);
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
+    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+    scene.run(scene.loops.scale());
+    await scene.advance(50);
+    const [next] = scene.workersOf(endpoint);
+    expect(next?.row.id).not.toBe(worker.row.id);
+    expect(await scene.take(next!)).toMatchObject([{ id }]);
+  });
+
+  it("a worker that was told another address is stopped, and its job excused", async () => {
+    const worker = await started();
+    const id = await scene.running(endpoint, worker);
+    await restart("http://127.0.0.1:9000");
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "stop"]);
+    scene.provider.end(worker.row.id, { code: 0 });
+    await scene.advance(5);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
+  });
+
+  it("a worker that was being stopped is asked again, and killed at its time", async () => {
+    const worker = await started();
+    await stop(worker);
+    await scene.advance(10_000);
+    await restart();
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop", "look", "stop"]);
+    await scene.advance(19_000);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(true);
+    await scene.advance(2_000);
+    expect(scene.provider.isRunning(worker.row.id)).toBe(false);
+  });
+
+  it("a worker that has served before, and ends, is no failed start", async () => {
+    const worker = await started();
+    await scene.done(worker, await scene.running(endpoint, worker));
+    await restart();
+    scene.provider.end(worker.row.id, { code: 1 });
+    await scene.advance(5);
+    expect(scene.now(endpoint).failedStarts).toBe(0);
+  });
+
+  it("a look that failed is tried again", async () => {
+    const worker = await started();
+    scene.provider.failNext("look", "the keeper does not answer");
+    await restart();
+    expect(scene.warnings()).toHaveLength(1);
+    await scene.advance(6_000);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "look"]);
+  });
+});

@@ -1,0 +1,339 @@
+import { earliest } from "../../domain/earliest.js";
+import { isLastStart } from "../../domain/jobs/job.js";
+import { failedToStart, isContainer, isThrottled } from "../../domain/workers/worker.js";
+import { endOf } from "../../domain/workers/worker-end.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../../operations/needs.js";
+import { endWorker, giveUpOn, stopWorker } from "../../operations/workers/worker-life.js";
+import { type Provider, StartFailed, type StartPhase, StartUnsure } from "../../provider.js";
+import type { Loop } from "../loop.js";
+import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
+import { type LaunchOptions, launchOf, whereIs } from "./launch.js";
+import { handlerWatch } from "./watch-handlers.js";
+
+export interface TendOptions extends LaunchOptions {
+  readonly provider: Provider;
+  readonly startTimeoutMs: number;
+}
+
+type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "place">;
+
+/** Makes the provider agree with this host's rows, and records what it observes. */
+export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
+  const { provider } = options;
+  const watchHandlers = handlerWatch(needs);
+  /** Workers this process has seen running, or started: the others' fate is asked for first. */
+  const known = new Set<string>();
+  /** Workers that are being started, and what says that they are not wanted any more. */
+  const starting = new Map<string, AbortController>();
+  /** Workers whose secret could not be stored, with the time to try again: nothing was asked of the provider for them. */
+  const unstored = new Map<string, number>();
+  const asked = new Set<string>();
+  const killed = new Set<string>();
+  const gone = new Set<string>();
+  const busy = new Set<string>();
+  /** Ended workers whose processes were seen to. */
+  const buried = new Set<string>();
+  /** Those that were to be looked at while they were busy. */
+  const again = new Set<string>();
+  /** By worker, the time of the last freezing or thawing that was done. */
+  const frozenOrThawed = new Map<string, number>();
+
+  /** When we last came back from not running: what a worker could not do meanwhile does not count against it. */
+  let resumedAt = 0;
+  needs.clock.onGap(() => {
+    resumedAt = needs.clock.now();
+  });
+
+  provider.onEnd((workerId) => {
+    gone.add(workerId);
+    needs.bell.ring("workers");
+  });
+
+  async function tend(worker: LiveWorker, now: number): Promise<number | undefined> {
+    const { row } = worker;
+    if (starting.has(row.id)) {
+      if (row.wanted === "stopped") starting.get(row.id)?.abort();
+      return undefined;
+    }
+    // one that was started, though that could not be stored, is not started again: its secret would be another
+    const mayRun = !known.has(row.id) || row.startedAt === undefined;
+    const retryAt = unstored.get(row.id);
+    if (mayRun && row.secretHash !== undefined && retryAt === undefined) return adopt(worker);
+    if (isThrottled(row)) return row.wanted === "stopped" ? neverStarted(worker) : undefined;
+    if (row.startedAt === undefined) {
+      if (row.wanted === "stopped") return neverStarted(worker);
+      return retryAt !== undefined && now < retryAt ? retryAt : begin(worker);
+    }
+    if (gone.has(row.id)) return ended(worker);
+    const isWaited = row.readyAt === undefined && row.killAt === undefined;
+    const lateAt = isWaited ? Math.max(row.startedAt, resumedAt) + options.startTimeoutMs : undefined;
+    if (lateAt !== undefined && now >= lateAt) {
+      const missed = row.address === undefined ? "ask for a job" : "answer GET /ping with 200";
+      const note = `it did not ${missed} within ${options.startTimeoutMs / 1_000} s`;
+      await needs.registry.changeWorker(worker, {
+        by: "condemn",
+        killAt: now,
+        exit: { code: undefined, signal: undefined, note },
+      });
+      return now;
+    }
+    if (row.killAt !== undefined && now >= row.killAt) await kill(worker);
+    else if (row.wanted === "stopped") await askToStop(worker);
+    else {
+      const againAt = await freezeOrThaw(worker, now);
+      await noteLostGpus(needs, worker);
+      if (againAt !== undefined) return earliest(againAt, lateAt);
+    }
+    return earliest(lateAt, killed.has(row.id) ? now + limits.netMs : row.killAt);
+  }
+
+  /** Does what was last asked of it, once; also what a server before this one may have done. Returns when to try it again. */
+  async function freezeOrThaw(worker: LiveWorker, now: number): Promise<number | undefined> {
+    const { id, wanted, pausedAt, resumedAt } = worker.row;
+    const askedAt = wanted === "paused" ? pausedAt : resumedAt;
+    if (askedAt === undefined || frozenOrThawed.get(id) === askedAt) return undefined;
+    try {
+      await (wanted === "paused" ? freeze : thaw)(needs, provider, worker);
+      frozenOrThawed.set(id, askedAt);
+      return undefined;
+    } catch (error) {
+      needs.emit({ type: "server.warning", message: `worker ${id} could not be frozen or woken just now`, error });
+      return now + limits.engineRetryMs; // one that is to wake has a few seconds for it
+    }
+  }
+
+  /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
+  async function adopt(worker: LiveWorker): Promise<number | undefined> {
+    const { row } = worker;
+    const seen = await provider.look(row.id, row.handle);
+    if (seen.state === "running") {
+      const workerUrl = await options.workerUrl(isContainer(seen.handle));
+      known.add(row.id);
+      const startedAt = row.startedAt ?? needs.clock.now();
+      await needs.registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
+      if (row.workerUrl !== workerUrl) {
+        await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
+      }
+      return needs.clock.now();
+    }
+    const wasKnown = known.has(row.id);
+    known.add(row.id);
+    if (seen.state === "ended") return ended(worker);
+    // only one container can have its name; a process may have been started all the same, and would be a second one
+    const mayBegin = row.startedAt === undefined && row.wanted !== "stopped" && isContainer(row.handle);
+    return mayBegin ? begin(worker) : lost(worker, { isBlameless: !wasKnown });
+  }
+
+  /** Starts are waited for by nobody: an image may take minutes to come, and others have to be looked after meanwhile. */
+  function begin(worker: LiveWorker): undefined {
+    const { row } = worker;
+    known.add(row.id);
+    const wanted = new AbortController();
+    starting.set(row.id, wanted);
+    void start(worker, wanted.signal)
+      .catch((error) =>
+        needs.emit({ type: "server.warning", message: `worker ${row.id} could not be started just now`, error }),
+      )
+      .finally(() => {
+        starting.delete(row.id);
+        worker.doing = undefined;
+        needs.bell.ring("workers");
+      });
+  }
+
+  async function start(worker: LiveWorker, signal: AbortSignal): Promise<void> {
+    const { row } = worker;
+    const secret = needs.ids.secret(32);
+    const prepared = await launchOf(needs, options, worker, secret).catch((error) => failed(worker, error));
+    if (!prepared) return;
+    const { workerUrl, launch, address } = prepared;
+    const expected = provider.handleOf(launch);
+    const secretHash = needs.vault.hash(secret);
+    const told = { by: "prepare", secretHash, workerUrl, ...(address === undefined ? {} : { address }) } as const;
+    // the row in memory has the secret even where the database does not
+    unstored.set(row.id, needs.clock.now() + limits.netMs);
+    await needs.registry.changeWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
+    unstored.delete(row.id);
+    const note = (doing: string) => {
+      worker.doing = doing;
+    };
+    try {
+      const phases: { imageAt?: number; madeAt?: number } = {};
+      const reached = (phase: StartPhase) => {
+        phases[`${phase}At`] = needs.clock.now();
+      };
+      const handle = await provider.start(launch, { note, reached, signal });
+      await needs.registry.changeWorker(worker, {
+        by: "start",
+        ...phases,
+        ...whereIs(worker.row, handle),
+        // a fast worker asks for a job before its engine has said that it runs
+        startedAt: Math.min(needs.clock.now(), worker.row.readyAt ?? Number.POSITIVE_INFINITY),
+      });
+      const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
+      needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
+    } catch (error) {
+      if (error instanceof StartUnsure) throw error; // it is looked for, as after a crash of ours
+      await failed(worker, error);
+    }
+  }
+
+  async function failed(worker: LiveWorker, error: unknown): Promise<undefined> {
+    const note = error instanceof Error ? error.message : String(error);
+    const cause = error instanceof StartFailed ? { cause: error.blame } : {};
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note, ...cause }, "it could not be started");
+    return forget(worker);
+  }
+
+  async function neverStarted(worker: LiveWorker): Promise<undefined> {
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "it was not started");
+    unstored.delete(worker.row.id);
+    return undefined;
+  }
+
+  async function ended(worker: LiveWorker): Promise<number | undefined> {
+    const seen = await provider.look(worker.row.id, worker.row.handle);
+    if (seen.state === "running") {
+      gone.delete(worker.row.id); // it was to be looked for, no more
+      return needs.clock.now();
+    }
+    if (seen.state === "unknown") return lost(worker);
+    const held = await needs.reader.heldBy(worker.row.no);
+    const tail = failedToStart(worker.row, held.length, needs.clock.now()) ? await provider.logTail(worker.row.id) : "";
+    const { how, exit } = endOf(worker.row, seen.exit, tail);
+    // a job does not wait for a log that cannot be read
+    const lastLines = held.some(isLastStart) ? await provider.logTail(worker.row.id).catch(() => "") : "";
+    await endWorker(needs, worker, exit, how, { lastLines });
+    return forget(worker);
+  }
+
+  /** Its keeper is gone, and it with it: what is left of it is killed. Or its container was removed. */
+  async function lost(worker: LiveWorker, { isBlameless = true } = {}): Promise<undefined> {
+    await provider.kill(worker.row.id, worker.row.handle);
+    const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
+    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless });
+    return forget(worker);
+  }
+
+  async function forget({ row }: LiveWorker): Promise<undefined> {
+    for (const of of [known, unstored, asked, killed, gone, frozenOrThawed]) of.delete(row.id);
+    await provider.forget(row.id);
+    return undefined;
+  }
+
+  async function askToStop(worker: LiveWorker): Promise<void> {
+    if (asked.has(worker.row.id)) return;
+    await provider.stop(worker.row.id);
+    asked.add(worker.row.id);
+    if (needs.registry.isShared)
+      await needs.registry.changeWorker(worker, { by: "askToStop", askedAt: needs.clock.now() });
+    // only now: a worker that has not heard the signal would ask again at once
+    worker.dismissed.abort();
+  }
+
+  async function kill(worker: LiveWorker): Promise<void> {
+    const killing = provider.kill(worker.row.id, worker.row.handle);
+    // its jobs do not wait for an engine that hangs, nor for an end that is not told
+    const isPrompt = await within(limits.killPatienceMs, killing);
+    if (!isPrompt || killed.has(worker.row.id)) await giveUpOn(needs, worker);
+    await killing;
+    killed.add(worker.row.id); // and again every few seconds, until it is seen to have ended
+  }
+
+  /** Whether this was over so soon, be it that it failed. */
+  async function within(ms: number, doing: Promise<unknown>): Promise<boolean> {
+    const over = new AbortController();
+    const done = doing.then(
+      () => true,
+      () => true,
+    );
+    const isInTime = await Promise.race([done, needs.clock.sleep(ms, over.signal).then(() => false)]);
+    over.abort();
+    return isInTime;
+  }
+
+  /** While this host was away others have given up its workers: they are ended now. */
+  async function endStrays(): Promise<void> {
+    const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+    await Promise.all(
+      strays.map(async (worker) => {
+        const { id, secretHash } = worker.row;
+        if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
+        busy.add(id);
+        try {
+          await endStray(worker);
+        } catch {
+          // its provider is away: again at the next look
+        } finally {
+          busy.delete(id);
+        }
+      }),
+    );
+  }
+
+  async function endStray(worker: LiveWorker): Promise<void> {
+    const { id, handle } = worker.row;
+    const seen = await provider.look(id, handle);
+    if (seen.state === "running") await provider.kill(id, handle);
+    buried.add(id);
+    if (seen.state !== "unknown") await forget(worker);
+  }
+
+  /** What a provider tells of, and no row wants any more: a start that was given up, or a host's life before this one. */
+  async function endUnwanted(): Promise<void> {
+    const unwanted = [...gone].filter((workerId) => {
+      const worker = needs.registry.worker(workerId);
+      return !starting.has(workerId) && (!worker || worker.row.endedAt !== undefined);
+    });
+    for (const workerId of unwanted) gone.delete(workerId);
+    await Promise.all(
+      unwanted.map(async (workerId) => {
+        try {
+          const seen = await provider.look(workerId);
+          if (seen.state === "running") await provider.kill(workerId, seen.handle);
+          else await provider.forget(workerId);
+        } catch {
+          // its provider is away, and tells of it again when it is back
+        }
+      }),
+    );
+  }
+
+  /** One worker's tending at a time. */
+  async function tendOne(worker: LiveWorker, now: number): Promise<number | undefined> {
+    if (busy.has(worker.row.id)) {
+      again.add(worker.row.id);
+      return undefined;
+    }
+    busy.add(worker.row.id);
+    try {
+      return await tend(worker, now);
+    } catch (error) {
+      needs.emit({ type: "server.warning", message: `worker ${worker.row.id} could not be tended`, error });
+      const { killAt, endedAt } = worker.row;
+      if (killAt !== undefined && now >= killAt && endedAt === undefined) await giveUpOn(needs, worker).catch(() => {});
+      return now + limits.netMs;
+    } finally {
+      busy.delete(worker.row.id);
+      if (again.delete(worker.row.id)) needs.bell.ring("workers");
+    }
+  }
+
+  return {
+    name: "tend-workers",
+    topics: ["workers"],
+    gapMs: 1,
+    async tick(now) {
+      const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+      const looks: (number | undefined)[] = [];
+      const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
+      const strays = needs.registry.isShared ? endStrays() : undefined;
+      const all = Promise.all([...tending, strays, endUnwanted()]);
+      // an engine that hangs holds up its own workers alone: what comes late is looked at when it comes
+      if (!(await within(limits.tendTurnMs, all))) void all.then(() => needs.bell.ring("workers"));
+      return earliest(...looks, await easeMemory(needs, mine, now), await watchHandlers(now));
+    },
+  };
+}

@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endpointDefaults } from "../domain/endpoints/endpoint.js";
+import { limits } from "../limits/index.js";
+import type { SharedStore, Stores } from "../store/index.js";
+import { openSqlite } from "../stores/sqlite/open.js";
+import { plainRelease, plainTemplate, workerChanges } from "../testing/facts-fixture.js";
+import { Registry } from "./registry.js";
+
+/** The numbers of the workers that were written, in order: a mark is how many there were. */
+let written: number[];
+
+const sharedBy = ({ workers }: Stores): SharedStore => ({
+  beat: async () => ({ leases: new Set(), hosts: [] }),
+  leave: async () => {},
+  forgetHosts: async () => {},
+  grant: async () => 0,
+  exclusively: (change) => change(),
+  time: async () => 0,
+  mark: async () => String(written.length),
+  workersSince: async (mark, endedSince) =>
+    (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
+});
+
+/** A database that notes which workers are written, as PostgreSQL does. */
+function noting(database: Stores): Stores {
+  const workers: Stores["workers"] = {
+    ...database.workers,
+    async create(made) {
+      const row = await database.workers.create(made);
+      written.push(row.no);
+      return row;
+    },
+    async change(no, change) {
+      const isChanged = await database.workers.change(no, change);
+      if (isChanged) written.push(no);
+      return isChanged;
+    },
+  };
+  return { ...database, workers, shared: sharedBy(database) };
+}
+const settings = { ...endpointDefaults, name: "first", templateId: "template000001" };
+const named = (name: string) => ({ ...settings, name });
+const startAt = 1_790_000_000_000;
+
+let database: Stores;
+let stores: Stores;
+/** Calls wait here, before or after they have reached the database, until a test lets them go. */
+let held: Map<string, { at: "before" | "after"; reached: () => void; go: Promise<void> }>;
+let ours: Registry;
+let others: Registry;
+let now: number;
+
+/** Stores whose calls a test can hold up. */
+function slow<T extends object>(name: string, store: T): T {
+  return new Proxy(store, {
+    get:
+      (target, verb: string) =>
+      async (...args: unknown[]) => {
+        const call = () => (target as Record<string, (...args: unknown[]) => unknown>)[verb]!(...args);
+        const hold = held.get(`${name}.${verb}`);
+        if (!hold) return call();
+        held.delete(`${name}.${verb}`);
+        const result = hold.at === "after" ? await call() : undefined;
+        hold.reached();
+        await hold.go;
+        return hold.at === "after" ? result : call();
+      },
+  });
+}
+
+/** Stores that note each call. */
+function counted(stores: Stores, asked: string[]): Stores {
+  const noting = <T extends object>(name: string, store: T): T =>
+    new Proxy(store, {
+      get: (target, verb: string) => {
+        asked.push(`${name}.${verb}`);
+        return (target as Record<string, unknown>)[verb];
+      },
+    });
+  const { keys, endpoints, templates, volumes, registryAuths, workers } = stores;
+  const all = { keys, endpoints, templates, volumes, registryAuths, workers };
+  return { ...stores, ...Object.fromEntries(Object.entries(all).map(([name, store]) => [name, noting(name, store)])) };
+}
+
+/** Holds the next call of a store's verb; resolves `reached` when it has come there. */
+function holdNext(verb: string, at: "before" | "after") {
+  let reached = () => {};
+  let go = () => {};
+  const there = new Promise<void>((resolve) => {
+    reached = resolve;
+  });
+  const going = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  held.set(verb, { at, reached, go: going });
+  return { reached: there, go };
+}
+
+beforeEach(async () => {
+  held = new Map();
+  now = startAt;
+  database = openSqlite({ path: ":memory:", onFatal: () => {} });
+  written = [];
+  stores = noting(database);
+  const slowly: Stores = {
+    ...stores,
+    shared: slow("shared", stores.shared as SharedStore),
+    endpoints: slow("endpoints", stores.endpoints),
+    templates: slow("templates", stores.templates),
+    workers: slow("workers", stores.workers),
+  };
+  ours = new Registry(slowly, { now: () => now });
+  others = new Registry(stores, { now: () => now });
+  for (const registry of [ours, others]) await registry.load(now);
+});
+afterEach(() => database.close());
+
+const made = { id: "endpoint000001", ownerNo: 1, settings, template: plainTemplate, createdAt: startAt };
+const worker = { id: "worker00000001", endpointNo: 1, version: 1, hostNo: 1, createdAt: startAt };
+
+describe("A server that looks again", () => {
+  it("sees what another has made, saved and removed", async () => {
+    const endpoint = await others.createEndpoint(made);
+    const template = await others.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
+    const live = await others.createWorker({ ...worker, endpointNo: endpoint.no });
+    expect(await ours.known("endpoint", made.id, () => ours.endpoint(made.id))).toMatchObject({
+      settings: { name: "first" },
+    });
+    await others.saveEndpoint(endpoint, named("second"), plainRelease);
+    await others.changeWorker(live, workerChanges.close);
+    await others.removeTemplate(template);
+    await ours.refresh();
+    expect(ours.endpoint(made.id)).toMatchObject({ settings: { name: "second" }, version: 2 });
+    expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
+    expect(ours.templates()).toEqual([]);
+  });
+
+  describe("for what it does not know", () => {
+    /** How often each store was asked, by a server over `counted` stores. */
+    let asked: string[];
+    let counting: Registry;
+    beforeEach(async () => {
+      asked = [];
+      counting = new Registry(counted(stores, asked), { now: () => now });
+      await counting.load(now);
+      asked.length = 0;
+    });
+    const know = (id: string) => counting.known("key", id, () => counting.key(id));
+
+    it("asks for that alone, all who ask meanwhile together, and reads nothing else", async () => {
+      const garbage = Array.from({ length: 100 }, (_, n) => know(`garbage${n}`));
+      expect(new Set(await Promise.all(garbage))).toEqual(new Set([undefined]));
+      await Promise.all(
+        ["endpoint", "volume", "worker"].map((kind) => counting.known(kind as "endpoint", "x", () => {})),
+      );
+      expect(asked).toEqual(["keys.existing", "endpoints.existing", "volumes.existing", "workers.existing"]);
+    });
+
+    it("never asks for what is no id", async () => {
+      for (const id of ["", "a\0b", "é", "x".repeat(129), "a b"]) expect(await know(id)).toBeUndefined();
+      expect(asked).toEqual([]);
+    });
+
+    it("reads everything once it is there", async () => {
+      await others.createEndpoint(made);
+      const finding = [1, 2].map(() => counting.known("endpoint", made.id, () => counting.endpoint(made.id)));
+      expect(await Promise.all(finding)).toMatchObject([{ id: made.id }, { id: made.id }]);
+      expect(asked.filter((verb) => verb === "endpoints.all")).toHaveLength(1);
+    });
+
+    it("tells each caller that the database is away, and asks again for the next", async () => {
+      const away = { ...stores, keys: { ...stores.keys, existing: () => Promise.reject(new Error("away")) } };
+      const alone = new Registry(away, { now: () => now });
+      for (let n = 0; n < 2; n++) await expect(alone.known("key", "a", () => {})).rejects.toThrow("away");
+    });
+  });
+
+  it("sees that an endpoint was deleted of which nothing is left", async () => {
+    await others.createEndpoint(made);
+    await ours.refresh();
+    await others.removeEndpoint(others.endpoint(made.id)!, now);
+    await ours.refresh();
+    expect(ours.endpoint(made.id)?.deletedAt).toBe(now);
+  });
+
+  it("does not undo what another has decided about a worker, and goes by it at once", async () => {
+    const { no } = await others.createEndpoint(made);
+    const theirs = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    await others.changeWorker(theirs, { by: "stop", stopAt: now, killAt: now + 1, why: "theirs" });
+    const live = ours.worker(worker.id)!;
+    expect(await ours.changeWorker(live, { by: "close", closedAt: now, why: "ours" })).toBe(false);
+    expect(live.row).toMatchObject({ wanted: "stopped", stopAt: now, killAt: now + 1, why: "theirs" });
+    expect(live.row.closedAt).toBeUndefined();
+    expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "stopped", why: "theirs" });
+  });
+
+  it("changes what it wants of a worker in the order in which it decides", async () => {
+    const { no } = await ours.createEndpoint(made);
+    const live = await ours.createWorker({ ...worker, endpointNo: no });
+    const writing = holdNext("workers.change", "before");
+    const paused = ours.changeWorker(live, { by: "pause", pausedAt: now, why: "" });
+    await writing.reached;
+    const resumed = ours.changeWorker(live, { by: "resume", resumedAt: now + 1, why: "" });
+    writing.go();
+    expect(await Promise.all([paused, resumed])).toEqual([true, true]);
+    expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });
+  });
+
+  it("sees that a worker has ended, however long it did not look", async () => {
+    const { no } = await others.createEndpoint(made);
+    const live = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    expect(ours.workersOf(no)).toHaveLength(1);
+    await others.changeWorker(live, { ...workerChanges.end, endedAt: now });
+    now += 3_600_000;
+    await ours.refresh();
+    expect(ours.workersOf(no)).toEqual([]);
+    expect(ours.worker(worker.id)?.dismissed.aborted).toBe(true);
+  });
+
+  it("reads all workers seldom, and else those that were written", async () => {
+    const { no } = await others.createEndpoint(made);
+    const live = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    const reading = holdNext("workers.all", "before");
+    let isAllRead = false;
+    void reading.reached.then(() => {
+      isAllRead = true;
+      reading.go();
+    });
+    await others.changeWorker(live, workerChanges.close);
+    await ours.refresh();
+    expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
+    expect(isAllRead).toBe(false);
+    now += limits.allWorkersReadMs;
+    await ours.refresh();
+    expect(isAllRead).toBe(true);
+  });
+
+  it("sees a change of another beside its own, though its own hid it at first", async () => {
+    const { no } = await others.createEndpoint(made);
+    const theirs = await others.createWorker({ ...worker, endpointNo: no });
+    await ours.refresh();
+    await others.changeWorker(theirs, workerChanges.close);
+    const reading = holdNext("shared.workersSince", "after");
+    const refreshed = ours.refresh();
+    await reading.reached;
+    const writing = holdNext("workers.change", "before");
+    const patched = ours.changeWorker(ours.worker(worker.id)!, { by: "ping", hasPinged: true });
+    await writing.reached;
+    reading.go();
+    await refreshed;
+    expect(ours.worker(worker.id)?.row.wanted).toBe("running");
+    writing.go();
+    await patched;
+    written.length = 2; // what we wrote ourselves is no reason to read it again
+    await ours.refresh();
+    expect(ours.worker(worker.id)?.row).toMatchObject({ wanted: "closed", hasPinged: true });
+  });
+
+  it("reads once for all who ask meanwhile, and never less than begun after they asked", async () => {
+    const reading = holdNext("endpoints.all", "after");
+    const first = ours.refresh();
+    await reading.reached;
+    await others.createEndpoint(made);
+    const next = [ours.refresh(), ours.refresh()];
+    expect(next[0]).toBe(next[1]);
+    reading.go();
+    await first;
+    expect(ours.endpoint(made.id)).toBeUndefined();
+    await next[0];
+    expect(ours.endpoint(made.id)).toBeDefined();
+  });
+});
+
+describe("What a server says of a worker", () => {
+  it("is said once, also while its poll is held", async () => {
+    const { no } = await ours.createEndpoint(made);
+    const live = await ours.createWorker({ ...worker, endpointNo: no });
+    live.polls.add({ arrivedAt: startAt });
+    expect(ours.signs(startAt)).toMatchObject([{ workerNo: live.row.no, seenAt: startAt, polledAt: startAt }]);
+    expect(ours.signs(startAt + 1)).toEqual([]);
+    live.polledAt = startAt + 20_000;
+    expect(ours.signs(startAt + 19_000)).toMatchObject([{ polledAt: startAt + 20_000 }]);
+  });
+});
+
+describe("A reading that began before a write of ours does not undo it:", () => {
+  beforeEach(async () => {
+    await ours.createEndpoint(made);
+  });
+  const endpoint = () => ours.endpoint(made.id)!;
+
+  /** Runs a write while a reading has seen what was before it. */
+  async function behind(verb: string, write: () => Promise<unknown>): Promise<void> {
+    const reading = holdNext(verb, "after");
+    const refreshed = ours.refresh();
+    await reading.reached;
+    await write();
+    reading.go();
+    await refreshed;
+  }
+
+  it("a saved endpoint", async () => {
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), plainRelease));
+    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
+    await ours.refresh();
+    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
+  });
+
+  it("a new endpoint", async () => {
+    await behind("endpoints.all", () => ours.createEndpoint({ ...made, id: "endpoint000002" }));
+    expect(ours.endpoint("endpoint000002")?.deletedAt).toBeUndefined();
+  });
+
+  it("a removed endpoint", async () => {
+    await behind("endpoints.all", () => ours.removeEndpoint(endpoint(), now));
+    expect(endpoint().deletedAt).toBe(now);
+  });
+
+  it("a removed template", async () => {
+    const template = await ours.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
+    await behind("templates.all", () => ours.removeTemplate(template));
+    expect(ours.template("t")).toBeUndefined();
+  });
+
+  it("a new worker, and one that was closed", async () => {
+    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
+    await behind("workers.all", async () => {
+      await ours.changeWorker(first, workerChanges.close);
+      await ours.createWorker({ ...worker, id: "worker00000002", endpointNo: endpoint().no });
+    });
+    expect(ours.workersOf(endpoint().no).map(({ row }) => row.wanted)).toEqual(["closed", "running"]);
+  });
+
+  it("a worker that is being closed, though the write is still on its way", async () => {
+    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
+    const writing = holdNext("workers.change", "before");
+    const closed = ours.changeWorker(first, workerChanges.close);
+    await writing.reached;
+    await ours.refresh();
+    expect(first.row.wanted).toBe("closed");
+    writing.go();
+    await closed;
+    await ours.refresh();
+    expect(first.row.wanted).toBe("closed");
+  });
+
+  it("but a later change of another server is seen", async () => {
+    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), undefined));
+    await others.refresh();
+    await others.saveEndpoint(others.endpoint(made.id)!, named("third"), undefined);
+    await ours.refresh();
+    expect(endpoint().settings.name).toBe("third");
+  });
+});

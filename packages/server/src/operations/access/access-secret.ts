@@ -1,0 +1,46 @@
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Provider } from "../../provider.js";
+import type { TakenJob } from "../../store/index.js";
+import type { Needs } from "../needs.js";
+
+/** The `accessSecret` in a job's sealed `s3Config`. */
+export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | undefined): string | undefined {
+  if (s3Config === undefined) return undefined;
+  const { accessSecret } = JSON.parse(vault.open(s3Config)) as { accessSecret?: unknown };
+  return typeof accessSecret === "string" && accessSecret !== "" ? accessSecret : undefined;
+}
+
+/** Masks secrets in the logs of this host's workers. The provider here has no other worker, and would start a keeper to tell. */
+export function hideOnHost(
+  { registry, hostNo }: Needs<"registry"> & { readonly hostNo: number },
+  hide: Provider["hide"],
+): Provider["hide"] {
+  return async (workerId, secret) => {
+    if (registry.worker(workerId)?.row.hostNo !== hostNo) throw new Error("The worker is not on this host");
+    await hide(workerId, secret);
+  };
+}
+
+/** Has the secrets of these jobs masked in their worker's log, before the worker is told them. */
+export async function hideSecrets(
+  needs: Needs<"vault" | "hideInLog" | "emit" | "clock">,
+  { row }: LiveWorker,
+  jobs: readonly TakenJob[],
+): Promise<void> {
+  const secrets = new Set(jobs.map(({ s3Config }) => accessSecretOf(needs, s3Config)));
+  secrets.delete(undefined);
+  const over = new AbortController();
+  const late = needs.clock.sleep(limits.logHideMs, over.signal).then(() => {
+    if (!over.signal.aborted) throw new Error("Its provider did not answer in time");
+  });
+  try {
+    // a keeper that is gone has taken its workers with it
+    await Promise.race([Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret as string))), late]);
+  } catch (error) {
+    const message = `the s3Config.accessSecret of a job may be shown in the log of worker ${row.id}`;
+    needs.emit({ type: "server.warning", message, error });
+  } finally {
+    over.abort();
+  }
+}

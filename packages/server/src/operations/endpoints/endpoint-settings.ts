@@ -1,0 +1,183 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../../domain/endpoints/endpoint.js";
+import { isPath } from "../../domain/endpoints/template.js";
+import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
+import { invalid } from "../../errors.js";
+import { countries, limits } from "../../limits/index.js";
+import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
+import type { Needs } from "../needs.js";
+
+/** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
+export type EndpointInput = {
+  readonly [Field in keyof EndpointSettings]?: EndpointSettings[Field] | null | undefined;
+} & {
+  readonly flashboot?: boolean | null | undefined;
+  readonly gpuIds?: string | null | undefined;
+  readonly networkVolumeId?: string | null | undefined;
+};
+
+type Checking = Needs<"registry" | "place">;
+type Draft = { -readonly [Field in keyof EndpointSettings]: EndpointSettings[Field] };
+
+const plain = [
+  "name",
+  "computeType",
+  "allowedCudaVersions",
+  "cpuFlavorIds",
+  "dataCenterIds",
+  "env",
+  "gpuCount",
+  "idleTimeout",
+  "instanceIds",
+  "minCudaVersion",
+  "scalerType",
+  "scalerValue",
+  "vcpuCount",
+  "workersMax",
+  "workersMin",
+] as const satisfies readonly (keyof EndpointSettings)[];
+
+const named = list(text(1_000, "none"));
+/** What may be sent of an endpoint, by whichever interface. */
+export const fields = {
+  name: nameRule,
+  templateId: text(10_000),
+  computeType: choice(["GPU", "CPU"]),
+  type: choice(["QB", "LB"]),
+  allowedCudaVersions: named,
+  cpuFlavorIds: named,
+  dataCenterIds: named,
+  env: variables,
+  executionTimeoutMs: {
+    is: "integer",
+    from: limits.executionTimeoutMsMin,
+    to: limits.executionTimeoutMsMax,
+    zero: "the default",
+  },
+  flashboot: flag,
+  flashBootType: choice(["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"]),
+  gpuCount: integer(1, 64),
+  gpuIds: text(10_000),
+  gpuTypeIds: list(text(1_000)),
+  idleTimeout: integer(1, 3_600),
+  instanceIds: named,
+  locations: text(10_000),
+  minCudaVersion: text(10_000, "none"),
+  networkVolumeId: text(10_000),
+  networkVolumeIds: list(text(1_000)),
+  scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
+  scalerValue: integer(1, 1_000_000),
+  vcpuCount: integer(1, 1_024),
+  workersMax: integer(0, 10_000),
+  workersMin: integer(0, 10_000),
+} as const satisfies FieldRules;
+
+/** The settings that result from `input` on top of `base` (or of the defaults), checked. */
+export function mergeSettings(
+  needs: Checking,
+  caller: ApiKey,
+  base: EndpointSettings | undefined,
+  input: EndpointInput,
+): EndpointSettings {
+  checkFields(fields, input);
+  const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
+  const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
+  draft.templateId = template.id;
+  for (const field of plain) assign(draft, field, input[field]);
+  if (input.type && base === undefined) draft.type = input.type;
+  if (input.executionTimeoutMs !== undefined)
+    draft.executionTimeoutMs = input.executionTimeoutMs || endpointDefaults.executionTimeoutMs;
+  draft.flashBootType = flashBoot(input, draft.flashBootType);
+  draft.gpuTypeIds = gpuTypes(needs, input, draft.gpuTypeIds, base !== undefined);
+  draft.locations = input.locations === undefined ? draft.locations : locations(input.locations ?? "");
+  draft.networkVolumeIds = volumes(needs, caller, input, draft.networkVolumeIds);
+  if (draft.workersMin > draft.workersMax) {
+    throw invalid(`workersMin (${draft.workersMin}) is above workersMax (${draft.workersMax}); send both.`);
+  }
+  return draft;
+}
+
+function assign<Field extends (typeof plain)[number]>(
+  draft: Draft,
+  field: Field,
+  value: Draft[Field] | null | undefined,
+): void {
+  if (value === undefined) return;
+  if (value !== null && value !== "") draft[field] = value;
+  else if (value === null && field in endpointDefaults)
+    draft[field] = endpointDefaults[field as keyof typeof endpointDefaults] as Draft[Field];
+  else if (value === null && field !== "name") delete draft[field];
+}
+
+function templateFor({ registry }: Checking, caller: ApiKey, templateId: string) {
+  const template = registry.template(templateId);
+  if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
+    throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  }
+  if (isPath(template.settings.imageName) && !caller.isAdmin) {
+    throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
+  }
+  return template;
+}
+
+function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBootType): FlashBootType {
+  if (flashBootType) return flashBootType;
+  if (flashBootType === null) return "OFF";
+  if (flashboot === undefined) return before;
+  return flashboot ? (before === "OFF" ? "FLASHBOOT" : before) : "OFF";
+}
+
+/** The GPU types of all hosts. */
+const gpuTypesHere = ({ facts }: Checking["place"], { hosts }: Checking["registry"]): string[] =>
+  [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
+
+function gpuTypes(
+  { place, registry }: Checking,
+  input: EndpointInput,
+  before: readonly string[],
+  modify: boolean,
+): readonly string[] {
+  const { gpuTypeIds, gpuIds } = input;
+  if (gpuTypeIds) {
+    const present = gpuTypesHere(place, registry);
+    // what it has already may have fallen off since
+    const unknown = gpuTypeIds.find((name) => !before.includes(name) && !isGpuType(name, present));
+    if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
+    return gpuTypeIds;
+  }
+  if (gpuTypeIds === null) return [];
+  if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
+  // what we show ourselves leaves a finer choice alone
+  if (modify && gpuIds === tiersOfTypes(before)) return before;
+  const found = typesOfTiers(gpuIds);
+  if ("unknown" in found) throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is not a GPU tier.`);
+  return found.types;
+}
+
+function locations(text: string): string {
+  const codes = text
+    .split(",")
+    .map((code) => code.trim())
+    .filter(Boolean);
+  const unknown = codes.find((code) => !(countries as readonly string[]).includes(code));
+  if (unknown !== undefined)
+    throw invalid(`'${unknown.slice(0, 20)}' in locations is not one of ${countries.join(", ")}.`);
+  return codes.join(",");
+}
+
+function volumes(
+  { registry }: Checking,
+  caller: ApiKey,
+  input: EndpointInput,
+  before: readonly string[],
+): readonly string[] {
+  const { networkVolumeId, networkVolumeIds } = input;
+  let ids = before;
+  if (networkVolumeIds !== undefined) ids = networkVolumeIds ?? [];
+  else if (networkVolumeId !== undefined) ids = networkVolumeId ? [networkVolumeId] : [];
+  for (const id of ids) {
+    if (registry.volume(id)?.ownerNo !== caller.ownerNo)
+      throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+  }
+  return ids;
+}

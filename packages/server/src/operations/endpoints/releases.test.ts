@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { showReleases } from "../../testing/releases-fixture.js";
+import { refused, Scene } from "../../testing/scene-fixture.js";
+import { deleteTemplate, updateTemplate } from "../templates/save-template.js";
+import { createVolume, deleteVolume } from "../volumes/save-volume.js";
+import { endWorker } from "../workers/worker-life.js";
+import { rollBack } from "./releases.js";
+import { updateEndpoint } from "./save-endpoint.js";
+
+let scene: Scene;
+let endpoint: Endpoint;
+beforeEach(async () => {
+  scene = await Scene.open();
+  endpoint = await scene.endpoint({ workersMin: 1, env: { MODEL: "small" } });
+});
+afterEach(() => scene.close());
+
+const update = (input: Parameters<typeof updateEndpoint>[3]) =>
+  updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), input);
+const back = (n: number, caller = scene.admin) => rollBack(scene.parts, caller, endpoint.id, n);
+const releases = () => showReleases(scene.parts, scene.admin, scene.now(endpoint));
+const states = async () => (await releases()).map(({ version, state }) => `${version} ${state}`);
+const templateOf = (of: Endpoint) => scene.parts.registry.template(of.settings.templateId)!;
+
+describe("The versions of an endpoint", () => {
+  it("are what it was made of at each save that changed that, the newest first", async () => {
+    await update({ env: { MODEL: "large" } });
+    await update({ name: "other", workersMax: 5 });
+    await updateTemplate(scene.parts, scene.admin, templateOf(endpoint), { env: { MODE: "fast" } });
+    expect(await releases()).toMatchObject([
+      { version: 3, env: { MODEL: "large", MODE: "fast" }, imageName: scene.directory },
+      { version: 2, env: { MODEL: "large" } },
+      { version: 1, env: { MODEL: "small" } },
+    ]);
+  });
+
+  it("say how they went: unproven, rolling, current, and past", async () => {
+    await scene.runAll();
+    await scene.advance(50);
+    expect(await states()).toEqual(["1 unproven"]);
+    await scene.take(scene.workersOf(endpoint)[0]!);
+    expect(await states()).toEqual(["1 current"]);
+    await update({ env: { MODEL: "large" } });
+    await scene.advance(50);
+    expect(await states()).toEqual(["2 unproven", "1 past"]);
+    await scene.take(scene.workersOf(endpoint).find(({ row }) => row.version === 2)!);
+    expect(await states()).toEqual(["2 rolling", "1 past"]);
+  });
+
+  it("say that one stopped rolling, and why", async () => {
+    await scene.runAll();
+    await scene.advance(50);
+    await scene.take(scene.workersOf(endpoint)[0]!);
+    await update({ env: { MODEL: "broken" } });
+    for (const _ of [1, 2, 3]) {
+      await scene.advance(10_000);
+      const fresh = scene.workersOf(endpoint).find(({ row }) => row.version === 2)!;
+      scene.provider.logTails.set(fresh.row.id, "no such model");
+      scene.provider.end(fresh.row.id, { code: 1 });
+      await scene.advance(50);
+    }
+    expect(await releases()).toMatchObject([
+      { version: 2, state: "stopped", why: expect.stringContaining("no such model") },
+      { version: 1, workers: 1 },
+    ]);
+  });
+
+  it("are not blamed for a failed start of the one before, noted while they are saved", async () => {
+    scene.during("endpoints.save", () => {
+      void scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 3, at: 1, verdict: "of version 1" });
+    });
+    await update({ env: { MODEL: "large" } });
+    await scene.settle();
+    const [stored] = await scene.stores.endpoints.all();
+    expect([stored?.version, stored?.failedStarts, scene.now(endpoint).failedStarts]).toEqual([2, 0, 0]);
+  });
+
+  it("are kept up to a number", async () => {
+    for (let n = 0; n < 55; n++) await update({ env: { N: String(n) } });
+    const kept = (await releases()).map(({ version }) => version);
+    expect([kept.length, kept[0], kept.at(-1)]).toEqual([50, 56, 7]);
+  });
+
+  it("are kept beyond it where one has started well, and none since", async () => {
+    await scene.runAll();
+    await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 0, at: 1 });
+    for (let n = 0; n < 55; n++) await update({ env: { N: String(n) } });
+    const kept = (await releases()).map(({ version }) => version);
+    expect([kept.length, kept[0], kept.at(-2), kept.at(-1)]).toEqual([51, 56, 7, 1]);
+  });
+
+  it("are there after a restart", async () => {
+    await update({ env: { MODEL: "large" } });
+    const before = await releases();
+    scene = await scene.restart();
+    expect(await releases()).toEqual(before);
+  });
+});
+
+describe("A rollback", () => {
+  it("makes a new version of what an earlier one was, and leaves scaling settings as they are", async () => {
+    await update({ env: { MODEL: "large" }, workersMax: 7, name: "renamed" });
+    expect(await back(1)).toMatchObject({ version: 3, env: { MODEL: "small" }, workersMax: 7, name: "renamed" });
+    expect((await releases())[0]).toMatchObject({ version: 3, rollbackOf: 1, env: { MODEL: "small" } });
+  });
+
+  it("brings the template back as it was then, and leaves the template itself", async () => {
+    const template = templateOf(endpoint);
+    await updateTemplate(scene.parts, scene.admin, template, { dockerStartCmd: ["python", "new.py"] });
+    await back(1);
+    expect((await releases())[0]).toMatchObject({ dockerStartCmd: [] });
+    expect(templateOf(endpoint).settings.dockerStartCmd).toEqual(["python", "new.py"]);
+    scene.run(scene.loops.scale(), scene.loops.tend());
+    await scene.advance(50);
+    expect(scene.provider.launches.at(-1)?.command).toEqual([]);
+  });
+
+  it("keeps the template that it brought back where env is changed afterwards", async () => {
+    await updateTemplate(scene.parts, scene.admin, templateOf(endpoint), { dockerStartCmd: ["broken"] });
+    await back(1);
+    await update({ env: { MODEL: "large" } });
+    expect((await releases())[0]).toMatchObject({ version: 4, dockerStartCmd: [], env: { MODEL: "large" } });
+  });
+
+  it("takes settings back that were not there before", async () => {
+    await update({ computeType: "CPU", vcpuCount: 2 });
+    await back(1);
+    expect(scene.now(endpoint).settings).toMatchObject({ computeType: "GPU" });
+    expect(scene.now(endpoint).settings).not.toHaveProperty("vcpuCount");
+  });
+
+  it("goes on where a version came up nowhere", async () => {
+    const { registry } = scene.parts;
+    await update({ env: { MODEL: "broken" } });
+    await registry.noteStart(scene.now(endpoint), 2, { failedStarts: 3, at: 1, verdict: "no" });
+    await back(1);
+    expect(scene.now(endpoint)).toMatchObject({ version: 3, failedStarts: 0, verdict: undefined });
+  });
+
+  it("is refused for what is not there, the present version, and another user", async () => {
+    await refused(back(9), "NOT_FOUND", /Version 9/);
+    await refused(back(1), "INVALID_INPUT", /present/);
+    const { caller } = await scene.stranger();
+    await update({ env: {} });
+    await refused(back(1, caller), "ENDPOINT_NOT_FOUND");
+  });
+
+  it("is refused where the template or the volume of that version is gone", async () => {
+    const first = templateOf(endpoint);
+    const { id: templateId } = await scene.template();
+    const volume = await createVolume(scene.parts, scene.admin, { name: "v", size: 1, dataCenterId: "d" });
+    await update({ networkVolumeId: volume.id });
+    await update({ templateId, networkVolumeId: "" });
+    await deleteVolume(scene.parts, scene.admin, volume.id);
+    await refused(back(2), "INVALID_INPUT", /volume/);
+    await deleteTemplate(scene.parts, first);
+    await refused(back(1), "INVALID_INPUT", /template/);
+  });
+});
+
+describe("A worker", () => {
+  it("is made of its own version, whatever was saved since", async () => {
+    scene.run(scene.loops.scale());
+    await scene.advance(50);
+    const [worker] = scene.workersOf(endpoint);
+    await scene.parts.registry.saveEndpoint(endpoint, { ...endpoint.settings, env: { MODEL: "large" } }, undefined);
+    scene.run(scene.loops.tend());
+    await scene.advance(50);
+    expect(scene.provider.launches[0]?.env.MODEL).toBe("small");
+    await endWorker(scene.parts, worker!, { code: 0, signal: undefined, note: undefined }, "over");
+  });
+});

@@ -1,0 +1,103 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "../../domain/endpoints/endpoint.js";
+import type { Release } from "../../domain/endpoints/release.js";
+import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { whyThrottled } from "../jobs/read-job.js";
+import type { Needs } from "../needs.js";
+import { iso, showEndpoint } from "../show-resources.js";
+import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
+
+type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">;
+
+/** How far a version has come. */
+function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]): string {
+  const serving = servingVersion(endpoint);
+  if (release.n === endpoint.version && serving !== release.n) return "stopped";
+  if (release.n !== serving) return "past";
+  if (release.provenAt === undefined && endpoint.provenVersion !== release.n) return "unproven";
+  return others.some((version) => version !== release.n) ? "rolling" : "current";
+}
+
+/** The numbers of the versions that are kept, the newest first: the last ones, and the last one that started well. */
+export function releaseNumbers({ version, provenVersion }: Endpoint): number[] {
+  const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
+  return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
+}
+
+/**
+ * One version of an endpoint: what it is made of, and how it went. Undefined where it is no longer kept. A version holds
+ * whole environments, so a list of versions is read one by one.
+ */
+export async function showRelease({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint, n: number) {
+  const release = await registry.release(endpoint.no, n);
+  if (!release) return undefined;
+  const workers = registry.workersOf(endpoint.no);
+  const live = workers.map(({ row }) => row.version);
+  const own = workers.filter(({ row }) => row.version === n);
+  return {
+    version: n,
+    madeAt: iso(release.madeAt),
+    state: stateOf(endpoint, release, live),
+    workers: own.length,
+    imageName: release.template.imageName,
+    templateId: release.settings.templateId,
+    env: envFor(registry, caller, release),
+    dockerEntrypoint: release.template.dockerEntrypoint,
+    dockerStartCmd: release.template.dockerStartCmd,
+    gpuTypeIds: release.settings.gpuTypeIds,
+    gpuCount: release.settings.gpuCount,
+    computeType: release.settings.computeType,
+    ...(release.rollbackOf === undefined ? {} : { rollbackOf: release.rollbackOf }),
+    ...(release.provenAt === undefined ? {} : { provenAt: iso(release.provenAt) }),
+    ...whyNot(release, whyThrottled(own)),
+  };
+}
+
+/** Values of the past are for keys to everything, and a template's for its owner: others see the names. */
+function envFor(registry: Releasing["registry"], caller: ApiKey, { template, settings }: Release) {
+  const isTheirs = registry.template(settings.templateId)?.ownerNo === caller.ownerNo;
+  const shown = (env: Readonly<Record<string, string>>, isShown: boolean) =>
+    isShown ? env : Object.fromEntries(Object.keys(env).map((name) => [name, "…"]));
+  const isAll = caller.scope.kind === "everything";
+  return { ...shown(template.env, isAll && isTheirs), ...shown(settings.env, isAll) };
+}
+
+/** Why a version does not go on: its workers failed, or wait for a place. */
+function whyNot({ heldAt, verdict = "no reason is known" }: Release, waiting: string | undefined) {
+  if (heldAt === undefined) return waiting === undefined ? {} : { why: waiting };
+  const why = `Three of its workers failed at their start, so the version before it serves on: ${verdict}`;
+  return { stoppedAt: iso(heldAt), why };
+}
+
+/**
+ * Makes a new version of what an earlier one was made of. Scaling settings, names and time-outs stay as they are now, and
+ * so does the template itself: the version keeps the template as it was.
+ */
+export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n: number) {
+  return needs.registry.exclusively(async () => {
+    const endpoint = ownEndpoint(needs, caller, endpointId);
+    const release = await needs.registry.release(endpoint.no, n);
+    if (!release) throw new Refusal("NOT_FOUND", `Version ${n} of this endpoint is not there (any more).`);
+    if (n === endpoint.version) throw invalid(`Version ${n} is the present one; name an earlier one.`);
+    checkParts(needs, caller, release);
+    const brought = Object.fromEntries(madeOf.map((field) => [field, release.settings[field]]));
+    const settings = { ...endpoint.settings, ...brought } as EndpointSettings;
+    for (const field of madeOf)
+      if (settings[field] === undefined) delete (settings as Partial<EndpointSettings>)[field];
+    const made = { template: release.template, madeAt: needs.clock.now(), rollbackOf: n };
+    return showEndpoint(needs, await saveAndRelease(needs, endpoint, settings, made));
+  });
+}
+
+/** What a version was made of may be gone since. */
+function checkParts({ registry }: Releasing, caller: ApiKey, { settings, template }: Release): void {
+  const { templateId, networkVolumeIds } = settings;
+  if (!registry.template(templateId)) throw invalid(`The template '${templateId}' of that version is deleted.`);
+  const volume = networkVolumeIds.find((id) => registry.volume(id)?.ownerNo !== caller.ownerNo);
+  if (volume !== undefined) throw invalid(`The network volume '${volume}' of that version is deleted.`);
+  const authId = template.containerRegistryAuthId;
+  if (authId !== undefined && !registry.registryAuth(authId)) {
+    throw invalid(`The container registry auth '${authId}' of that version is deleted.`);
+  }
+}

@@ -1,0 +1,128 @@
+import { topics } from "../../bell.js";
+import { type ApiKey, maySee } from "../../domain/access/key.js";
+import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
+import type { TemplateSettings } from "../../domain/endpoints/template.js";
+import { desiredWorkers } from "../../domain/scaling/scaling.js";
+import { outdated } from "../../domain/workers/leaving.js";
+import { endpointNotFound, invalid, Refusal } from "../../errors.js";
+import type { NewRelease } from "../../store/index.js";
+import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
+import type { Needs } from "../needs.js";
+import { checkImage } from "../templates/check-image.js";
+import { closeWorker } from "../workers/worker-life.js";
+import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
+import { scaleInputs } from "./scale-inputs.js";
+
+type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
+type Deleting = Saving & Needs<"jobs" | "reader">;
+
+/** Whether a key sees this endpoint: its owner's, within its scope, and not deleted. */
+export const isVisible = (caller: ApiKey, endpoint: Endpoint): boolean =>
+  endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id);
+
+/** Another user's endpoint answers exactly like an unknown one. */
+export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
+  const endpoint = registry.endpoint(id);
+  if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(id);
+  return endpoint;
+}
+
+export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  await checkTemplate(needs, caller, input);
+  return needs.registry.exclusively(async () => {
+    const settings = mergeSettings(needs, caller, undefined, input);
+    const template = templateOf(needs, settings);
+    const id = needs.ids.resource();
+    const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
+    const endpoint = await needs.registry.createEndpoint(made);
+    needs.bell.ring("demand");
+    return endpoint;
+  });
+}
+
+/** Changes only what was sent. What a worker is made of makes a new version; any save ends crash-loop pauses. */
+export async function updateEndpoint(
+  needs: Saving,
+  caller: ApiKey,
+  endpoint: Endpoint,
+  input: EndpointInput,
+): Promise<Endpoint> {
+  await checkTemplate(needs, caller, input);
+  return needs.registry.exclusively(async () => {
+    const current = ownEndpoint(needs, caller, endpoint.id);
+    const settings = mergeSettings(needs, caller, current.settings, input);
+    if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
+    // a version that was brought back keeps its template through changes of the endpoint
+    const isSame = settings.templateId === current.settings.templateId;
+    const present = isSame ? await needs.registry.release(current.no, current.version) : undefined;
+    const template = present?.template ?? templateOf(needs, settings);
+    return saveAndRelease(needs, current, settings, { template, madeAt: needs.clock.now() });
+  });
+}
+
+/** What a template that is named cannot do here is said before anything is saved; whose it is is asked with the rest. */
+async function checkTemplate(needs: Saving, caller: ApiKey, { templateId }: EndpointInput): Promise<void> {
+  const template = needs.registry.template(templateId ?? "");
+  const isTheirs = template?.ownerNo === caller.ownerNo || template?.settings.isPublic;
+  if (template && isTheirs) await checkImage(needs, template.settings);
+}
+
+/** Saves; when this resolves no worker that is to go gets another job. Those that are still needed go when new ones are up. */
+export async function saveAndRelease(
+  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">,
+  endpoint: Endpoint,
+  settings: EndpointSettings,
+  release: NewRelease | undefined,
+): Promise<Endpoint> {
+  const saved = await needs.registry.saveEndpoint(endpoint, settings, release);
+  const inputs = await scaleInputs(needs, saved, needs.clock.now());
+  const replaced = new Set(outdated(inputs, desiredWorkers(inputs).want).map(({ no }) => no));
+  const why = settings.workersMax === 0 ? "workersMax is 0" : `version ${saved.version} replaces it`;
+  for (const worker of needs.registry.workersOf(endpoint.no)) {
+    if (settings.workersMax === 0 || replaced.has(worker.row.no)) await closeWorker(needs, worker, why);
+  }
+  needs.bell.ring(topics.demand(endpoint.no));
+  return saved;
+}
+
+/** The template that an endpoint uses now. */
+function templateOf({ registry }: Needs<"registry">, { templateId }: EndpointSettings): TemplateSettings {
+  const template = registry.template(templateId);
+  if (!template) throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  return template.settings;
+}
+
+/** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */
+export async function deleteEndpoint(
+  needs: Deleting,
+  endpoint: Endpoint,
+  options: { setToZero: boolean },
+): Promise<void> {
+  await needs.registry.exclusively(async () => {
+    const current = needs.registry.endpointByNo(endpoint.no);
+    if (!current || current.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
+    const { workersMin, workersMax } = current.settings;
+    if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
+      throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
+    }
+    await needs.registry.removeEndpoint(current, needs.clock.now());
+  });
+  await clearEndpoint(needs, endpoint.no);
+}
+
+/** Cancels the unfinished jobs of a deleted endpoint; its workers are stopped by the scaler. Goes on after a restart. */
+export async function clearEndpoint(needs: Deleting, endpointNo: number): Promise<void> {
+  const error = endpointDeleted;
+  needs.bell.ring(topics.demand(endpointNo));
+  await cancelWaiting(needs, endpointNo, error);
+  for (const no of (await needs.tallies.holdings(endpointNo)).keys()) {
+    for (const held of await needs.reader.heldBy(no)) {
+      if (held.stopWanted) continue;
+      const ended = await needs.jobs.change(held, { by: "cancel", error }, needs.clock.now());
+      if (ended) announceEnd(needs, endpointNo, ended);
+      ringStops(needs, no);
+    }
+  }
+  // a job that was given back meanwhile waits again
+  await cancelWaiting(needs, endpointNo, error);
+}

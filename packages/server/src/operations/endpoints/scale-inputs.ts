@@ -1,0 +1,43 @@
+import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
+import type { ScaleInputs } from "../../domain/scaling/scale-inputs.js";
+import { isFrozen, workerState } from "../../domain/workers/worker.js";
+import { obstacle } from "../jobs/read-job.js";
+import type { Needs } from "../needs.js";
+import { fitting } from "../workers/place-worker.js";
+
+/** What the scaler decides from, as it is now. */
+export async function scaleInputs(
+  needs: Needs<"tallies" | "registry" | "place" | "clock">,
+  endpoint: Endpoint,
+  now: number,
+): Promise<ScaleInputs> {
+  const [tally, oldestAt, held] = [
+    await needs.tallies.tally(endpoint.no),
+    await needs.tallies.oldestWaiting(endpoint.no),
+    await needs.tallies.holdings(endpoint.no),
+  ];
+  const workers = needs.registry.workersOf(endpoint.no).map(({ row, busyAt }) => ({
+    no: row.no,
+    state: workerState(row, held.get(row.no) ?? 0),
+    held: held.get(row.no) ?? 0,
+    version: row.version,
+    idleSince: (isFrozen(row) ? row.pausedAt : undefined) ?? Math.max(busyAt, row.readyAt ?? row.createdAt),
+  }));
+  const { waiting, waitingNormal, running } = tally;
+  const { settings, failedStarts, failedAt } = endpoint;
+  const version = servingVersion(endpoint);
+  const isImpossible = obstacle(needs, endpoint) !== undefined;
+  return {
+    settings: isImpossible ? { ...settings, workersMax: 0, workersMin: 0 } : settings,
+    version,
+    demand: { waiting, waitingNormal, running, oldestAt },
+    workers,
+    slots: needs.registry.slots(endpoint),
+    failedStarts,
+    failedAt,
+    // asked only where one version replaces another
+    fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
+    flashBootMs: needs.place.flashBootMs,
+    now,
+  };
+}

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { topics } from "../../bell.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { refused, Scene } from "../../testing/scene-fixture.js";
+import { cancelJob, cancelWaiting, setTtl, timeOutJob } from "./change-job.js";
+
+let scene: Scene;
+let endpoint: Endpoint;
+let worker: LiveWorker;
+beforeEach(async () => {
+  scene = await Scene.open();
+  endpoint = await scene.endpoint();
+  worker = await scene.worker(endpoint);
+});
+afterEach(() => scene.close());
+
+const timeOut = async () => {
+  for (const held of await scene.stores.reader.heldBy(worker.row.no)) await timeOutJob(scene.parts, held);
+};
+
+/** A job that has ended in this state. */
+async function ended(status: string, body: object = { input: {} }): Promise<string> {
+  const id = await scene.running(endpoint, worker, body);
+  if (status === "COMPLETED") await scene.done(worker, id, { output: 1 });
+  if (status === "FAILED") await scene.done(worker, id, { error: "it broke", output: "half" });
+  if (status === "CANCELLED") await cancelJob(scene.parts, endpoint, id);
+  if (status === "TIMED_OUT") await timeOut();
+  expect(await scene.state(endpoint, id)).toBe(status);
+  return id;
+}
+
+describe("Cancelling", () => {
+  it("takes a waiting job out of the queue", async () => {
+    const id = await scene.submit(endpoint);
+    await cancelJob(scene.parts, endpoint, id);
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED", executionTime: 0 });
+    expect(await scene.status(endpoint, id)).not.toHaveProperty("error");
+    expect(await scene.take(worker)).toEqual([]);
+    expect(await scene.stores.reader.unstopped()).toEqual([]);
+  });
+
+  it("ends a running job at once, tells its worker, and drops the late result", async () => {
+    const id = await scene.running(endpoint, worker);
+    const stops = scene.stops(worker);
+    await scene.settle();
+    expect(stops.jobs).toBeUndefined();
+    await cancelJob(scene.parts, endpoint, id);
+    await scene.settle();
+    expect(stops.jobs).toEqual([id]);
+    await scene.done(worker, id, { output: "late" });
+    expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED" });
+    expect(await scene.status(endpoint, id)).not.toHaveProperty("output");
+  });
+
+  it("is a success again where the job is CANCELLED already", async () => {
+    const id = await ended("CANCELLED");
+    await cancelJob(scene.parts, endpoint, id);
+    expect(await scene.state(endpoint, id)).toBe("CANCELLED");
+  });
+
+  it.each(["COMPLETED", "FAILED", "TIMED_OUT"])("of a job that is %s is refused, naming the state", async (status) => {
+    const id = await ended(status);
+    await refused(cancelJob(scene.parts, endpoint, id), "INVALID_STATE", new RegExp(status));
+    expect(await scene.state(endpoint, id)).toBe(status);
+  });
+
+  it("of an unknown job, or another endpoint's, is refused as unknown", async () => {
+    const id = await scene.submit(endpoint);
+    const other = await scene.endpoint();
+    await refused(cancelJob(scene.parts, endpoint, "nothing"), "JOB_NOT_FOUND");
+    await refused(cancelJob(scene.parts, other, id), "JOB_NOT_FOUND");
+  });
+
+  it("at the same moment as the result has one winner", async () => {
+    for (let round = 0; round < 10; round++) {
+      const id = await scene.running(endpoint, worker);
+      const calls = [() => scene.done(worker, id, { output: 1 }), () => cancelJob(scene.parts, endpoint, id)];
+      if (round % 2) calls.reverse();
+      const outcomes = await Promise.allSettled(calls.map((call) => call()));
+      const { status, output } = await scene.status(endpoint, id);
+      const cancelled = outcomes.filter((outcome) => outcome.status === "rejected").length === 0;
+      expect([status, output]).toEqual(cancelled ? ["CANCELLED", undefined] : ["COMPLETED", 1]);
+    }
+    const { completed, running } = await scene.health(endpoint);
+    expect(running).toBe(0);
+    expect(completed).toBeLessThanOrEqual(10);
+  });
+});
+
+describe("Setting a ttl", () => {
+  it.each([9_999, 604_800_001, 10_000.5, Number.NaN, -1])("of %d is refused", async (ttl) => {
+    const id = await scene.submit(endpoint);
+    await refused(setTtl(scene.parts, endpoint, id, ttl), "INVALID_INPUT", /'ttl'.*10000 to 604800000/);
+  });
+
+  it("counts from the submission", async () => {
+    const id = await scene.submit(endpoint);
+    await scene.advance(15_000);
+    await setTtl(scene.parts, endpoint, id, 20_000);
+    await scene.advance(4_999);
+    expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+    await scene.advance(1);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+  });
+
+  it("lengthens a life as well", async () => {
+    const id = await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
+    await setTtl(scene.parts, endpoint, id, 60_000);
+    await scene.advance(59_999);
+    expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+  });
+
+  it("that has passed already makes the job unknown", async () => {
+    const id = await scene.submit(endpoint);
+    await scene.advance(15_000);
+    await setTtl(scene.parts, endpoint, id, 10_000);
+    await refused(scene.status(endpoint, id), "JOB_NOT_FOUND");
+  });
+
+  it("that has passed already takes the job out of the counts before the reply", async () => {
+    const [runs, waits] = [await scene.running(endpoint, worker), await scene.submit(endpoint)];
+    await scene.advance(15_000);
+    let rings = 0;
+    scene.parts.bell.on(topics.demand(endpoint.no), () => void rings++);
+    for (const id of [runs, waits]) await setTtl(scene.parts, endpoint, id, 10_000);
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, waitingNormal: 0, running: 0 });
+    expect(rings).toBeGreaterThan(0);
+  });
+
+  it("of an unknown job is refused", async () => {
+    await refused(setTtl(scene.parts, endpoint, "nothing", 10_000), "JOB_NOT_FOUND");
+  });
+
+  it("of a finished job never makes it outlive its retention", async () => {
+    const id = await ended("COMPLETED");
+    await setTtl(scene.parts, endpoint, id, 604_800_000);
+    await scene.advance(30 * 60_000 - 1);
+    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
+    await scene.advance(1);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+  });
+
+  it("that passes while the job runs has its worker told to stop, and the late result dropped", async () => {
+    scene.run(scene.loops.expire());
+    const id = await scene.running(endpoint, worker);
+    const stops = scene.stops(worker);
+    await scene.advance(2_000);
+    await setTtl(scene.parts, endpoint, id, 10_000);
+    await scene.advance(7_999);
+    expect([await scene.state(endpoint, id), stops.jobs]).toEqual(["IN_PROGRESS", undefined]);
+    await scene.advance(2_000);
+    expect([await scene.state(endpoint, id), stops.jobs]).toEqual(["gone", [id]]);
+    await scene.done(worker, id, { output: "late" });
+    await scene.advance(2_000);
+    expect(await scene.state(endpoint, id)).toBe("gone");
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, running: 0, completed: 0, failed: 0 });
+    expect(await scene.stores.reader.heldBy(worker.row.no)).toEqual([]);
+  });
+});
+
+describe("A purge", () => {
+  it("cancels what waits, saying why, and leaves what runs", async () => {
+    const running = await scene.running(endpoint, worker);
+    const waiting = [await scene.submit(endpoint), await scene.submit(endpoint)];
+    expect(await cancelWaiting(scene.parts, endpoint.no, "The queue was purged.")).toBe(2);
+    for (const id of waiting) {
+      expect(await scene.status(endpoint, id)).toMatchObject({ status: "CANCELLED", error: "The queue was purged." });
+    }
+    expect(await scene.state(endpoint, running)).toBe("IN_PROGRESS");
+  });
+
+  it("works in batches, counts all, and leaves what came after it", async () => {
+    await Promise.all(Array.from({ length: 1_203 }, () => scene.submit(endpoint)));
+    const purge = cancelWaiting(scene.parts, endpoint.no, "purged");
+    const later = scene.submit(endpoint);
+    expect(await purge).toBe(1_203);
+    expect(await scene.state(endpoint, await later)).toBe("IN_QUEUE");
+    expect(await scene.health(endpoint)).toMatchObject({ waiting: 1, waitingNormal: 1 });
+  });
+
+  it("leaves other endpoints alone", async () => {
+    const other = await scene.endpoint();
+    const id = await scene.submit(other);
+    expect(await cancelWaiting(scene.parts, endpoint.no, "purged")).toBe(0);
+    expect(await scene.state(other, id)).toBe("IN_QUEUE");
+  });
+});

@@ -1,0 +1,138 @@
+import { topics } from "../../bell.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { mayHappen, settleLoss } from "../../domain/jobs/job.js";
+import { invalid, jobNotFound, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { HeldJob, Settled } from "../../store/index.js";
+import type { Needs } from "../needs.js";
+import { findJob } from "./read-job.js";
+
+type Changing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
+
+/** The error of a job whose endpoint was deleted. */
+export const endpointDeleted = "The endpoint was deleted (endpoint deleted).";
+
+/** Tells everyone who waits for a job, or counts it, that it ended. */
+export function announceEnd(
+  { bell, registry, emit }: Needs<"bell" | "registry" | "emit">,
+  endpointNo: number,
+  ended: Settled,
+): void {
+  bell.ring(topics.job(ended.id));
+  bell.ring(topics.demand(endpointNo));
+  bell.ring("expiries");
+  if (ended.delivery) bell.ring("deliveries");
+  const endpointId = registry.endpointByNo(endpointNo)?.id ?? "";
+  emit({ type: "job.ended", endpointId, jobId: ended.id, status: ended.status, executionMs: ended.executionMs });
+}
+
+/** Cancels a waiting or running job (contract: `/cancel`). Of a job that is already CANCELLED it is a success again. */
+export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: string): Promise<void> {
+  for (;;) {
+    const job = await findJob(needs, endpoint, jobId);
+    if (job.status === "CANCELLED") return;
+    if (!mayHappen("cancel", job.status)) {
+      throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a waiting or running job can be cancelled.`);
+    }
+    const ended = await needs.jobs.change(job, { by: "cancel" }, needs.clock.now());
+    if (!ended) continue; // it moved on meanwhile: look again
+    announceEnd(needs, endpoint.no, ended);
+    if (job.status === "IN_PROGRESS") ringStops(needs, job.workerNo);
+    return;
+  }
+}
+
+/** Sets a job's ttl, counted from its submission (`/status?ttl=`); already past means gone. */
+export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string, ttlMs: number): Promise<void> {
+  if (!Number.isInteger(ttlMs) || ttlMs < limits.ttlMsMin || ttlMs > limits.ttlMsMax) {
+    throw invalid(`'ttl' must be a whole number of milliseconds from ${limits.ttlMsMin} to ${limits.ttlMsMax}.`);
+  }
+  const job = await findJob(needs, endpoint, jobId);
+  const now = needs.clock.now();
+  const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, now);
+  needs.bell.ring("expiries");
+  if (job.createdAt + ttlMs <= now) {
+    await deleteExpired(needs, now); // a caller told that it is gone must not find it counted
+    needs.bell.ring(topics.demand(endpoint.no));
+  }
+  needs.bell.ring(topics.job(jobId)); // whoever waits for it looks again when it is gone
+  if (!found) throw jobNotFound(jobId);
+}
+
+/** Deletes a batch of what has expired, the oldest first, and has stopped what ran of it; answers whether there is more. */
+export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now: number): Promise<boolean> {
+  const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
+  for (const job of stopped) {
+    needs.bell.ring(topics.job(job.id));
+    needs.bell.ring(topics.demand(job.endpointNo));
+    ringStops(needs, job.workerNo);
+  }
+  if (deleted > 0) needs.emit({ type: "job.expired", count: deleted });
+  return more;
+}
+
+/** Cancels the jobs that waited when it came, in batches, so that nothing else waits long meanwhile. */
+export async function cancelWaiting(needs: Changing, endpointNo: number, error: string): Promise<number> {
+  const upToPlace = await needs.reader.lastPlace();
+  let removed = 0;
+  for (;;) {
+    const batch = await needs.jobs.cancelWaiting(endpointNo, upToPlace, error, needs.clock.now(), limits.purgeBatch);
+    for (const ended of batch) announceEnd(needs, endpointNo, ended);
+    removed += batch.length;
+    if (batch.length < limits.purgeBatch) return removed;
+  }
+}
+
+/**
+ * Takes a job away from a worker that lost it. `excused`: we took it back ourselves, and it does not count. `last`: how that
+ * worker ended, for the failure of a job that is not started again.
+ */
+export async function loseJob(
+  needs: Changing,
+  held: HeldJob,
+  why: string,
+  excused: boolean,
+  last?: string,
+): Promise<void> {
+  const isDeleted = needs.registry.endpointByNo(held.endpointNo)?.deletedAt !== undefined;
+  const change = isDeleted
+    ? ({ by: "cancel", error: endpointDeleted } as const) // nothing would ever run it
+    : excused
+      ? ({ by: "giveBack", excused: true } as const)
+      : settleLoss(held, why, last);
+  const settled = await needs.jobs.change(held, change, needs.clock.now());
+  if (!settled) return; // its result came after all, or someone else ended it
+  if (change.by !== "giveBack") return announceEnd(needs, held.endpointNo, settled);
+  ringWaiting(needs, held.endpointNo, held.id);
+  needs.emit({
+    type: "job.givenBack",
+    endpointId: needs.registry.endpointByNo(held.endpointNo)?.id ?? "",
+    jobId: held.id,
+    workerId: needs.registry.workerByNo(held.workerNo)?.row.id ?? "",
+    excused,
+    why,
+  });
+}
+
+/** Ends a running job whose time is over. */
+export async function timeOutJob(needs: Changing, held: HeldJob): Promise<void> {
+  const error = "The job ran longer than its executionTimeout and was stopped.";
+  const ended = await needs.jobs.change(held, { by: "timeOut", error }, needs.clock.now());
+  if (!ended) return;
+  announceEnd(needs, held.endpointNo, ended);
+  ringStops(needs, held.workerNo);
+}
+
+/** A worker has jobs to stop. */
+export function ringStops({ bell }: Needs<"bell">, workerNo: number | undefined): void {
+  if (workerNo === undefined) return;
+  bell.ring(topics.stops(workerNo));
+  bell.ring("workers");
+}
+
+/** A job waits again. */
+export function ringWaiting({ bell }: Needs<"bell">, endpointNo: number, jobId: string): void {
+  bell.ring(topics.queue(endpointNo));
+  bell.ring(topics.demand(endpointNo));
+  bell.ring(topics.job(jobId));
+}

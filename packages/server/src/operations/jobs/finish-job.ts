@@ -1,0 +1,171 @@
+import { topics } from "../../bell.js";
+import type { JsonText, Verdict } from "../../domain/jobs/job.js";
+import type { WorkerChange } from "../../domain/workers/worker-life.js";
+import {
+  beginningOf,
+  type Checked,
+  checkBatch,
+  checkWord,
+  jsonOf,
+  memberOf,
+  type Sent,
+  type Span,
+  splitChunk,
+  textOf,
+} from "../../json/json.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../needs.js";
+import { closeWorker, noteCall } from "../workers/worker-life.js";
+import { beginNext } from "./begin-job.js";
+import { announceEnd } from "./change-job.js";
+
+type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+
+/** A worker's word as it came: `undefined` stands for a body over the hard limit, which was not kept. */
+export type Word = Sent | undefined;
+
+/** A worker's last word on a job, or its progress (worker protocol: `job-done`). One that holds it no more is thanked. */
+export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
+  await noteCall(needs, worker, {});
+  const bytes = word?.length ?? 0; // the check may move the bytes
+  await conclude(needs, worker, jobId, word && (await checkWord(word)), bytes);
+}
+
+async function conclude(
+  needs: Finishing,
+  worker: LiveWorker,
+  jobId: string,
+  checked: Checked | undefined,
+  bytes: number,
+): Promise<void> {
+  const said = checked && isObject(checked) ? checked : undefined;
+  if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
+  const wantsEnd = said !== undefined && memberOf(said, "stopPod") === true; // now: the bytes go with the verdict
+  await settle(needs, worker, jobId, checked ? verdict(checked, bytes) : tooLarge());
+  if (wantsEnd) await closeWorker(needs, worker, "it asked for a fresh worker after this job");
+}
+
+/** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */
+export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buffer | undefined): Promise<void> {
+  await noteCall(needs, worker, {});
+  const batch = word && (await checkBatch(word));
+  if (!batch?.scan.ok) return;
+  const one = async ({ start, end }: Span) => {
+    const entry = await checkWord(batch.bytes.subarray(start, end));
+    const id = idOf(entry);
+    if (id !== undefined) await conclude(needs, worker, id, entry, end - start);
+  };
+  for (const group of groupsOf(batch.scan.elements.slice(0, limits.doneBatchMax))) await Promise.all(group.map(one));
+}
+
+/** Words that are heard together: all words of a large batch would be checked in one turn of the event loop. */
+function groupsOf(spans: readonly Span[]): Span[][] {
+  const groups: Span[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const span of spans) {
+    bytes += span.end - span.start;
+    if (bytes <= limits.doneGroupBytes) groups.at(-1)?.push(span);
+    else {
+      groups.push([span]);
+      bytes = span.end - span.start;
+    }
+  }
+  return groups;
+}
+
+function idOf(checked: Checked): string | undefined {
+  const id = isObject(checked) ? memberOf(checked, "id") : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** A piece of a job's output (worker protocol: `job-stream`). Over 1 MB it is cut. By its name a repeat of the last is known. */
+export async function appendChunk(
+  needs: Finishing,
+  worker: LiveWorker,
+  jobId: string,
+  word: Word,
+  name?: string,
+): Promise<void> {
+  await noteCall(needs, worker, {});
+  const checked = word && (await checkWord(word));
+  if (!checked || !isObject(checked) || !checked.scan.ok) return;
+  const span = checked.scan.members.get("output");
+  if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the last word
+  const metrics = metricsOf(checked);
+  const pieces = await splitChunk(checked.bytes, span, limits.chunkBytesMax);
+  const isCut = pieces.length > 1;
+  const rows = pieces.map((output, at) => {
+    const said = isCut ? withParts(metrics, at, pieces.length) : metrics;
+    return said === undefined ? { output } : { output, metrics: said };
+  });
+  const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);
+  if (!held) return;
+  needs.bell.ring(topics.job(jobId));
+  if (worker.row.outputAt === undefined) noteFirst(needs, worker, { by: "output", outputAt: needs.clock.now() });
+}
+
+/** A chunk's metrics; undefined where they are no object, or too long: a part of them would be no JSON. */
+function metricsOf({ bytes, scan }: Checked): string | undefined {
+  const span = scan.ok ? scan.members.get("metrics") : undefined;
+  if (!span || bytes[span.start] !== 0x7b || span.end - span.start > limits.chunkMetricsBytesMax) return undefined;
+  return textOf(bytes, span);
+}
+
+const withParts = (metrics: string | undefined, part: number, parts: number): string =>
+  `${metrics && metrics !== "{}" ? `${metrics.slice(0, -1)},` : "{"}"part":${part},"parts":${parts}}`;
+
+async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last: Verdict): Promise<void> {
+  const now = needs.clock.now();
+  const settled = await needs.jobs.settle(worker.row.endpointNo, jobId, worker.row.no, last, now);
+  worker.busyAt = now;
+  noteDone(needs, worker, now);
+  await beginNext(needs, worker, now);
+  if (settled) announceEnd(needs, worker.row.endpointNo, settled);
+  else needs.bell.ring("workers"); // perhaps it has stopped what it was to stop
+}
+
+/** The first result is stored: a worker that has worked once did not fail at its start. */
+function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number): void {
+  if (worker.row.lastDoneAt !== undefined) {
+    worker.row = { ...worker.row, lastDoneAt: now };
+    return;
+  }
+  noteFirst({ registry, emit }, worker, { by: "done", lastDoneAt: now, outputAt: worker.row.outputAt ?? now });
+}
+
+/** The job itself need not wait until this is on disk. */
+function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveWorker, first: WorkerChange): void {
+  const message = "a worker's first output could not be noted";
+  registry.changeWorker(worker, first).catch((error) => emit({ type: "server.warning", message, error }));
+}
+
+async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {
+  const span = said.scan.ok ? said.scan.members.get("output") : undefined;
+  if (!span || said.bytes.length > limits.outputBytesMax) return;
+  const noted = await needs.jobs.progress(worker.row.endpointNo, jobId, worker.row.no, jsonOf(said.bytes, span));
+  if (noted) needs.bell.ring(topics.job(jobId));
+}
+
+const isObject = (checked: Checked) => checked.scan.ok && checked.scan.kind === "object";
+const tooLarge = (): Verdict =>
+  failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
+const failed = (error: string, output?: JsonText): Verdict => ({ status: "FAILED", error, output });
+
+/** Judges a last word: an error that is present and not null means FAILED; a null output is no output. */
+export function verdict(checked: Checked, bytes: number): Verdict {
+  const { scan } = checked;
+  if (bytes > limits.outputBytesMax) return tooLarge();
+  if (!scan.ok) return failed(`The worker's result is not JSON: ${scan.why}, at position ${scan.at}.`);
+  if (scan.kind !== "object") return failed("The worker's result is not a JSON object.");
+  const member = (name: string) => {
+    const span = scan.members.get(name);
+    return span && textOf(checked.bytes, { start: span.start, end: span.start + 4 }) !== "null" ? span : undefined;
+  };
+  const errorSpan = member("error");
+  const outputSpan = member("output");
+  const output = outputSpan && jsonOf(checked.bytes, outputSpan);
+  if (!errorSpan) return { status: "COMPLETED", output };
+  const sentence = beginningOf(checked.bytes, errorSpan, limits.errorCharsMax);
+  return failed(sentence === "" ? "The worker reported an error without a text." : sentence, output);
+}

@@ -1,0 +1,102 @@
+import type { Signal } from "../../clock.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { JobReport, JobTexts } from "../../domain/jobs/job.js";
+import { statusPieces } from "../../domain/jobs/status-text.js";
+import { jobNotFound, Refusal } from "../../errors.js";
+import type { LentTexts } from "../../lines/lent-texts.js";
+import type { Share } from "../../lines/shares.js";
+import type { Needs } from "../needs.js";
+import { describeJob } from "./read-job.js";
+
+/** A body in pieces of text or UTF-8, whose memory is lent until `release`. */
+export interface LentBody {
+  readonly pieces: readonly (string | Uint8Array)[];
+  release(): void;
+  /** Whether others wait for such memory. */
+  isWanted(): boolean;
+}
+
+type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
+
+/** The refusal of a request that found no room for what it asks for. */
+export const noRoom = (what = "this one") =>
+  new Refusal("UNAVAILABLE", `Too many large results are being read; ask for ${what} again in a second.`, {
+    retryAfterSeconds: 1,
+  });
+
+/** Where a job's result is, for a client that was told of it by another route. */
+const resultOf = (endpoint: Endpoint, job: JobReport) =>
+  `the result of job ${job.id} (/v2/${endpoint.id}/status/${job.id})`;
+
+/** The memory of a body that is too small to be lent. */
+export const nothingLent = { release: () => {}, isWanted: () => false };
+
+/** Lends the large texts of a job that was found without them. Refuses where no room comes in time, or the job has expired. */
+async function lendTexts(
+  { texts }: Needs<"texts">,
+  endpoint: Endpoint,
+  job: JobReport,
+  gone: Signal,
+): Promise<LentTexts> {
+  const lent = await texts.lend(endpoint.ownerNo, job, gone);
+  if (lent === "vanished") throw jobNotFound(job.id);
+  if (lent === "full") throw noRoom(resultOf(endpoint, job));
+  return lent;
+}
+
+/** What strings made of a text take, and their bytes beside them. */
+const stringsOf = 3;
+
+/**
+ * A job with its texts as strings, for those who must look into them: a copy of this caller's own, on a share that also
+ * covers the bytes of a reply made of them. A small job takes nothing.
+ */
+export async function wholeJob(
+  { reader, shares, clock }: Needs<"reader" | "shares" | "clock">,
+  endpoint: Endpoint,
+  found: JobReport,
+  gone: Signal,
+): Promise<{ job: JobReport; share: Share | undefined }> {
+  for (let bytes = found.unreadBytes; bytes > 0; ) {
+    const share = await shares.ask(endpoint.ownerNo, stringsOf * bytes, gone);
+    if (!share) throw noRoom(resultOf(endpoint, found));
+    try {
+      const read = await reader.findTexts(endpoint.no, found.id, clock.now(), bytes, gone);
+      if (!read) throw jobNotFound(found.id);
+      if (read.texts) return { job: withStrings(read.job, read.texts), share };
+      share.release(); // it has grown since
+      bytes = read.job.unreadBytes;
+      if (bytes === 0) return { job: read.job, share: undefined };
+    } catch (error) {
+      share.release();
+      throw error;
+    }
+  }
+  return { job: found, share: undefined };
+}
+
+function withStrings(job: JobReport, { output, error, progress }: JobTexts): JobReport {
+  const text = (pieces: readonly Uint8Array[] | undefined) => pieces && Buffer.concat(pieces).toString();
+  const sentence = text(error);
+  return {
+    ...job,
+    output: text(output),
+    error: sentence === undefined ? undefined : (JSON.parse(sentence) as string),
+    progress: text(progress),
+    unreadBytes: 0,
+  };
+}
+
+/** The status body of a job whose texts are too large to have been read with it. */
+export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobReport, gone: Signal): Promise<LentBody> {
+  const lent = await lendTexts(needs, endpoint, job, gone);
+  try {
+    const pieces = lent.texts
+      ? statusPieces(lent.job, lent.texts, needs.clock.now())
+      : [await describeJob(needs, endpoint, lent.job)];
+    return { pieces, release: lent.release, isWanted: () => needs.shares.isWanted };
+  } catch (error) {
+    lent.release();
+    throw error;
+  }
+}

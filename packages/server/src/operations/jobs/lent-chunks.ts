@@ -1,0 +1,67 @@
+import type { Signal } from "../../clock.js";
+import { limits } from "../../limits/index.js";
+import type { Share } from "../../lines/shares.js";
+import type { Chunk } from "../../store/index.js";
+import type { Needs } from "../needs.js";
+import { noRoom } from "./lend-status.js";
+
+interface Found {
+  readonly chunks: Chunk[];
+  readonly more: boolean;
+}
+
+/** Reads a stream's chunks for one client into lent memory: what one reading took is given back at the next. */
+export class LentChunks {
+  readonly #needs: Needs<"chunks" | "streamShares">;
+  readonly #ownerNo: number;
+  readonly #gone: Signal;
+  #share: Share | undefined;
+
+  constructor(needs: Needs<"chunks" | "streamShares">, ownerNo: number, gone: Signal) {
+    this.#needs = needs;
+    this.#ownerNo = ownerNo;
+    this.#gone = gone;
+  }
+
+  /** Chunks from an index on, without consuming them. */
+  async read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]> {
+    if (!(await this.#ask(bytesMax))) return [];
+    const chunks = await this.#needs.chunks.read(jobNo, fromIndex, bytesMax);
+    this.keep(chunks);
+    return chunks;
+  }
+
+  /** Takes the chunks not yet handed out. What they may take is held until `keep`. */
+  async handOut(jobNo: number, bytesMax: number): Promise<Found> {
+    if (!(await this.#ask(bytesMax))) return { chunks: [], more: false };
+    const found = await this.#needs.chunks.handOut(jobNo, bytesMax);
+    if (found.chunks.length === 0) this.release();
+    return found;
+  }
+
+  /** Holds what these chunks take, and no more. */
+  keep(chunks: readonly Chunk[]): void {
+    this.#share?.keep(
+      chunks.reduce((sum, { output, metrics }) => sum + 2 * (output.length + (metrics?.length ?? 0)), 0),
+    );
+  }
+
+  isWanted(): boolean {
+    return this.#needs.streamShares.isWanted;
+  }
+
+  release(): void {
+    this.#share?.release();
+    this.#share = undefined;
+  }
+
+  /** False where the client has gone. */
+  async #ask(bytesMax: number): Promise<boolean> {
+    this.release();
+    // a reading brings one chunk at least; its strings, and the bytes made of them
+    const bytes = 2 * Math.max(bytesMax, limits.chunkBytesMax + limits.chunkMetricsBytesMax);
+    this.#share = await this.#needs.streamShares.ask(this.#ownerNo, bytes, this.#gone);
+    if (!this.#share && !this.#gone.aborted) throw noRoom();
+    return this.#share !== undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import type { JobReport } from "../../domain/jobs/job.js";
+import { Refusal } from "../../errors.js";
+import { isJsonText, pieceOf, stringOf } from "../../json/json.js";
+import { limits } from "../../limits/index.js";
+import type { Needs } from "../needs.js";
+
+/**
+ * All that a job has put out in chunks, as JSON texts; what was cut on its way here is whole again. Nothing is consumed. Where
+ * there is more than one small page of it, `makeRoom` is called before the rest is read.
+ */
+export async function readChunks(
+  { chunks }: Needs<"chunks">,
+  { no, starts }: JobReport,
+  makeRoom: () => Promise<unknown>,
+): Promise<string[]> {
+  const found: string[] = [];
+  let parted = "";
+  let bytes = 0;
+  let hasRoom = false;
+  for (let next = 0; ; ) {
+    if (next > 0 && !hasRoom && bytes > limits.textReadBytesMax) {
+      await makeRoom();
+      hasRoom = true;
+    }
+    const page = await chunks.read(no, next, hasRoom ? limits.chunkBytesMax : limits.textReadBytesMax);
+    if (page.length === 0) return found;
+    next += page.length;
+    for (const { output: json, start, metrics } of page) {
+      if (start !== starts) continue;
+      bytes += json.length;
+      if (bytes > limits.outputBytesMax) throw tooLarge();
+      const output = stringOf(json);
+      const piece = pieceOf(output, metrics);
+      if (!piece) found.push(output);
+      else parted += piece.text;
+      if (!piece?.isLast) continue;
+      found.push(isJsonText(parted) ? parted : JSON.stringify(parted));
+      parted = "";
+    }
+  }
+}
+
+const tooLarge = () =>
+  new Refusal("INTERNAL", `The worker's chunks together are larger than the limit of ${limits.outputBytesMax} bytes.`);

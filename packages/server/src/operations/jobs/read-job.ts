@@ -1,0 +1,92 @@
+import { topics } from "../../bell.js";
+import type { Signal } from "../../clock.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { type HostView, isThere } from "../../domain/hosts/host.js";
+import { isFinal, type JobReport } from "../../domain/jobs/job.js";
+import { statusText, type Waiting } from "../../domain/jobs/status-text.js";
+import { waitReason } from "../../domain/jobs/wait-reason.js";
+import { isThrottled, workerState } from "../../domain/workers/worker.js";
+import { jobNotFound } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { waitFor } from "../../lines/waiters.js";
+import type { LiveWorker, Needs } from "../needs.js";
+import { crashPause } from "../workers/crash-pause.js";
+
+type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
+
+/** A job as it is now; a refusal where it never was, or is gone. */
+export async function findJob(
+  { reader, clock }: Needs<"reader" | "clock">,
+  endpoint: Endpoint,
+  jobId: string,
+): Promise<JobReport> {
+  const job = await reader.find(endpoint.no, jobId, clock.now());
+  if (!job) throw jobNotFound(jobId);
+  return job;
+}
+
+/** The status body of a job that was just read (contract: Job). */
+export async function describeJob(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> {
+  const waiting = job.status === "IN_QUEUE" ? await whyWaiting(needs, endpoint, job) : undefined;
+  return statusText(job, needs.clock.now(), waiting);
+}
+
+/** The job once it is final, or as it is when `waitMs` has passed (contract: `wait`). */
+export async function awaitJob(
+  needs: Needs<"reader" | "clock" | "bell" | "draining">,
+  endpoint: Endpoint,
+  jobId: string,
+  waitMs: number,
+  gone: Signal,
+): Promise<JobReport> {
+  const wait = {
+    topic: topics.job(jobId),
+    untilAt: needs.clock.now() + waitMs,
+    signals: [gone, needs.draining],
+  };
+  return waitFor(needs, wait, async () => {
+    const value = await findJob(needs, endpoint, jobId);
+    return { value, done: isFinal(value.status), lookAt: value.expiresAt };
+  });
+}
+
+async function whyWaiting(needs: Reading, asked: Endpoint, job: JobReport): Promise<Waiting> {
+  const endpoint = needs.registry.endpointByNo(asked.no) ?? asked; // it may have changed since the wait began
+  const held = await needs.tallies.holdings(endpoint.no);
+  const workers = needs.registry.workersOf(endpoint.no);
+  const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
+  const throttled = whyThrottled(workers);
+  const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
+  const facts = { lowPriority: job.lowPriority, endpoint, states, doing, pause: crashPause(needs, endpoint) };
+  return {
+    ...waitReason({ ...facts, throttled, obstacle: obstacle(needs, endpoint) }),
+    queuePosition: position < limits.queuePositionMax ? position : undefined,
+  };
+}
+
+/** Why a worker that was asked for has no place yet, where one has none. */
+export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined =>
+  workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
+
+/** Why no host can run this endpoint's workers, where that is so. */
+export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint: Endpoint) {
+  const { locations, dataCenterIds } = endpoint.settings;
+  const hosts = liveHosts(needs);
+  if (hosts.some((host) => isThere(host, endpoint.settings))) return undefined;
+  const places = [...new Set(hosts.map(({ location }) => location))].join(" and ");
+  const whose = hosts.length === 1 ? "the only host here is" : "the hosts here are";
+  const wanted = [locations.replaceAll(",", " or "), dataCenterIds.join(" or ")].filter(Boolean).join(" in ");
+  return { reason: "location" as const, detail: `The endpoint wants ${wanted}, and ${whose} in ${places}.` };
+}
+
+/** The hosts that may be given workers: this one, and those whose server lives. */
+export function liveHosts({ place, registry, clock }: Needs<"place" | "registry" | "clock">): HostView[] {
+  const aliveSince = clock.now() - limits.leaseMs;
+  const others = registry.hosts.filter(({ no, seenAt }) => no !== place.hostNo && seenAt >= aliveSince);
+  const live = registry.liveWorkers();
+  return [{ ...place.facts(), no: place.hostNo }, ...others].map((host) => ({
+    ...host,
+    workers: live.filter(({ row }) => row.hostNo === host.no).length,
+  }));
+}

@@ -1,0 +1,31 @@
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { mayHappen } from "../../domain/jobs/job.js";
+import { Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { Needs } from "../needs.js";
+import { stopWorker } from "../workers/worker-life.js";
+import { ringWaiting } from "./change-job.js";
+import { findJob } from "./read-job.js";
+
+type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+
+/** Puts a FAILED or TIMED_OUT job back to the end of the queue (contract: `/retry`). */
+export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: string): Promise<void> {
+  const job = await findJob(needs, endpoint, jobId);
+  if (!mayHappen("retry", job.status)) {
+    throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a FAILED or TIMED_OUT job can be retried.`);
+  }
+  if (job.stopWanted && job.workerNo !== undefined) await replaceHolder(needs, job.workerNo);
+  const retried = await needs.jobs.change(job, { by: "retry" }, needs.clock.now());
+  if (!retried) return retryJob(needs, endpoint, jobId);
+  ringWaiting(needs, endpoint.no, jobId);
+}
+
+/** A worker that has not yet stopped its former run of the job goes: that run's result would be taken for the new one's. */
+async function replaceHolder(needs: Retrying, workerNo: number): Promise<void> {
+  const worker = needs.registry.workerByNo(workerNo);
+  if (!worker || worker.row.endedAt !== undefined) return;
+  const others = (await needs.reader.heldBy(workerNo)).some((held) => !held.stopWanted);
+  const graceMs = others ? needs.place.stopGraceMs : limits.stoppedJobGraceMs;
+  await stopWorker(needs, worker, "a job that it has not stopped yet is tried again", graceMs);
+}

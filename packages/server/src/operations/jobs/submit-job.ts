@@ -1,0 +1,109 @@
+import { topics } from "../../bell.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { retentionMs } from "../../domain/jobs/job.js";
+import { endpointNotFound, invalid, Refusal } from "../../errors.js";
+import type { Sent } from "../../json/json.js";
+import { limits } from "../../limits/index.js";
+import type { IdempotencyRecord, NewJob } from "../../store/index.js";
+import type { Needs } from "../needs.js";
+import { readSubmission, type SubmissionParts } from "./submission.js";
+
+/** What a job is asked for by: an idempotency key is good for the one that it came with. */
+export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
+
+/** Whose job it is and how it was asked for, beside its body. */
+export interface Asked {
+  readonly endpoint: Endpoint;
+  readonly route: SubmitRoute;
+  /** Where it was given. */
+  readonly waitMs: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly requestId: string;
+}
+
+export interface Submit extends Asked {
+  readonly body: Sent;
+}
+
+export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
+
+type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
+type JobParts = Omit<SubmissionParts, "bytes">;
+
+/** Stores a job; when this resolves it is on disk. With an idempotency key the same job again, never a second one. */
+export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {
+  checkKey(asked.idempotencyKey);
+  const { bytes, ...parts } = await readSubmission(body);
+  return storeJob(needs, asked, parts, bytes);
+}
+
+/** The same of a body that was read; `bytes` is all of it. */
+export async function storeJob(
+  needs: Submitting,
+  asked: Asked,
+  parts: JobParts,
+  bytes: Uint8Array,
+): Promise<SubmitOutcome> {
+  const { endpoint, route, idempotencyKey } = asked;
+  const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(bytes);
+  const now = needs.clock.now();
+  const job = newJob(needs, asked, parts, now);
+  const keyed: NewJob = {
+    ...job,
+    idempotency:
+      idempotencyKey === undefined
+        ? undefined
+        : { keyHash: needs.vault.hash(idempotencyKey), bodyHash, route, expiresAt: now + limits.idempotencyMs },
+  };
+  const storing = needs.jobs.submit(keyed);
+  // a worker that stands in line gets the job in the commit that stores it
+  if (needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
+  const submitted = await storing;
+  if (submitted.kind === "closed") throw endpointNotFound(endpoint.id);
+  if (submitted.kind === "known") return recognised(submitted.record, bodyHash, route);
+  if (!needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
+  needs.bell.ring(topics.demand(endpoint.no));
+  needs.bell.ring("expiries");
+  needs.emit({ type: "job.submitted", endpointId: endpoint.id, jobId: job.id, requestId: asked.requestId });
+  return { jobId: job.id };
+}
+
+function newJob(
+  { ids, vault }: Needs<"ids" | "vault">,
+  { endpoint, route, waitMs }: Asked,
+  parts: JobParts,
+  now: number,
+): NewJob {
+  const uuid = ids.uuid(now);
+  return {
+    endpointNo: endpoint.no,
+    id: route === "run" ? `${uuid}-u1` : `sync-${uuid}-u1`,
+    body: parts.input,
+    webhook: parts.webhook,
+    s3Config: parts.s3Config === undefined ? undefined : vault.seal(parts.s3Config),
+    policy: parts.policyText,
+    lowPriority: parts.policy.lowPriority,
+    executionTimeoutMs: parts.policy.executionTimeoutMs ?? endpoint.settings.executionTimeoutMs,
+    retentionMs: retentionMs(route === "run" ? "run" : "runsync", waitMs),
+    ttlEndAt: now + (parts.policy.ttlMs ?? limits.ttlMsDefault),
+    createdAt: now,
+    idempotency: undefined,
+  };
+}
+
+/** Refuses what is no idempotency key; none at all is fine. */
+export function checkKey(key: string | undefined): void {
+  if (key === undefined) return;
+  if (key.length === 0 || key.length > limits.idempotencyKeyCharsMax || !/^[\x21-\x7e]+$/.test(key)) {
+    throw invalid(`Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} visible ASCII characters.`);
+  }
+}
+
+function recognised(record: IdempotencyRecord, bodyHash: string, route: string): SubmitOutcome {
+  if (record.bodyHash === bodyHash && record.route === route) return { jobId: record.jobId, known: record };
+  const what = record.route === route ? "body" : "route";
+  throw new Refusal(
+    "IDEMPOTENCY_CONFLICT",
+    `This Idempotency-Key was used with another ${what}; use a new key for a new job.`,
+  );
+}

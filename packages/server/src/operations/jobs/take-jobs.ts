@@ -1,0 +1,165 @@
+import { topics } from "../../bell.js";
+import type { Signal } from "../../clock.js";
+import { hearTake, isPrefetching } from "../../domain/jobs/prefetch.js";
+import { limits } from "../../limits/index.js";
+import { either } from "../../lines/either.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { HeldJob, TakenJob } from "../../store/index.js";
+import { hideSecrets } from "../access/access-secret.js";
+import type { Needs } from "../needs.js";
+import { noteCall } from "../workers/worker-life.js";
+import { loseJob } from "./change-job.js";
+import type { LentBody } from "./lend-status.js";
+
+type Taking = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault" | "hideInLog">;
+
+export interface Take {
+  readonly worker: LiveWorker;
+  readonly count: number;
+  /** The worker says that it holds nothing (`job_in_progress=0`). */
+  readonly holdsNothing: boolean;
+  /** It asks for a single job, and says that another is in progress (`job_in_progress=1`). */
+  readonly isBusy?: boolean;
+  /** Aborted when the poll's client is gone. */
+  readonly gone: Signal;
+}
+
+export const finishedSilently = "The worker finished without reporting a result";
+
+/**
+ * A worker asks for jobs: held until some come or 20 s have passed (worker protocol: `job-take`). One that says that a job is in
+ * progress may post its result only after the answer: it is held for a second.
+ */
+export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
+  const { worker } = take;
+  const arrivedAt = needs.clock.now();
+  worker.habits = hearTake(worker.habits, arrivedAt, { count: take.count, isBusy: take.isBusy === true });
+  if (worker.row.endedAt === undefined) await noteCall(needs, worker, { isTake: true });
+  if (take.holdsNothing) await judgeIdle(needs, worker, arrivedAt);
+  const poll = { arrivedAt };
+  worker.polledAt = arrivedAt;
+  worker.polls.add(poll);
+  try {
+    const jobs = await stand(needs, take);
+    for (const job of jobs) worker.unwritten.add(job.id);
+    try {
+      if (jobs.some(({ s3Config }) => s3Config !== undefined)) await hideSecrets(needs, worker, jobs);
+      if (jobs.length > 0) afterTake(needs, take, jobs);
+    } catch (error) {
+      await returnJobs(needs, worker, jobs);
+      throw error;
+    }
+    return jobs;
+  } finally {
+    worker.polls.delete(poll);
+    worker.polledAt = needs.clock.now();
+  }
+}
+
+async function stand(needs: Taking, { worker, count, isBusy, gone }: Take): Promise<TakenJob[]> {
+  // an ended worker whose processes live on would spin: it is held, too
+  const { signal: over, release } = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed] : []));
+  const holdMs = isBusy ? limits.busyTakeHoldMs : limits.takeHoldMs;
+  try {
+    // nothing is handed to a worker that is closed or ended: its polls are held all the same
+    if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
+      await needs.clock.sleep(holdMs, over);
+      return [];
+    }
+    const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
+    void needs.clock.sleep(holdMs, over).then(leave);
+    return await jobs;
+  } finally {
+    over.abort();
+    release();
+  }
+}
+
+function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): void {
+  const { row } = worker;
+  worker.busyAt = needs.clock.now();
+  needs.registry.noteSlots(row.endpointNo, row.version, jobs.length);
+  needs.bell.ring("deadlines");
+  const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
+  for (const job of jobs) {
+    needs.bell.ring(topics.job(job.id));
+    needs.emit({ type: "job.taken", endpointId, jobId: job.id, workerId: row.id, delayMs: job.takenAt - job.queuedAt });
+  }
+  needs.bell.ring(topics.demand(row.endpointNo));
+}
+
+/**
+ * Which of the workers that ask is served first, the highest: the one that was busy last, so that the others may go. A worker
+ * that runs a job and begins the next one only after it comes last.
+ */
+export const precedenceOf = (worker: LiveWorker | undefined): number =>
+  worker === undefined || (isPrefetching(worker.habits) && worker.habits.lastTake?.isBusy) ? 0 : worker.busyAt;
+
+/** The answer to a take was written: from now on its jobs are the worker's. */
+export function tookOver(worker: LiveWorker, jobs: readonly TakenJob[]): void {
+  for (const job of jobs) worker.unwritten.delete(job.id);
+}
+
+/** The poll was gone before its answer could be written: its jobs go back, excused. */
+export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readonly TakenJob[]): Promise<void> {
+  tookOver(worker, jobs);
+  const ids = new Set(jobs.map((job) => job.id));
+  for (const held of await needs.reader.heldBy(worker.row.no)) {
+    if (ids.has(held.id) && !held.stopWanted) await loseJob(needs, held, "the poll was gone", true);
+  }
+}
+
+/**
+ * What a worker that holds nothing was thought to hold is lost, or has stopped. What another poll of its own may be about to
+ * bring it is not: its answer is not written yet.
+ */
+async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): Promise<void> {
+  const since = Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt));
+  const earlier = (held: HeldJob) => held.takenAt < since && !worker.unwritten.has(held.id);
+  const all = (await needs.reader.heldBy(worker.row.no)).filter(earlier);
+  if (all.length === 0) return;
+  const stopped = all.filter((held) => held.stopWanted).map((held) => held.no);
+  if (stopped.length > 0) await needs.jobs.confirmStopped(worker.row.no, stopped);
+  for (const held of all) if (!held.stopWanted) await loseJob(needs, held, finishedSilently, false);
+  needs.bell.ring("expiries");
+}
+
+/** Jobs as a worker is handed them; the memory of large inputs is lent until `release`. */
+export async function lendJobs(
+  { vault, reader, inputShares }: Needs<"vault" | "reader" | "inputShares">,
+  ownerNo: number,
+  jobs: readonly TakenJob[],
+  gone: Signal,
+): Promise<LentBody | undefined> {
+  const bytes = jobs.reduce((sum, { inputBytes }) => sum + inputBytes, 0);
+  const isLarge = bytes > limits.takeReadBytesMax;
+  const share = isLarge ? await inputShares.ask(ownerNo, bytes, gone, limits.takeLentWaitMs) : undefined;
+  if (isLarge && !share) return undefined;
+  const release = () => share?.release();
+  try {
+    const pieces: (string | Uint8Array)[] = [];
+    for (const job of jobs) {
+      const input = job.input === undefined ? await reader.input(job.no) : [job.input];
+      if (!input) throw new Error(`the input of the job ${job.id} is gone`);
+      if (pieces.length > 0) pieces.push(",");
+      pieces.push(...jobPieces({ vault }, job, input));
+    }
+    return { pieces, release, isWanted: () => inputShares.isWanted };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** The job object a worker is handed, as JSON text: exactly `id`, `input` and what was given beside it. */
+function jobPieces(
+  { vault }: Needs<"vault">,
+  job: TakenJob,
+  input: readonly (string | Uint8Array)[],
+): (string | Uint8Array)[] {
+  let rest = "";
+  if (job.webhook !== undefined) rest += `,"webhook":${JSON.stringify(job.webhook)}`;
+  if (job.s3Config !== undefined) rest += `,"s3Config":${vault.open(job.s3Config)}`;
+  if (job.policy !== undefined) rest += `,"policy":${job.policy}`;
+  return [`{"id":${JSON.stringify(job.id)},"input":`, ...input, `${rest}}`];
+}

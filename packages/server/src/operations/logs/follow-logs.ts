@@ -1,0 +1,205 @@
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { LogQuery } from "../../provider.js";
+import {
+  assertKeptHere,
+  behind,
+  byPlace,
+  isBehind,
+  type LinePlace,
+  type LogAsk,
+  type Logged,
+  type LogParts,
+  Mask,
+  readable,
+  readEndpointLog,
+  type ShownLine,
+  workersWithLogs,
+} from "./read-logs.js";
+
+/** What someone who follows a log is told. */
+export type LogEvent =
+  | { readonly kind: "lines"; readonly lines: readonly ShownLine[] }
+  | { readonly kind: "note"; readonly text: string };
+
+/** A worker's lines as they come, from the last ones that are there to its end; for one that is being started, from its start. */
+export async function* followWorkerLog(
+  needs: LogParts,
+  worker: Logged,
+  ask: LogAsk,
+  signal: AbortSignal,
+): AsyncGenerator<LogEvent> {
+  assertKeptHere(needs, worker);
+  for await (const lines of come(needs, worker, ask, signal)) yield { kind: "lines", lines };
+}
+
+async function* come(
+  needs: LogParts,
+  worker: Logged,
+  ask: LogAsk,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ShownLine[]> {
+  const mask = new Mask(needs, worker);
+  const begunUs = needs.clock.now() * 1_000;
+  let { after } = ask;
+  let query: Pick<LogQuery, "tail" | "sinceUs" | "search"> = behind(ask);
+  while (!signal.aborted) {
+    const { row } = worker; // as it is before the reading: what an ended one has said is all there
+    const isLive = row.endedAt === undefined;
+    const follow = isLive && row.startedAt !== undefined;
+    for await (const batch of readable(
+      needs.logs(row.id, row.handle, { ...query, jobId: ask.jobId, follow, signal }),
+    )) {
+      const lines = (await mask.shown(batch)).filter((line) => isBehind(after, line));
+      after = lines.at(-1) ?? after;
+      if (lines.length > 0) yield lines;
+    }
+    if (!isLive) return;
+    if (isLive && !follow) await started(needs, worker, signal);
+    else await needs.clock.sleep(limits.logPassMs, signal); // its end is not written yet
+    query = { tail: undefined, sinceUs: after?.atUs ?? ask.sinceUs ?? (ask.tail === 0 ? begunUs : undefined) };
+  }
+}
+
+/** Resolves soon after a worker's start: its first lines must reach the readers before other workers' later ones are shown. */
+async function started({ clock }: LogParts, worker: Logged, signal: AbortSignal): Promise<void> {
+  do await clock.sleep(limits.logPollMs, signal);
+  while (!signal.aborted && worker.row.startedAt === undefined && worker.row.endedAt === undefined);
+}
+
+/** The lines of all of an endpoint's workers as they come, in the order of their times; workers that are started meanwhile join. It ends with the endpoint. */
+export async function* followEndpointLog(
+  needs: LogParts,
+  endpoint: Endpoint,
+  ask: LogAsk,
+  signal: AbortSignal,
+): AsyncGenerator<LogEvent> {
+  const ending = new AbortController();
+  const both = AbortSignal.any([signal, ending.signal]);
+  const gathering = new Gathering(needs, endpoint, ask, both);
+  try {
+    const { lines, note } = ask.tail === 0 && !ask.after ? noLines : await readEndpointLog(needs, endpoint, ask, both);
+    if (note !== undefined) yield { kind: "note", text: note };
+    if (lines.length > 0) yield { kind: "lines", lines };
+    gathering.begin(lines);
+    while (!signal.aborted && isThere(needs, endpoint)) {
+      for (const text of gathering.notes.splice(0)) yield { kind: "note", text };
+      const ripe = gathering.ripe();
+      if (ripe.length > 0) yield { kind: "lines", lines: ripe };
+      gathering.join();
+      await needs.clock.sleep(limits.logGatherMs, signal);
+    }
+  } finally {
+    ending.abort();
+  }
+}
+
+const noLines: { readonly lines: readonly ShownLine[]; readonly note?: string } = { lines: [] };
+
+function isThere({ registry }: LogParts, { no }: Endpoint): boolean {
+  const endpoint = registry.endpointByNo(no);
+  return endpoint !== undefined && endpoint.deletedAt === undefined;
+}
+
+interface Held {
+  readonly line: ShownLine;
+  readonly arrivedAt: number;
+}
+
+/** Lines of several workers on their way to one reader: held until no older one can come, and no more of them than are bounded. */
+class Gathering {
+  readonly #needs: LogParts;
+  readonly #endpoint: Endpoint;
+  readonly #ask: LogAsk;
+  readonly #signal: AbortSignal;
+  readonly #joined = new Set<number>();
+  #followed = 0;
+  #held: Held[] = [];
+  #bytes = 0;
+  #full: { promise: Promise<void>; end: () => void } | undefined;
+  /** Sentences for the reader. */
+  readonly notes: string[] = [];
+
+  constructor(needs: LogParts, endpoint: Endpoint, ask: LogAsk, signal: AbortSignal) {
+    this.#needs = needs;
+    this.#endpoint = endpoint;
+    this.#ask = ask;
+    this.#signal = signal;
+    signal.addEventListener("abort", () => this.#full?.end());
+  }
+
+  /** Follows each that lives, from its last line among these. */
+  begin(shown: readonly ShownLine[]): void {
+    const lasts = new Map<string, LinePlace>();
+    for (const line of shown) lasts.set(line.workerId, line);
+    for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
+      this.#joined.add(worker.row.no);
+      // of one that is not among them all that is older than they are was left out
+      const after = lasts.get(worker.row.id) ?? shown[0] ?? this.#ask.after;
+      if (worker.row.endedAt === undefined) this.#follow(worker, { ...this.#ask, after });
+    }
+  }
+
+  /** Follows workers that were not there before, from their first line; one may have come and ended since. */
+  join(): void {
+    for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
+      if (this.#joined.has(worker.row.no)) continue;
+      this.#joined.add(worker.row.no);
+      this.#follow(worker, { ...this.#ask, tail: limits.logTailMax, search: undefined });
+    }
+  }
+
+  /** Lines that no older one can come behind, in their order. */
+  ripe(): ShownLine[] {
+    const now = this.#needs.clock.now();
+    let until: LinePlace | undefined;
+    for (const { line, arrivedAt } of this.#held) {
+      if (arrivedAt + limits.logHoldMs <= now && (!until || byPlace(line, until) > 0)) until = line;
+    }
+    if (!until) return [];
+    const last = until;
+    const lines = this.#held.filter(({ line }) => byPlace(line, last) <= 0).map(({ line }) => line);
+    this.#held = this.#held.filter(({ line }) => byPlace(line, last) > 0);
+    this.#bytes = this.#held.reduce((sum, { line }) => sum + line.text.length, 0);
+    if (this.#bytes < limits.logReplyBytesMax) this.#full?.end();
+    return lines.sort(byPlace);
+  }
+
+  #here(workers: readonly LiveWorker[]): LiveWorker[] {
+    return workers.filter(({ row }) => row.hostNo === this.#needs.place.hostNo);
+  }
+
+  #follow(worker: Logged, ask: LogAsk): void {
+    if (this.#followed >= limits.logSourcesMax) {
+      this.notes.push(`worker ${worker.row.id} is not followed: ${limits.logSourcesMax} others are`);
+      return;
+    }
+    this.#followed++;
+    this.#pump(worker, ask)
+      .catch((error) => void this.notes.push(`worker ${worker.row.id} is not followed any more: ${error.message}`))
+      .finally(() => this.#followed--);
+  }
+
+  async #pump(worker: Logged, ask: LogAsk): Promise<void> {
+    for await (const lines of come(this.#needs, worker, ask, this.#signal)) {
+      if (this.#signal.aborted) return;
+      const arrivedAt = this.#needs.clock.now();
+      for (const line of lines) {
+        this.#held.push({ line, arrivedAt });
+        this.#bytes += line.text.length;
+      }
+      if (this.#bytes >= limits.logReplyBytesMax) await this.#room();
+    }
+  }
+
+  /** Whose reader is slow waits here. */
+  #room(): Promise<void> {
+    if (!this.#full) {
+      let end = () => {};
+      const promise = new Promise<void>((resolve) => (end = resolve)).then(() => void (this.#full = undefined));
+      this.#full = { promise, end };
+    }
+    return this.#full.promise;
+  }
+}

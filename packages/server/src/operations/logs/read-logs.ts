@@ -1,0 +1,194 @@
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { HiddenTexts, type LogLine, type LogMark, markOf } from "../../domain/workers/log-line.js";
+import type { Worker } from "../../domain/workers/worker.js";
+import { logElsewhere, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { LogSearch, Provider } from "../../provider.js";
+import { accessSecretOf } from "../access/access-secret.js";
+import type { Needs } from "../needs.js";
+
+export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "place"> {
+  readonly logs: Provider["logs"];
+}
+
+/** A worker, live or long ended. While it lives its row is replaced as it changes. */
+export interface Logged {
+  readonly row: Worker;
+}
+
+/** Which lines a caller asks for. */
+export interface LogAsk {
+  readonly tail: number;
+  readonly sinceUs: number | undefined;
+  readonly jobId: string | undefined;
+  /** The last line its reader has seen: those behind it are wanted. */
+  readonly after: LinePlace | undefined;
+  /** What is read for it, at most; without it all that is kept. */
+  readonly search?: LogSearch | undefined;
+}
+
+/** A line's place among those of an endpoint's workers. */
+export interface LinePlace {
+  readonly atUs: number;
+  readonly workerId: string;
+}
+
+/** A line as callers see it. */
+export interface ShownLine extends LogLine, LogMark {}
+
+/** Lines, oldest first, and a sentence on those that are not here. */
+export interface LogPage {
+  readonly lines: readonly ShownLine[];
+  readonly note?: string | undefined;
+}
+
+/** Refuses where a worker's log is kept by another host: servers do not speak to each other. */
+export function assertKeptHere({ place }: Needs<"place">, { row }: Logged): void {
+  if (row.hostNo !== place.hostNo) throw logElsewhere(row.hostNo);
+}
+
+/** The last lines of a worker. */
+export async function readWorkerLog(
+  needs: LogParts,
+  worker: Logged,
+  ask: LogAsk,
+  signal: AbortSignal,
+): Promise<LogPage> {
+  assertKeptHere(needs, worker);
+  return { lines: await linesOf(needs, worker, ask, signal) };
+}
+
+/** Everyone of an endpoint's whose row is kept, the last to run first. */
+export const workersWithLogs = ({ registry }: Needs<"registry">, { no }: Endpoint): LiveWorker[] => [
+  ...registry.workersOf(no),
+  ...registry
+    .endedWorkers()
+    .filter(({ row }) => row.endpointNo === no)
+    .sort((one, other) => (other.row.endedAt ?? 0) - (one.row.endedAt ?? 0)),
+];
+
+/** The last lines of an endpoint's workers together, as far as this host keeps them. */
+export async function readEndpointLog(
+  needs: LogParts,
+  endpoint: Endpoint,
+  ask: LogAsk,
+  signal: AbortSignal,
+): Promise<LogPage> {
+  const workers = workersWithLogs(needs, endpoint);
+  const here = workers.filter(({ row }) => row.hostNo === needs.place.hostNo);
+  let lines: ShownLine[] = [];
+  const unread: string[] = [];
+  for (const worker of here) {
+    const isFull = lines.length > 0 && lines.length >= ask.tail;
+    if (isFull && endedLongBefore(worker, lines[0])) break; // and so did those behind it
+    if (isSpent(ask)) break;
+    try {
+      const more = await linesOf(needs, worker, ask, signal);
+      lines = lastOf([...lines, ...more].sort(byPlace), ask.tail);
+    } catch (error) {
+      unread.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return { lines, note: missing(workers.length - here.length, unread, isSpent(ask)) };
+}
+
+const isSpent = ({ search }: LogAsk): boolean => search !== undefined && search.bytesLeft <= 0;
+
+function endedLongBefore({ row }: Logged, line: ShownLine | undefined): boolean {
+  // what was given up by others may have gone on for a while
+  return row.endedAt !== undefined && line !== undefined && row.endedAt + limits.hostSilenceMs < line.atUs / 1_000;
+}
+
+const notSearched = `older lines were not searched: ${limits.logSearchBytesMax / 1_048_576} MB are read for one request; ask for one worker's log`;
+
+/** What is not in a page of an endpoint's lines. */
+function missing(elsewhere: number, unread: readonly string[], isCut: boolean): string | undefined {
+  const sentences = [
+    ...(elsewhere > 0 ? [`the logs of ${elsewhere} more workers are kept by other hosts: ask their servers`] : []),
+    ...(unread.length > 0 ? [`the logs of ${unread.length} workers could not be read: ${unread[0]}`] : []),
+    ...(isCut ? [notSearched] : []),
+  ];
+  return sentences.length > 0 ? sentences.join("; ") : undefined;
+}
+
+/** The sum of bytes is bounded, too: what is older goes. */
+function lastOf(lines: ShownLine[], count: number): ShownLine[] {
+  let from = Math.max(0, lines.length - count);
+  let bytes = 0;
+  for (let at = lines.length - 1; at >= from; at--) {
+    bytes += (lines[at] as ShownLine).text.length;
+    if (bytes > limits.logReplyBytesMax) from = at + 1;
+  }
+  return from === 0 ? lines : lines.slice(from);
+}
+
+export const byPlace = (one: LinePlace, other: LinePlace): number =>
+  one.atUs - other.atUs || (one.workerId < other.workerId ? -1 : one.workerId > other.workerId ? 1 : 0);
+
+/** What is left of an ask for one that has seen a line already: as much as was missed, whatever was asked for. */
+export function behind(ask: LogAsk): LogAsk {
+  const { after, sinceUs = 0 } = ask;
+  return after ? { ...ask, tail: limits.logTailMax, sinceUs: Math.max(sinceUs, after.atUs) } : ask;
+}
+
+async function linesOf(needs: LogParts, worker: Logged, ask: LogAsk, signal: AbortSignal): Promise<ShownLine[]> {
+  const { row } = worker;
+  const mask = new Mask(needs, worker);
+  const { tail, sinceUs, jobId, search } = behind(ask);
+  const lines: ShownLine[] = [];
+  for await (const batch of readable(needs.logs(row.id, row.handle, { tail, sinceUs, jobId, search, signal }))) {
+    for (const line of await mask.shown(batch)) if (isBehind(ask.after, line)) lines.push(line);
+  }
+  return lines;
+}
+
+export const isBehind = (after: LinePlace | undefined, line: LinePlace): boolean => !after || byPlace(line, after) > 0;
+
+/** What a provider cannot read is a refusal: its engine may be back soon. */
+export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* lines;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Refusal("UNAVAILABLE", `The worker's log cannot be read just now: ${why}.`, { retryAfterSeconds: 1 });
+  }
+}
+
+/**
+ * Hides the `accessSecret` of the jobs that a worker holds, and of those it held since the reading began. Its provider hides
+ * them too, and those of earlier jobs; after a restart one whose engine keeps the log no longer knows them.
+ */
+export class Mask {
+  readonly #needs: Needs<"reader" | "vault">;
+  readonly #worker: Logged;
+  readonly #known = new Set<number>();
+  readonly #secrets = new Set<string>();
+
+  constructor(needs: Needs<"reader" | "vault">, worker: Logged) {
+    this.#needs = needs;
+    this.#worker = worker;
+  }
+
+  /** Lines as callers see them. */
+  async shown(lines: readonly LogLine[]): Promise<ShownLine[]> {
+    await this.#look();
+    const hidden = new HiddenTexts(this.#secrets);
+    return lines.map((line) => {
+      const text = hidden.mask(line.text);
+      return { ...line, text, ...markOf(text) };
+    });
+  }
+
+  /** After the lines were read: a job that was taken meanwhile has its secret in them. */
+  async #look(): Promise<void> {
+    const { reader } = this.#needs;
+    if (this.#worker.row.endedAt !== undefined) return;
+    for (const { no } of await reader.heldBy(this.#worker.row.no)) {
+      if (this.#known.has(no)) continue;
+      this.#known.add(no);
+      const secret = accessSecretOf(this.#needs, (await reader.submission(no))?.s3Config);
+      if (secret !== undefined) this.#secrets.add(secret);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
+import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
+import { invalid, Refusal } from "../../errors.js";
+import { saveAndRelease } from "../endpoints/save-endpoint.js";
+import { checkFields, text } from "../fields.js";
+import type { Needs } from "../needs.js";
+
+type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
+
+/** What a registry asks for, as its owner gives it. */
+interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What may be sent of credentials, by whichever interface; their name is asked for below. */
+export const fields = { username: text(1_000, "none"), password: text(20_000, "none") };
+
+/** Another user's credentials answer exactly like unknown ones. */
+export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {
+  const auth = registry.registryAuth(id);
+  if (auth?.ownerNo !== caller.ownerNo) {
+    throw new Refusal("NOT_FOUND", `There is no container registry auth '${id.slice(0, 80)}' for this key.`);
+  }
+  return auth;
+}
+
+/** Keeps credentials, sealed, under a name that is unique among its owner's. */
+export function createRegistryAuth(
+  needs: Saving,
+  caller: ApiKey,
+  { name, ...given }: Credentials & { readonly name: string },
+): Promise<RegistryAuth> {
+  return needs.registry.exclusively(async () => {
+    if (!/^\P{Cc}{1,191}$/u.test(name))
+      throw invalid("A container registry auth needs 'name': 1 to 191 visible letters.");
+    const isTaken = needs.registry
+      .registryAuths()
+      .some((other) => other.ownerNo === caller.ownerNo && other.name === name);
+    if (isTaken) {
+      throw new Refusal("IN_USE", `Another container registry auth of yours is named '${name}'; choose another name.`);
+    }
+    const id = needs.ids.resource();
+    return needs.registry.createRegistryAuth({ id, ownerNo: caller.ownerNo, name, ...sealed(needs, given) });
+  });
+}
+
+/** Replaces the credentials; endpoints that wait because a pull was refused try again at once. */
+export function updateRegistryAuth(
+  needs: Saving,
+  caller: ApiKey,
+  auth: RegistryAuth,
+  given: Credentials,
+): Promise<RegistryAuth> {
+  return needs.registry.exclusively(async () => {
+    const current = ownRegistryAuth(needs, caller, auth.id);
+    const saved = await needs.registry.saveRegistryAuth({ ...current, ...sealed(needs, given) });
+    const templateIds = new Set(templatesWith(needs, saved).map(({ id }) => id));
+    for (const endpoint of needs.registry.endpoints()) {
+      if (endpoint.deletedAt !== undefined || (endpoint.failedStarts === 0 && endpoint.heldVersion === undefined))
+        continue;
+      if (templateIds.has(endpoint.settings.templateId) || (await isReleasedWith(needs, endpoint, saved)))
+        await saveAndRelease(needs, endpoint, endpoint.settings, undefined);
+    }
+    return saved;
+  });
+}
+
+/** Forgets credentials that no template uses, and no version that an endpoint is at. */
+export function deleteRegistryAuth(needs: Saving, caller: ApiKey, auth: RegistryAuth): Promise<void> {
+  return needs.registry.exclusively(async () => {
+    const current = ownRegistryAuth(needs, caller, auth.id);
+    const [user] = templatesWith(needs, current);
+    if (user) {
+      throw new Refusal("IN_USE", `The template '${user.id}' uses this container registry auth; detach it first.`);
+    }
+    for (const endpoint of needs.registry.endpoints()) {
+      if (endpoint.deletedAt !== undefined || !(await isReleasedWith(needs, endpoint, current))) continue;
+      const what = `The version that the endpoint '${endpoint.id}' is at uses this container registry auth`;
+      throw new Refusal("IN_USE", `${what}; release one without it, or delete the endpoint first.`);
+    }
+    await needs.registry.removeRegistryAuth(current);
+  });
+}
+
+const templatesWith = ({ registry }: Needs<"registry">, { id }: RegistryAuth) =>
+  registry.templates().filter(({ settings }) => settings.containerRegistryAuthId === id);
+
+/** Whether workers may be made with it, whatever the template says by now: its present version, and the one that serves. */
+async function isReleasedWith(
+  { registry }: Needs<"registry">,
+  endpoint: Endpoint,
+  { id }: RegistryAuth,
+): Promise<boolean> {
+  for (const n of new Set([endpoint.version, servingVersion(endpoint)])) {
+    const release = await registry.release(endpoint.no, n);
+    if (release?.template.containerRegistryAuthId === id) return true;
+  }
+  return false;
+}
+
+function sealed({ vault }: Needs<"vault">, { username, password }: Credentials): Credentials {
+  checkFields(fields, { username, password });
+  if (!username || !password) throw invalid("A container registry auth needs 'username' and 'password'.");
+  return { username: vault.seal(username), password: vault.seal(password) };
+}

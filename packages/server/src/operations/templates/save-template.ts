@@ -1,0 +1,188 @@
+import { statSync } from "node:fs";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ApiKey } from "../../domain/access/key.js";
+import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
+import { isMountPath } from "../../domain/endpoints/mount-path.js";
+import {
+  changesWorkers,
+  isPath,
+  namesHandler,
+  type Template,
+  type TemplateSettings,
+  templateDefaults,
+} from "../../domain/endpoints/template.js";
+import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { saveAndRelease } from "../endpoints/save-endpoint.js";
+import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
+import type { Needs } from "../needs.js";
+import { checkImage } from "./check-image.js";
+
+/** What a caller may send of a template: absent keeps, null clears. */
+export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
+
+const imageCharsMax = 4_096;
+/** What may be sent of a template, by whichever interface. */
+export const fields = {
+  name: nameRule,
+  imageName: text(imageCharsMax),
+  category: choice(["NVIDIA", "AMD", "CPU"]),
+  containerDiskInGb: integer(0, 100_000),
+  containerRegistryAuthId: text(10_000),
+  dockerEntrypoint: list(text(1_000, "lines")),
+  dockerStartCmd: list(text(1_000, "lines")),
+  env: variables,
+  isPublic: flag,
+  isServerless: flag,
+  ports: list({ is: "port" }),
+  readme: text(100_000, "lines"),
+  volumeInGb: integer(0, 100_000),
+  volumeMountPath: text(10_000),
+} as const satisfies FieldRules;
+
+type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "tallies">;
+
+export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
+  const template = registry.template(id);
+  if (!template || template.ownerNo !== caller.ownerNo) {
+    throw new Refusal("NOT_FOUND", `There is no template '${id.slice(0, 80)}' for this key.`);
+  }
+  return template;
+}
+
+export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+  const base = { ...templateDefaults, name: "", imageName: "" };
+  const draft = merge(needs, caller, base, input);
+  checkHandler(needs, draft);
+  await checkImage(needs, draft);
+  return needs.registry.exclusively(async () => {
+    const settings = merge(needs, caller, base, input);
+    checkName(needs, caller, settings.name, undefined);
+    return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
+  });
+}
+
+/** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
+export async function updateTemplate(
+  needs: Saving,
+  caller: ApiKey,
+  template: Template,
+  input: TemplateInput,
+): Promise<Template> {
+  if (input.imageName || input.dockerStartCmd !== undefined || input.dockerEntrypoint !== undefined) {
+    const draft = merge(needs, caller, template.settings, input);
+    checkHandler(needs, draft);
+    await checkImage(needs, draft);
+  }
+  return needs.registry.exclusively(async () => {
+    const current = ownTemplate(needs, caller, template.id);
+    const settings = merge(needs, caller, current.settings, input);
+    checkName(needs, caller, settings.name, current.id);
+    const saved = await needs.registry.saveTemplate(current, settings);
+    const made = { template: settings, madeAt: needs.clock.now() };
+    for (const endpoint of usersOf(needs, current)) {
+      const present = await needs.registry.release(endpoint.no, endpoint.version);
+      // not by what the template was: a change that did not reach every endpoint is sent again. But what was rolled back stays
+      const was = present?.rollbackOf === undefined ? present?.template : current.settings;
+      const release = changesWorkers(was ?? current.settings, settings) ? made : undefined;
+      await saveAndRelease(needs, endpoint, endpoint.settings, release);
+    }
+    return saved;
+  });
+}
+
+export function deleteTemplate(needs: Saving, template: Template): Promise<void> {
+  return needs.registry.exclusively(async () => {
+    const [user] = usersOf(needs, template);
+    if (user) {
+      throw new Refusal(
+        "IN_USE",
+        `The endpoint '${user.id}' uses this template; delete it or give it another one first.`,
+      );
+    }
+    await needs.registry.removeTemplate(template);
+  });
+}
+
+const usersOf = ({ registry }: Saving, template: Template) =>
+  registry
+    .endpoints()
+    .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
+
+function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: string | undefined): void {
+  const same = registry.templates().find((other) => other.ownerNo === caller.ownerNo && other.settings.name === name);
+  if (same && same.id !== ownId)
+    throw new Refusal("IN_USE", `Another template of yours is named '${name}'; choose another name.`);
+}
+
+function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
+  checkFields(fields, input);
+  const draft: Record<string, unknown> = { ...base };
+  for (const [field, value] of Object.entries(input)) {
+    if (value === null) draft[field] = templateDefaults[field as keyof typeof templateDefaults];
+    else if (value !== undefined) draft[field] = value;
+    if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];
+  }
+  const path = input.volumeMountPath;
+  if (path && path !== base.volumeMountPath && !isMountPath(path)) throw noMountPath(path);
+  // a client that sends back what it was shown has given none
+  if (path && (path !== base.volumeMountPath || base.name === "")) draft.isMountPathGiven = true;
+  if (path === null || path === "") delete draft.isMountPathGiven;
+  const settings = draft as unknown as TemplateSettings;
+  for (const field of ["name", "imageName"] as const) {
+    if (!settings[field]) throw invalid(`A template needs '${field}'.`);
+  }
+  const authId = input.containerRegistryAuthId;
+  if (authId && needs.registry.registryAuth(authId)?.ownerNo !== caller.ownerNo) {
+    throw invalid(
+      `There is no container registry auth '${authId.slice(0, 80)}' for this key (containerRegistryAuthId).`,
+    );
+  }
+  if (namesHandler(settings.imageName)) throw handlerNamed(settings.imageName);
+  if (isPath(settings.imageName)) return { ...settings, imageName: directory(needs, caller, settings.imageName) };
+  if (!isImageReference(settings.imageName)) throw invalid(`${noReference(settings.imageName)} (imageName).`);
+  return settings;
+}
+
+const noMountPath = (path: string) =>
+  invalid(
+    `${JSON.stringify(path.slice(0, 80))} in volumeMountPath is no place for a volume: write an absolute path that is not below /proc, /sys or /dev, as in /data.`,
+  );
+
+/** Refuses a directory where nothing says what to start. */
+function checkHandler({ place }: Saving, { imageName, dockerStartCmd }: TemplateSettings): void {
+  if (!isPath(imageName) || dockerStartCmd.length > 0 || place.hasHandler?.(imageName) !== false) return;
+  throw invalid(
+    `There is no handler.ts, handler.js, handler.mjs or handler.py in '${imageName.slice(0, 200)}' (imageName): put one there, or say in dockerStartCmd how its workers start.`,
+  );
+}
+
+const handlerNamed = (image: string) =>
+  invalid(
+    `'${image.slice(0, 200)}' in imageName is a handler's file: name the directory that holds it, as in ./examples/hello.`,
+  );
+
+/** The absolute path of a handler's directory; relative ones start from the server's working directory. */
+function directory({ place }: Saving, caller: ApiKey, image: string): string {
+  if (!place.localProcesses)
+    throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
+  if (!caller.isAdmin)
+    throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
+  const path = image.startsWith("file:")
+    ? fromFileUrl(image, place.workingDir)
+    : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
+  checkFields({ imageName: text(imageCharsMax, "none") }, { imageName: path });
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    throw invalid(
+      `'${image.slice(0, 200)}' in imageName is not a directory on this machine: name the one that holds the handler.`,
+    );
+  }
+  return path;
+}
+
+function fromFileUrl(image: string, workingDir: string): string {
+  if (!image.startsWith("file://")) return resolve(workingDir, image.slice("file:".length));
+  if (!URL.canParse(image) || new URL(image).host !== "") throw invalid("imageName is not a file URL of this machine.");
+  return fileURLToPath(image);
+}

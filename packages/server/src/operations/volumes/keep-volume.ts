@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import { sizeBytes, type Volume } from "../../domain/endpoints/volume.js";
+import type { Needs } from "../needs.js";
+
+type Keeping = Needs<"place" | "emit">;
+
+/** Makes a volume's directory at this host, where it is not there yet, and holds it to its size. Resolves with its path. */
+export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "size">): Promise<string> {
+  const { dir, quota } = needs.place.volumes;
+  const path = join(dir, volume.id);
+  await quota.make(path);
+  await boundVolume(needs, volume);
+  return path;
+}
+
+/** Holds a volume that is here to its size, where its file system can; where it cannot, its size is only told when it is passed. */
+export async function boundVolume({ place, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
+  const { dir, quota, bounds, engine } = place.volumes;
+  const bytes = sizeBytes(volume);
+  const before = bounds.get(volume.id);
+  if (before?.bytes === bytes && before.why === undefined) return;
+  const unbound = await quota.bound(join(dir, volume.id), bytes).catch((error: Error) => error.message);
+  const why = unbound ?? (engine ? "Containers find it in the engine's own volume, which is not bounded." : undefined);
+  bounds.set(volume.id, { bytes, why });
+  const told = { volumeId: volume.id, sizeGb: volume.size };
+  if (why === undefined) emit({ type: "volume.bounded", ...told, by: quota.by ?? "nothing" });
+  else if (why !== before?.why)
+    emit({ type: "volume.unbounded", ...told, why, isExpected: quota.by === undefined || engine !== undefined });
+}

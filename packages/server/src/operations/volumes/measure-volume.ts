@@ -1,0 +1,97 @@
+import { constants, type Dir } from "node:fs";
+import { type FileHandle, lstat, open, opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type { Signal } from "../../clock.js";
+import type { VolumeUse } from "../../domain/endpoints/volume.js";
+import { limits } from "../../limits/index.js";
+
+/** A folder that is to be read. It keeps its name alone: full paths of many would fill the memory. */
+interface Folder {
+  readonly parent: Folder | undefined;
+  readonly name: string;
+  readonly ino: number;
+}
+
+const bounds = { entries: limits.volumeEntriesMax, folders: limits.volumeFoldersMax };
+
+/**
+ * Counts what the files below a directory take on their disk, one entry at a time, so that others get their turn. It follows no
+ * link, counts a file of several names once, stays on its own file system, and stops at its bounds. Rejects where the
+ * directory itself cannot be looked at.
+ */
+export async function measureFolder(
+  root: string,
+  signal: Signal,
+  max: { readonly entries: number; readonly folders: number } = bounds,
+): Promise<Omit<VolumeUse, "at">> {
+  const { dev, ino } = await lstat(root);
+  const count = { bytes: 0, isWhole: true };
+  const waiting: Folder[] = [{ parent: undefined, name: root, ino }];
+  const seen = new Set<number>();
+  let entries = 0;
+  const counted = async (folder: Folder, place: string, name: string) => {
+    const facts = await lstat(join(place, name)).catch((error) => void (count.isWhole &&= isGone(error, name)));
+    if (!facts || facts.dev !== dev || isCountedAgain(seen, facts)) return;
+    count.bytes += facts.blocks * 512;
+    if (!facts.isDirectory()) return;
+    if (waiting.length < max.folders) waiting.push({ parent: folder, name, ino: facts.ino });
+    else count.isWhole = false;
+  };
+  for (let folder = waiting.pop(); folder !== undefined && !signal.aborted; folder = waiting.pop()) {
+    let opened: Opened | undefined;
+    try {
+      opened = await openFolder(folder, dev);
+      for await (const { name } of opened.dir) {
+        if (++entries > max.entries) return { ...count, isWhole: false };
+        if (entries % limits.volumeTurn === 0) await setImmediate();
+        if (signal.aborted) break;
+        await counted(folder, opened.place, name);
+      }
+    } catch (error) {
+      count.isWhole &&= isGone(error, folder.name); // a container's root may have closed it to us
+    } finally {
+      await opened?.handle.close();
+    }
+  }
+  return { ...count, isWhole: count.isWhole && !signal.aborted };
+}
+
+interface Opened {
+  readonly handle: FileHandle;
+  readonly dir: Dir;
+  /** Where its entries are found, whatever its path leads to by now. */
+  readonly place: string;
+}
+
+/** Opens a folder that was seen: what stands in its place by now, a link to elsewhere say, is not read. */
+async function openFolder(folder: Folder, dev: number): Promise<Opened> {
+  const path = pathOf(folder);
+  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    const facts = await handle.stat();
+    if (facts.dev !== dev || facts.ino !== folder.ino) throw new Error("it is another folder by now");
+    const place = process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : path;
+    return { handle, dir: await opendir(place), place };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+function pathOf(folder: Folder): string {
+  const names: string[] = [];
+  for (let each: Folder | undefined = folder; each; each = each.parent) names.push(each.name);
+  return join(...names.reverse());
+}
+
+/** What has gone meanwhile takes nothing; a name that is no text cannot be asked for. */
+const isGone = (error: unknown, name: string) =>
+  (error as NodeJS.ErrnoException).code === "ENOENT" && !name.includes("\ufffd");
+
+function isCountedAgain(seen: Set<number>, facts: { nlink: number; ino: number; isDirectory(): boolean }): boolean {
+  if (facts.nlink < 2 || facts.isDirectory()) return false;
+  const again = seen.has(facts.ino);
+  seen.add(facts.ino);
+  return again;
+}

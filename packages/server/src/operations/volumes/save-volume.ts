@@ -1,0 +1,95 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { ApiKey } from "../../domain/access/key.js";
+import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
+import { engineVolume, type Volume } from "../../domain/endpoints/volume.js";
+import { isThrottled } from "../../domain/workers/worker.js";
+import { invalid, Refusal } from "../../errors.js";
+import { checkFields, integer, nameRule, text } from "../fields.js";
+import type { Needs } from "../needs.js";
+import { boundVolume, keepVolume } from "./keep-volume.js";
+
+type Saving = Needs<"registry" | "place" | "ids" | "emit">;
+
+/** What may be sent of a volume, by whichever interface. */
+export const fields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
+
+export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
+  const volume = registry.volume(id);
+  if (volume?.ownerNo !== caller.ownerNo) {
+    throw new Refusal("NOT_FOUND", `There is no network volume '${id.slice(0, 80)}' for this key.`);
+  }
+  return volume;
+}
+
+/** Makes a volume: a directory under the data directory. */
+export async function createVolume(
+  needs: Saving,
+  caller: ApiKey,
+  input: Pick<Volume, "name" | "size" | "dataCenterId">,
+): Promise<Volume> {
+  checkFields(fields, input);
+  const id = needs.ids.resource();
+  const { name, size, dataCenterId } = input;
+  await keepVolume(needs, { id, size });
+  return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
+}
+
+export async function updateVolume(
+  needs: Saving,
+  volume: Volume,
+  input: { name?: string; size?: number },
+): Promise<Volume> {
+  checkFields(fields, input);
+  const saved = await needs.registry.exclusively(async () => {
+    const current = needs.registry.volume(volume.id);
+    if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);
+    if (input.size !== undefined && input.size < current.size) {
+      throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
+    }
+    return needs.registry.saveVolume({ ...current, ...input });
+  });
+  if (existsSync(join(needs.place.volumes.dir, saved.id))) await boundVolume(needs, saved);
+  return saved;
+}
+
+/** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
+export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  await needs.registry.exclusively(async () => {
+    const volume = needs.registry.volume(id);
+    if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+    for (const endpoint of needs.registry.endpoints()) {
+      const use = await useOf(needs, endpoint, id);
+      if (use !== undefined) throw new Refusal("IN_USE", use);
+    }
+    await needs.registry.removeVolume(volume);
+  });
+  const { dir, quota, bounds, engine } = needs.place.volumes;
+  bounds.delete(id);
+  await quota.remove(join(dir, id)).catch((error) => {
+    const message = `the files of network volume ${id} could not all be removed; remove them by hand`;
+    needs.emit({ type: "server.warning", message, error });
+  });
+  await engine?.remove(id).catch((error) => {
+    const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
+    needs.emit({ type: "server.warning", message, error });
+  });
+}
+
+/** How an endpoint uses a volume, in a sentence: as its settings are, in the version that serves, or by a worker that still runs. */
+async function useOf({ registry }: Saving, endpoint: Endpoint, id: string): Promise<string | undefined> {
+  const { no, settings } = endpoint;
+  const isDeleted = endpoint.deletedAt !== undefined;
+  if (!isDeleted && settings.networkVolumeIds.includes(id))
+    return `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
+  const has = async (version: number) =>
+    (await registry.release(no, version))?.settings.networkVolumeIds.includes(id) ?? false;
+  const serving = servingVersion(endpoint);
+  if (!isDeleted && (await has(serving)))
+    return `Version ${serving} of the endpoint '${endpoint.id}', which serves, uses this volume.`;
+  for (const { row } of registry.workersOf(no)) {
+    if (isThrottled(row) || !(await has(row.version))) continue;
+    return `The worker '${row.id}' of the endpoint '${endpoint.id}' still uses this volume; try again when it has ended.`;
+  }
+  return undefined;
+}

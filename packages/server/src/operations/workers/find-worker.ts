@@ -1,0 +1,69 @@
+import type { Signal } from "../../clock.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { gateReason } from "../../domain/scaling/gate-reason.js";
+import { isContainer, type Worker, workerState } from "../../domain/workers/worker.js";
+import { mayDial, readAddress, type WorkerAddress } from "../../domain/workers/worker-address.js";
+import { endpointNotFound, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { Found } from "../../lines/gate.js";
+import { obstacle, whyThrottled } from "../jobs/read-job.js";
+import type { Needs } from "../needs.js";
+import { crashPause } from "./crash-pause.js";
+
+type Finding = Needs<"gate" | "registry" | "place" | "clock" | "draining">;
+
+export interface Search {
+  readonly isSocket: boolean;
+  /** Workers that have failed this request. */
+  readonly tried?: ReadonlySet<number>;
+  /** When the request gives up. */
+  readonly untilAt: number;
+  readonly gone: Signal;
+}
+
+/** A worker, or a server that has one, for a request that found none: waits, and refuses with the reason where none comes. */
+export async function findWorker(needs: Finding, endpoint: Endpoint, search: Search): Promise<Found> {
+  const { isSocket, tried, untilAt, gone } = search;
+  const why = reason(needs, endpoint);
+  if (why.isHopeless) throw refused(why.sentence, hopelessRetrySeconds);
+  if (needs.gate.isFull(endpoint.no))
+    throw refused(`${limits.gateWaitingMax} requests wait for a worker already.`, soonRetrySeconds);
+  const ms = Math.max(0, untilAt - needs.clock.now());
+  const found = await needs.gate.stand(endpoint.no, { ms, isSocket, tried, signals: [gone, needs.draining] });
+  if (found) return found;
+  if (needs.draining.aborted) {
+    const retryAfterSeconds = limits.drainRetryAfterSeconds;
+    throw new Refusal("UNAVAILABLE", "The service is stopping; try again in a few seconds.", { retryAfterSeconds });
+  }
+  if (needs.registry.endpointByNo(endpoint.no)?.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
+  throw refused(reason(needs, endpoint).sentence, soonRetrySeconds);
+}
+
+const hopelessRetrySeconds = 60;
+const soonRetrySeconds = 5;
+const refused = (sentence: string, retryAfterSeconds: number) =>
+  new Refusal("NO_WORKER", `No worker could take the request: ${sentence}`, { retryAfterSeconds });
+
+function reason(needs: Finding, endpoint: Endpoint) {
+  const now = needs.registry.endpointByNo(endpoint.no) ?? endpoint; // it may have been changed meanwhile
+  const workers = needs.registry.workersOf(endpoint.no);
+  return gateReason({
+    endpoint: now,
+    states: workers.map(({ row }) => workerState(row, needs.gate.heldBy(row.no))),
+    pause: crashPause(needs, now),
+    isOutOfReach: workers.every(({ row }) => !dialled(row, needs.place.hostNo)),
+    doing: workers.find(({ doing }) => doing !== undefined)?.doing,
+    throttled: whyThrottled(workers),
+    obstacle: obstacle(needs, now)?.detail,
+  });
+}
+
+/** Where a worker is reached from this host; undefined where it is not. */
+export function dialled(row: Worker, hostNo: number): WorkerAddress | undefined {
+  const address = readAddress(row.address);
+  const isOwn = row.hostNo === hostNo;
+  const container = isContainer(row.handle);
+  if (!address || !mayDial(address, isOwn, container)) return undefined;
+  // a process of this machine is here, whatever others call this machine
+  return isOwn && !container ? { ...address, host: "127.0.0.1" } : address;
+}

@@ -1,0 +1,56 @@
+import { type Health, replaceAt } from "../../domain/workers/health.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../needs.js";
+import { noteCall, stopWorker } from "./worker-life.js";
+
+type Hearing = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "place" | "jobs" | "reader">;
+
+/** A worker was asked for its health: it is opened to requests or shut, and at the first 200 it is ready. */
+export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Health, health: Health): Promise<void> {
+  const { gate, clock, registry, place, emit } = needs;
+  const { row } = worker;
+  if (row.endedAt !== undefined) return;
+  if (health.isOpen) {
+    const noted = row.readyAt === undefined ? noteCall(needs, worker, { isTake: true }) : undefined;
+    worker.seenAt = clock.now();
+    gate.open(worker); // who waits need not wait until that is written
+    await noted;
+  } else {
+    gate.shut(row.no);
+  }
+  if (row.hostNo !== place.hostNo || before.isOpen === health.isOpen || !health.wasReady) return;
+  if (health.isOpen) {
+    if (worker.row.trouble) await registry.changeWorker(worker, { by: "recover", trouble: undefined });
+    return;
+  }
+  const why = "it does not answer GET /ping with 200";
+  emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
+  await registry.changeWorker(worker, { by: "ail", trouble: { at: clock.now(), why } });
+}
+
+/** Stops a worker that has been unhealthy for too long, or that is replaced and does not come to an end; when to look next. */
+export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: Health): Promise<number | undefined> {
+  const { row } = worker;
+  const now = needs.clock.now();
+  // who cannot reach another host's worker must not stop it
+  if (row.hostNo !== needs.place.hostNo || row.wanted === "stopped" || row.wanted === "paused") return undefined;
+  const patienceMs = needs.registry.endpointByNo(row.endpointNo)?.settings.executionTimeoutMs ?? 0;
+  const held = needs.gate.heldBy(row.no);
+  const unhealthyAt = replaceAt(health, held > 0, patienceMs);
+  const drainMs = needs.gate.hasOnlySockets(row.no) ? limits.gateDrainMs : Math.max(patienceMs, limits.gateDrainMs);
+  const drainedAt = row.closedAt === undefined ? undefined : row.closedAt + drainMs;
+  const [dueAt, why] =
+    drainedAt !== undefined
+      ? [drainedAt, "what it had in flight did not end in time"]
+      : [unhealthyAt, "it has not answered GET /ping with 200 for too long"];
+  if (dueAt === undefined || now < dueAt) return dueAt;
+  await stopWorker(needs, worker, why, needs.place.stopGraceMs);
+  return undefined;
+}
+
+/** A worker's first answered request: its end from now on is no failed start. */
+export async function noteServed({ registry, clock }: Needs<"registry" | "clock">, worker: LiveWorker): Promise<void> {
+  if (worker.row.lastDoneAt !== undefined) return;
+  await registry.changeWorker(worker, { by: "done", lastDoneAt: clock.now() });
+}

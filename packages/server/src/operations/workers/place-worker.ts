@@ -1,0 +1,137 @@
+import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
+import { isPath } from "../../domain/endpoints/template.js";
+import type { HostView } from "../../domain/hosts/host.js";
+import { type Holding, needOf, type Placement, place } from "../../domain/workers/placement.js";
+import { isThrottled } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { liveHosts } from "../jobs/read-job.js";
+import type { Needs } from "../needs.js";
+import { abandoned, type Reserved, reservedIn } from "./held-back.js";
+import { stopWorker } from "./worker-life.js";
+
+type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+type Looking = Needs<"registry" | "place" | "clock">;
+
+/** What there is to give out, and what is kept for a while. */
+interface Supply {
+  readonly hosts: readonly HostView[];
+  readonly reserved: readonly Reserved[];
+}
+const supplyOf = (needs: Looking): Supply => ({ hosts: liveHosts(needs), reserved: reservedIn(needs) });
+
+/** Finds a host for a worker of this version of an endpoint, or says why there is none. */
+export async function placeFor(
+  needs: Looking,
+  endpoint: Endpoint,
+  version: number,
+  { hosts, reserved }: Supply = supplyOf(needs),
+): Promise<Placement> {
+  const need = await needFor(needs, endpoint, version, hosts);
+  return place(need, hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+}
+
+/**
+ * Whether a worker of the version that serves would find a place if some of its endpoint's workers had ended; what goes
+ * already, or gives way, is taken for gone.
+ */
+export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(without: readonly number[]) => boolean> {
+  const { hosts, reserved } = supplyOf(needs);
+  const need = await needFor(needs, endpoint, servingVersion(endpoint), hosts);
+  const staying = holdingsFor(needs, endpoint, reserved).filter(
+    ({ isLeaving, pausedRank }) => !isLeaving && pausedRank === undefined,
+  );
+  return (without) => {
+    const held = staying.filter(({ workerNo }) => !without.includes(workerNo));
+    return "hostNo" in place(need, hosts, endpoint.settings, held);
+  };
+}
+
+/** What workers of a version need: it need not be the present one. Of what kind they are matters where hosts differ. */
+async function needFor({ registry }: Looking, endpoint: Endpoint, version: number, hosts: readonly HostView[]) {
+  if (version === endpoint.version && hosts.length < 2) return needOf(endpoint.settings);
+  const release = await registry.release(endpoint.no, version);
+  if (!release) return needOf(endpoint.settings);
+  return needOf(release.settings, isPath(release.template.imageName) ? "process" : "container");
+}
+
+/** What workers have of their hosts; another owner's workers are not named. */
+function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
+  const { registry } = needs;
+  const others = reserved
+    .filter(({ endpointNo }) => endpointNo !== endpoint.no)
+    .map((each) => ({ ...each, holder: "a release", isLeaving: each.isBrief, pausedRank: undefined }));
+  const held = registry.liveWorkers().flatMap(({ row }) => {
+    if (!row.resources) return [];
+    const theirs = registry.endpointByNo(row.endpointNo);
+    const holder =
+      theirs?.ownerNo === endpoint.ownerNo
+        ? `worker ${row.id} of endpoint ${theirs.id}`
+        : "a worker of another user's endpoint";
+    const later = theirs?.settings.flashBootType === "PRIORITY_FLASHBOOT" ? Number.MAX_SAFE_INTEGER / 2 : 0;
+    const pausedRank = row.wanted === "paused" ? later + (row.pausedAt ?? row.createdAt) : undefined;
+    const isLeaving = row.wanted === "stopped";
+    return [{ workerNo: row.no, hostNo: row.hostNo, resources: row.resources, holder, isLeaving, pausedRank }];
+  });
+  return [...held, ...others, ...abandoned(needs)];
+}
+
+/** Makes paused workers give way to one that has no place without them. */
+export async function makeWay(needs: Placing, workerNos: readonly number[]): Promise<void> {
+  for (const no of workerNos) {
+    const worker = needs.registry.workerByNo(no);
+    if (worker) await stopWorker(needs, worker, "another worker needs what it holds", needs.place.stopGraceMs);
+  }
+}
+
+/**
+ * Gives workers that wait for a place one, the longest waiting first; resolves with the endpoints of those that still wait,
+ * and for how long at most.
+ */
+export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
+  const waiting = needs.registry
+    .liveWorkers()
+    .filter(({ row }) => isThrottled(row) && row.wanted === "running")
+    .sort((a, b) => a.row.no - b.row.no);
+  const left = new Set<number>();
+  const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
+  // of workers of one version those behind one that finds no place find none either, for the same reason
+  const first = new Map<string, LiveWorker>();
+  for (const worker of waiting) {
+    const { endpointNo, version } = worker.row;
+    const before = first.get(`${endpointNo}/${version}`);
+    if (!before && (await tried(needs, worker, supply))) continue;
+    left.add(endpointNo);
+    first.set(`${endpointNo}/${version}`, before ?? worker);
+    const why = before?.row.why;
+    if (why !== undefined && why !== worker.row.why) await needs.registry.changeWorker(worker, { by: "wait", why });
+  }
+  return { left, lookInMs: supply.reserved.length > 0 ? limits.reservedMs : limits.netMs };
+}
+
+/** One that cannot be placed just now keeps nobody else from it. */
+const tried = (needs: Placing, worker: LiveWorker, supply: Supply): Promise<boolean> =>
+  placeOne(needs, worker, supply).catch((error) => {
+    needs.emit({
+      type: "server.warning",
+      message: `worker ${worker.row.id} could not be given a place just now`,
+      error,
+    });
+    return false;
+  });
+
+async function placeOne(needs: Placing, worker: LiveWorker, supply: Supply): Promise<boolean> {
+  const { row } = worker;
+  const endpoint = needs.registry.endpointByNo(row.endpointNo);
+  if (!endpoint) return false;
+  const found = await placeFor(needs, endpoint, row.version, supply);
+  if ("lacks" in found) {
+    if (found.lacks !== row.why) await needs.registry.changeWorker(worker, { by: "wait", why: found.lacks });
+    await makeWay(needs, found.giveWay);
+    return false;
+  }
+  const { hostNo, resources } = found;
+  const isPlaced = await needs.registry.placeWorker(worker, { hostNo, resources, placedAt: needs.clock.now() });
+  if (isPlaced) needs.bell.ring("workers");
+  return isPlaced;
+}

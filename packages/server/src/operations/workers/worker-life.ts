@@ -1,0 +1,214 @@
+import { topics } from "../../bell.js";
+import { servingVersion } from "../../domain/endpoints/endpoint.js";
+import { type Exit, failedToStart } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import type { HeldJob } from "../../store/index.js";
+import { loseJob } from "../jobs/change-job.js";
+import type { Needs } from "../needs.js";
+
+type Living = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
+
+const message = "a worker's readiness could not be stored";
+
+/** Any protocol call is a sign of life; the first take says that the worker is ready. */
+export async function noteCall(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  call: { isTake?: boolean; isPing?: boolean },
+): Promise<void> {
+  const now = clock.now();
+  worker.seenAt = now;
+  if (call.isPing && !worker.row.hasPinged) {
+    await registry.changeWorker(worker, { by: "ping", hasPinged: true });
+    bell.ring("workers");
+  }
+  if (!call.isTake) return;
+  worker.busyAt = Math.max(worker.busyAt, worker.row.readyAt ?? now);
+  if (worker.row.readyAt !== undefined) return;
+  const endpoint = registry.endpointByNo(worker.row.endpointNo);
+  // the first job need not wait for this to be on disk: lost in a crash, it is noted at the next take
+  registry
+    .changeWorker(worker, { by: "ready", readyAt: now })
+    .catch((error) => emit({ type: "server.warning", message, error }));
+  const { version } = worker.row;
+  const isServing = endpoint !== undefined && servingVersion(endpoint) === version;
+  if (isServing && (endpoint.failedStarts > 0 || endpoint.provenVersion !== version)) {
+    worker.forgave = endpoint.failedStarts;
+    await registry.noteStart(endpoint, version, { failedStarts: 0, at: now });
+  }
+  emit({
+    type: "worker.ready",
+    endpointId: endpoint?.id ?? "",
+    workerId: worker.row.id,
+    afterMs: now - worker.row.createdAt,
+  });
+  bell.ring(topics.demand(worker.row.endpointNo));
+  bell.ring("workers");
+}
+
+/** No more jobs for this worker, in the store, from now on; when its last job is over the scaler stops it. */
+export async function closeWorker(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
+  if (worker.row.wanted !== "running") return;
+  if (!(await registry.changeWorker(worker, { by: "close", closedAt: clock.now(), why }))) return;
+  emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+  bell.ring(topics.demand(worker.row.endpointNo));
+}
+
+/** An idle worker is to be frozen, its memory kept: no jobs for it from now on. */
+export async function pauseWorker(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
+  if (worker.row.wanted !== "running" || worker.row.readyAt === undefined) return;
+  const pausedAt = Math.max(clock.now(), (worker.row.resumedAt ?? 0) + 1);
+  if (!(await registry.changeWorker(worker, { by: "pause", pausedAt, why }))) return;
+  emit({ type: "worker.pausing", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+  bell.ring("workers");
+  bell.ring(topics.demand(worker.row.endpointNo)); // one that could not be woken is frozen still: it is kept for a time
+}
+
+/** A paused worker is to go on: jobs are for it from now on. */
+export async function resumeWorker(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+  why: string,
+): Promise<void> {
+  if (worker.row.wanted !== "paused") return;
+  const { row } = worker;
+  const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
+  const saved = registry.changeWorker(worker, { by: "resume", resumedAt, why });
+  worker.busyAt = clock.now(); // a whole idle time
+  emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+  bell.ring("workers"); // it wakes while that is written
+  try {
+    if (!(await saved)) return;
+  } catch (error) {
+    worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
+    throw error;
+  }
+  bell.ring(topics.queue(row.endpointNo)); // it may have asked before that was written
+}
+
+/** Asks for a worker's stop; it is killed after `graceMs`. */
+export async function stopWorker(
+  { clock, registry, bell, emit }: Living,
+  worker: LiveWorker,
+  why: string,
+  graceMs: number,
+) {
+  const now = clock.now();
+  const killAt = now + graceMs;
+  let isFirst = worker.row.wanted !== "stopped";
+  if (isFirst) {
+    emit({ type: "worker.stopping", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
+    isFirst = await registry.changeWorker(worker, { by: "stop", stopAt: now, killAt, why });
+  }
+  const { endedAt, killAt: before = Number.POSITIVE_INFINITY } = worker.row;
+  if (!isFirst && endedAt === undefined && killAt < before)
+    await registry.changeWorker(worker, { by: "hurry", killAt });
+  bell.ring("workers");
+}
+
+/**
+ * A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped.
+ * `isBlameless`: what ended it says nothing about how workers of its version start. `lastLines`: of its log, for a job that is
+ * lost with it for the last time.
+ * Its row says so last: after a crash in between it is found not ended, and the rest is given back then.
+ */
+export async function endWorker(
+  needs: Living,
+  worker: LiveWorker,
+  exit: Exit,
+  why: string,
+  { isBlameless = false, lastLines = "" } = {},
+): Promise<void> {
+  const held = await needs.reader.heldBy(worker.row.no);
+  if (worker.row.endedAt !== undefined) return;
+  const { row } = worker;
+  const said = row.exit?.note;
+  const how = said ?? exit.note ?? why;
+  const last = lastLines === "" ? how : `${how}: ${lastLines.replaceAll("\0", "")}`;
+  const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
+  worker.row = { ...row, ...ended };
+  worker.dismissed.abort(); // or what is given back now would be handed to its own poll
+  let isOurs: boolean;
+  try {
+    await Promise.all([
+      // in the same moment: a scaler that saw the end alone would start the next without a pause
+      !isBlameless && failedToStart(row, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
+      giveBackAll(needs, worker, last),
+    ]);
+    isOurs = await needs.registry.changeWorker(worker, { by: "end", ...ended });
+    await giveBackAll(needs, worker, last); // what a take that was on its way has brought meanwhile
+  } catch (error) {
+    worker.row = row;
+    throw error;
+  }
+  const endpointId = endpointIdOf(needs.registry, worker);
+  if (isOurs) needs.emit({ type: "worker.ended", endpointId, workerId: row.id, exit, why });
+  needs.bell.ring(topics.demand(row.endpointNo));
+  needs.bell.ring("expiries");
+}
+
+/**
+ * A worker whose end is due and cannot be seen, because its engine is away: it gets no job from now on, and what it holds is
+ * given back; its word comes too late.
+ */
+export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void> {
+  const { row } = worker;
+  if (row.wanted === "running" || row.wanted === "paused")
+    await needs.registry.changeWorker(worker, { by: "giveUp", closedAt: needs.clock.now() });
+  await giveBackAll(needs, worker, row.exit?.note);
+  needs.bell.ring(topics.demand(row.endpointNo));
+}
+
+async function giveBackAll(needs: Living, { row }: LiveWorker, last: string | undefined): Promise<void> {
+  await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped", last);
+}
+
+/** What nobody holds any more: running jobs are given back, stopped ones have stopped. `last`: how their worker ended. */
+export async function settleOrphans(
+  needs: Living,
+  held: readonly HeldJob[],
+  excused: boolean,
+  last?: string,
+): Promise<void> {
+  const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
+  await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused, last))));
+  // also those that were cancelled just now, because their endpoint is deleted
+  await Promise.all(held.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
+}
+
+async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {
+  const endpoint = needs.registry.endpointByNo(worker.row.endpointNo);
+  const { version } = worker.row;
+  // a worker of another version says nothing about the one that workers are made of
+  if (!endpoint || endpoint.deletedAt !== undefined || version !== servingVersion(endpoint)) return;
+  // one that asked for a job and ended soon after has forgiven those before it too early
+  const { readyAt } = worker.row;
+  const isEarly = readyAt !== undefined && needs.clock.now() < readyAt + limits.crashPauseMsMax;
+  const before = Math.max(endpoint.failedStarts, isEarly ? worker.forgave : 0);
+  // those that were started side by side fail once: of one image that cannot be pulled, of one power cut
+  const isSameStep = before > 0 && (worker.row.placedAt ?? worker.row.createdAt) <= (endpoint.failedAt ?? 0);
+  const failedStarts = isSameStep ? before : before + 1;
+  // the one that counted is what the next is compared with, or those that fail in turn would all be of its step
+  const at = isSameStep ? (endpoint.failedAt ?? needs.clock.now()) : needs.clock.now();
+  const note = { failedStarts, at, verdict: verdict.replaceAll("\0", "") };
+  await needs.registry.noteStart(endpoint, version, note);
+  needs.emit({
+    type: "worker.startFailed",
+    endpointId: endpoint.id,
+    workerId: worker.row.id,
+    failedStarts,
+    why: verdict,
+  });
+}
+
+const endpointIdOf = (registry: Living["registry"], worker: LiveWorker) =>
+  registry.endpointByNo(worker.row.endpointNo)?.id ?? "";

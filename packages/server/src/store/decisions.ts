@@ -1,0 +1,20 @@
+/** One scaling decision, for as long as it stayed the same. */
+export interface Decision {
+  readonly fromAt: number;
+  readonly untilAt: number;
+  readonly times: number;
+  readonly inputs: string;
+  readonly outcome: string;
+  readonly reason: string;
+}
+
+export interface DecisionStore {
+  /** Appends a decision, and closes the one before it (`ended`), where there was one. */
+  record(
+    endpointNo: number,
+    decision: { at: number; inputs: string; outcome: string; reason: string },
+    ended: { untilAt: number; times: number } | undefined,
+  ): Promise<void>;
+  list(endpointNo: number, limit: number): Promise<Decision[]>;
+  forget(before: number): Promise<void>;
+}

@@ -1,0 +1,43 @@
+import type { KeyStore } from "./access.js";
+import type { ChunkStore } from "./chunks.js";
+import type { DecisionStore } from "./decisions.js";
+import type { DeliveryStore } from "./deliveries.js";
+import type { EndpointStore } from "./endpoints.js";
+import type { HostStore, SharedStore } from "./hosts.js";
+import type { JobReader, JobStore } from "./jobs.js";
+import type { RegistryAuthStore, TemplateStore, VolumeStore } from "./resources.js";
+import type { TallyReader } from "./tallies.js";
+import type { WorkerStore } from "./workers.js";
+
+export type * from "./access.js";
+export type * from "./chunks.js";
+export type * from "./decisions.js";
+export type * from "./deliveries.js";
+export type * from "./endpoints.js";
+export type * from "./hosts.js";
+export type * from "./jobs.js";
+export type * from "./resources.js";
+export type * from "./tallies.js";
+export type * from "./workers.js";
+
+/** All stores of one database. */
+export interface Stores {
+  /** Undefined where one server has the database to itself. */
+  readonly shared?: SharedStore;
+  readonly jobs: JobStore;
+  readonly reader: JobReader;
+  readonly tallies: TallyReader;
+  readonly chunks: ChunkStore;
+  readonly deliveries: DeliveryStore;
+  readonly endpoints: EndpointStore;
+  readonly templates: TemplateStore;
+  readonly volumes: VolumeStore;
+  readonly registryAuths: RegistryAuthStore;
+  readonly workers: WorkerStore;
+  readonly keys: KeyStore;
+  readonly decisions: DecisionStore;
+  readonly hosts: HostStore;
+  /** Resolves when a read has been answered. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

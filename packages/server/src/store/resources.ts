@@ -1,0 +1,25 @@
+import type { RegistryAuth } from "../domain/endpoints/registry-auth.js";
+import type { Template, TemplateSettings } from "../domain/endpoints/template.js";
+import type { Volume } from "../domain/endpoints/volume.js";
+
+export interface TemplateStore {
+  create(template: { id: string; ownerNo: number; settings: TemplateSettings }): Promise<Template>;
+  save(no: number, settings: TemplateSettings): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<Template[]>;
+}
+
+export interface VolumeStore {
+  create(volume: Omit<Volume, "no">): Promise<Volume>;
+  save(volume: Volume): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<Volume[]>;
+  existing(ids: readonly string[]): Promise<string[]>;
+}
+
+export interface RegistryAuthStore {
+  create(auth: Omit<RegistryAuth, "no">): Promise<RegistryAuth>;
+  save(auth: RegistryAuth): Promise<void>;
+  remove(no: number): Promise<void>;
+  all(): Promise<RegistryAuth[]>;
+}
