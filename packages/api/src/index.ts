@@ -1,5 +1,12 @@
 export * from "./client.js";
+export * from "./endpoints.js";
 export * from "./errors.js";
+export { visible, visibleLines } from "./fields.js";
 export * from "./jobs.js";
-export * from "./management.js";
+export * from "./logs.js";
+export * from "./registry-auths.js";
 export * from "./states.js";
+export * from "./templates.js";
+export * from "./volumes.js";
+export * from "./webhooks.js";
+export * from "./workers.js";

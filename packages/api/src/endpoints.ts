@@ -1,0 +1,148 @@
+import Type, { type Static } from "typebox";
+import { choice, Env, list, orNull, separated, text, time, visible } from "./fields.js";
+import { Template } from "./templates.js";
+import { Worker } from "./workers.js";
+
+export const scalerTypes = ["QUEUE_DELAY", "REQUEST_COUNT"] as const;
+export const computeTypes = ["GPU", "CPU"] as const;
+export const endpointTypes = ["QB", "LB"] as const;
+export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const;
+/** The countries of the contract (Endpoint: locations). */
+export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
+/** The GPU tiers of the contract (Endpoint: gpuIds). */
+export const gpuTiers = [
+  "AMPERE_16",
+  "AMPERE_24",
+  "ADA_24",
+  "AMPERE_48",
+  "ADA_48_PRO",
+  "AMPERE_80",
+  "ADA_80_PRO",
+] as const;
+
+const endpointFields = {
+  allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.", { pattern: visible })),
+  cpuFlavorIds: orNull(list("CPU flavours in order of preference.", { pattern: visible })),
+  dataCenterIds: orNull(list("Data centres that suit; empty is any.", { pattern: visible })),
+  env: orNull(Env),
+  executionTimeoutMs: orNull(
+    Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
+      description: "Milliseconds a job may run; 0 is the default.",
+      title: "a whole number of milliseconds from 5000 to 604800000, or 0 for the default",
+    }),
+  ),
+  flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
+  flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text keeps what it is.")),
+  gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "GPUs for each worker." })),
+  gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.", separated(gpuTiers))),
+  gpuTypeIds: orNull(list("GPU type names in order of preference.")),
+  idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
+  instanceIds: orNull(list("Instance types of CPU endpoints.", { pattern: visible })),
+  locations: orNull(text("Country codes, comma-separated; empty is any.", separated(countries))),
+  minCudaVersion: orNull(text("The lowest CUDA version that suits.", { pattern: visible })),
+  name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
+  networkVolumeId: orNull(text("The network volume to mount.")),
+  networkVolumeIds: orNull(list("Network volumes, where there are several.")),
+  scalerType: orNull(choice(scalerTypes, "How workers are scaled.")),
+  scalerValue: orNull(
+    Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),
+  ),
+  vcpuCount: orNull(
+    Type.Integer({ minimum: 1, maximum: 1_024, description: "vCPUs of each worker of a CPU endpoint." }),
+  ),
+  workersMax: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The most workers at a time." })),
+  workersMin: orNull(Type.Integer({ minimum: 0, maximum: 10_000, description: "The fewest workers at a time." })),
+};
+
+/** Body of `POST /endpoints`. */
+export const EndpointCreate = Type.Object({
+  templateId: text("The template to start workers from."),
+  computeType: orNull(choice(computeTypes, "GPU or CPU workers.")),
+  type: orNull(choice(endpointTypes, "QB: queue-based. LB: load-balancing.")),
+  ...endpointFields,
+});
+export type EndpointCreate = Static<typeof EndpointCreate>;
+
+/** Body of `PATCH /endpoints/{id}` and `POST /endpoints/{id}/update`: only what is sent changes; null clears. */
+export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
+export type EndpointUpdate = Static<typeof EndpointUpdate>;
+
+/** An endpoint as it is shown. */
+export const Endpoint = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  userId: Type.String(),
+  templateId: Type.String(),
+  template: Type.Optional(Template),
+  workers: Type.Optional(Type.Array(Worker)),
+  version: Type.Integer(),
+  createdAt: Type.String({ format: "date-time" }),
+  type: choice(endpointTypes, "QB or LB."),
+  computeType: choice(computeTypes, "GPU or CPU."),
+  allowedCudaVersions: Type.Optional(Type.Array(Type.String())),
+  cpuFlavorIds: Type.Optional(Type.Array(Type.String())),
+  dataCenterIds: Type.Array(Type.String()),
+  env: Type.Record(Type.String(), Type.String()),
+  executionTimeoutMs: Type.Integer(),
+  flashboot: Type.Boolean(),
+  flashBootType: choice(flashBootTypes, "OFF, FLASHBOOT or PRIORITY_FLASHBOOT."),
+  gpuCount: Type.Integer(),
+  gpuIds: Type.String(),
+  gpuTypeIds: Type.Array(Type.String()),
+  idleTimeout: Type.Integer(),
+  instanceIds: Type.Array(Type.String()),
+  locations: Type.Optional(Type.String()),
+  minCudaVersion: Type.Optional(Type.String()),
+  networkVolumeId: Type.Optional(Type.String()),
+  networkVolumeIds: Type.Array(Type.String()),
+  scalerType: choice(scalerTypes, "How workers are scaled."),
+  scalerValue: Type.Integer(),
+  vcpuCount: Type.Optional(Type.Integer()),
+  workersMax: Type.Integer(),
+  workersMin: Type.Integer(),
+});
+export type Endpoint = Static<typeof Endpoint>;
+
+/** One scaling decision: what was known, what was done, and why, for as long as it stayed the same. */
+export const ScalingDecision = Type.Object({
+  from: Type.String({ format: "date-time" }),
+  until: Type.String({ format: "date-time" }),
+  times: Type.Integer({ minimum: 1 }),
+  inputs: Type.Record(Type.String(), Type.Unknown()),
+  outcome: Type.String(),
+  reason: Type.String(),
+});
+
+const Percentiles = Type.Optional(Type.Object({ p50: Type.Integer(), p90: Type.Integer(), p99: Type.Integer() }));
+
+/** How an endpoint's workers started: percentiles of each step, in milliseconds. */
+export const ColdStarts = Type.Object({
+  starts: Type.Integer({ minimum: 0 }),
+  totalMs: Percentiles,
+  placeMs: Percentiles,
+  imageMs: Percentiles,
+  createMs: Percentiles,
+  startMs: Percentiles,
+  readyMs: Percentiles,
+  outputMs: Percentiles,
+});
+
+/** A version of an endpoint: what it is made of, and how it went. */
+export const ReleaseView = Type.Object({
+  version: Type.Integer({ minimum: 1 }),
+  madeAt: time(),
+  state: Type.String({ description: "unproven, rolling, current, stopped (its workers failed at start) or past." }),
+  workers: Type.Integer({ minimum: 0 }),
+  imageName: Type.String(),
+  templateId: Type.String(),
+  env: Type.Record(Type.String(), Type.String()),
+  dockerEntrypoint: Type.Array(Type.String()),
+  dockerStartCmd: Type.Array(Type.String()),
+  gpuTypeIds: Type.Array(Type.String()),
+  gpuCount: Type.Integer(),
+  computeType: Type.String(),
+  rollbackOf: Type.Optional(Type.Integer()),
+  provenAt: Type.Optional(time()),
+  stoppedAt: Type.Optional(time()),
+  why: Type.Optional(Type.String()),
+});
