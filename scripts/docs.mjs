@@ -27,7 +27,7 @@ async function openApiDocuments() {
 
 /** Every setting with its default and its one sentence. */
 async function settingsPage() {
-  const { settings } = await import(join(root, "packages/server/dist/config.js"));
+  const { settings } = await import(join(root, "packages/server/dist/settings.js"));
   const rows = Object.entries(settings.properties).map(([name, schema]) => {
     const words = schema.anyOf?.map((each) => each.const).join(", ");
     const fallback = schema.default === undefined ? "" : `\`${schema.default}\``;

@@ -39,7 +39,7 @@ export const mutants = [
     breaks: "takes a job whatever state it is in",
     patches: [
       {
-        file: "stores/sqlite/jobs.ts",
+        file: "stores/sqlite/job-statements.ts",
         find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place",
         replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place",
       },
@@ -74,7 +74,7 @@ export const mutants = [
     breaks: "records a result without checking who holds the job",
     patches: [
       {
-        file: "stores/sqlite/jobs.ts",
+        file: "stores/sqlite/job-statements.ts",
         find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING",
         replace: "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = 1 AND expires_at > ?2 RETURNING",
       },

@@ -1,8 +1,9 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConfigError, readConfig, settings } from "./config.js";
+import { ConfigError, readConfig } from "./config.js";
 import { limits } from "./limits/index.js";
+import { settings } from "./settings.js";
 
 function mistakesOf(env: Record<string, string>): string[] {
   try {

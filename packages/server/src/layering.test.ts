@@ -24,7 +24,8 @@ const serverRules: readonly Rule[] = [
   { who: /^limits(\/.+)?$/, own: [], npm: [] },
   { who: /^domain\//, own: ["domain"], npm: [], node: false },
   { who: /^errors$/, own: ["domain"], npm: [] },
-  { who: /^config$/, own: ["errors"], npm: ["typebox"] },
+  { who: /^settings$/, own: [], npm: ["typebox"] },
+  { who: /^config$/, own: ["errors", "settings"], npm: ["typebox"] },
   { who: new RegExp(`^(${[...contracts, ...hosts].join("|")})(\\/.+)?$`), own: ["domain"], npm: [] },
   { who: /^(memory\/.+|lines\/.+|rates|json\/.+)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: [...operationsMay, "operations"], npm: [] },
@@ -157,6 +158,56 @@ describe("Each layer imports only what the table of the architecture allows it",
   it.each([...layers])("%s", (layer) => {
     const own = files.filter((file) => inside(file, layer));
     expect(own.flatMap(breachesOf)).toEqual([]);
+  });
+});
+
+/** What each of our modules imports of its own package, types too. */
+const graph = new Map(
+  files.map((file) => {
+    const own = importsOf(readFileSync(join(packages, file), "utf8")).filter((named) => named.startsWith("."));
+    return [file, own.map((named) => posix.join(posix.dirname(file), named).replace(/\.js$/, ".ts"))] as const;
+  }),
+);
+
+/** The modules on the way from one back to itself; undefined where there is no such way. */
+function cycleFrom(start: string): string[] | undefined {
+  const before = new Map<string, string>();
+  const left = [start];
+  for (let file = left.pop(); file !== undefined; file = left.pop()) {
+    for (const next of graph.get(file) ?? []) {
+      if (next === start) {
+        const way = [file];
+        while (way[0] !== start) way.unshift(before.get(way[0] as string) as string);
+        return way;
+      }
+      if (!before.has(next)) left.push(next);
+      if (!before.has(next)) before.set(next, file);
+    }
+  }
+  return undefined;
+}
+
+describe("The tree", () => {
+  it("has no cycle of imports, types among them", () => {
+    const cycles = [...graph.keys()].map(cycleFrom).filter((cycle) => cycle !== undefined);
+    expect(cycles).toEqual([]);
+  });
+
+  it("has no folder of thirty loose files", () => {
+    const folders = new Map<string, number>();
+    for (const file of files) folders.set(posix.dirname(file), (folders.get(posix.dirname(file)) ?? 0) + 1);
+    expect([...folders].filter(([, count]) => count >= 30)).toEqual([]);
+  });
+
+  it("has no file of more than 300 lines, but for those that are still to be split", () => {
+    const lines = (file: string) => readFileSync(join(packages, file), "utf8").split("\n").length - 1;
+    const long = files.filter((file) => lines(file) > 300).map((file) => file.replace("server/src/", ""));
+    expect(long).toEqual([
+      "edges/gateway/call.ts",
+      "lines/gate.ts",
+      "loops/workers/tend-workers.ts",
+      "memory/registry.ts",
+    ]);
   });
 });
 

@@ -3,24 +3,22 @@ import {
   HealthBody,
   JobReference,
   jobStatuses,
-  PurgeResult,
   RequestList,
   StatusBody,
   StreamArray,
   Submission,
 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import Type, { type TSchema } from "typebox";
+import Type from "typebox";
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { goneText } from "../../domain/jobs/status-text.js";
 import { invalid, Refusal } from "../../errors.js";
 import type { Sent } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { readHealth } from "../../operations/endpoints/read-health.js";
-import { cancelJob, cancelWaiting, setTtl } from "../../operations/jobs/change-job.js";
+import { setTtl } from "../../operations/jobs/change-job.js";
 import { listJobs } from "../../operations/jobs/list-jobs.js";
 import { awaitJob, findJob } from "../../operations/jobs/read-job.js";
-import { retryJob } from "../../operations/jobs/retry-job.js";
 import { submitJob } from "../../operations/jobs/submit-job.js";
 import type { JobParts } from "../shared/access.js";
 import { admitToJobs } from "../shared/access.js";
@@ -29,23 +27,14 @@ import { otherMethods } from "../shared/methods.js";
 import { goneSignal, sendJson } from "../shared/replies/replies.js";
 import { sendLentReply, sendStatus } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
+import { jobChangeRoutes } from "./change-routes.js";
 import { cursorPattern, readCursor, writeCursor } from "./cursor.js";
+import { endpointParam, jobIdOf, jobParams, replies } from "./route-schema.js";
 import { streamRoute } from "./stream.js";
 
 type Query = Record<string, string | undefined>;
+const both: ["GET", "POST"] = ["GET", "POST"];
 
-const endpointParam = Type.Object({ endpointId: Type.String({ description: "The endpoint's id." }) });
-const jobParams = Type.Object({ endpointId: Type.String(), jobId: Type.String({ description: "The job's id." }) });
-const errorReplies = {
-  400: ErrorBody,
-  401: ErrorBody,
-  404: ErrorBody,
-  415: ErrorBody,
-  429: ErrorBody,
-  500: ErrorBody,
-  503: ErrorBody,
-};
-const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
 const waitQuery = Type.Object({
   wait: Type.Optional(
     Type.Integer({ minimum: limits.waitMsMin, maximum: limits.waitMsMax, description: "Milliseconds to wait." }),
@@ -156,9 +145,6 @@ function readWait(query: Query): number | undefined {
   return waitMs;
 }
 
-const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
-const both: ["GET", "POST"] = ["GET", "POST"];
-
 function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: boolean }): void {
   ignoreBodies(app);
   app.route({
@@ -263,45 +249,4 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
     ...(status === undefined ? {} : { status: status as JobStatus }),
     ...(beforeNo === undefined ? {} : { beforeNo }),
   };
-}
-
-function jobChangeRoutes(app: FastifyInstance, parts: JobParts): void {
-  ignoreBodies(app);
-  app.post(
-    "/:endpointId/cancel/:jobId",
-    {
-      config: { rated: "cancel", changes: true },
-      schema: { summary: "Cancel a waiting or running job", params: jobParams, response: replies(JobReference) },
-    },
-    async (request, reply) => {
-      await cancelJob(parts, request.endpoint, jobIdOf(request));
-      return sendJson(reply, JSON.stringify({ id: jobIdOf(request), status: "CANCELLED" }));
-    },
-  );
-  app.post(
-    "/:endpointId/retry/:jobId",
-    {
-      config: { changes: true },
-      schema: {
-        summary: "Put a FAILED or TIMED_OUT job back into the queue",
-        params: jobParams,
-        response: replies(JobReference),
-      },
-    },
-    async (request, reply) => {
-      await retryJob(parts, request.endpoint, jobIdOf(request));
-      return sendJson(reply, JSON.stringify({ id: jobIdOf(request), status: "IN_QUEUE" }));
-    },
-  );
-  app.post(
-    "/:endpointId/purge-queue",
-    {
-      config: { rated: "purge-queue", changes: true },
-      schema: { summary: "Cancel all waiting jobs", params: endpointParam, response: replies(PurgeResult) },
-    },
-    async (request, reply) => {
-      const removed = await cancelWaiting(parts, request.endpoint.no, "The queue was purged.");
-      return sendJson(reply, JSON.stringify({ removed, status: "completed" }));
-    },
-  );
 }

@@ -1,0 +1,25 @@
+import { ErrorBody } from "@millrace/api";
+import type { FastifyRequest } from "fastify";
+import Type, { type TSchema } from "typebox";
+
+/** What the addresses of the queue API name. */
+export const endpointParam = Type.Object({ endpointId: Type.String({ description: "The endpoint's id." }) });
+export const jobParams = Type.Object({
+  endpointId: Type.String(),
+  jobId: Type.String({ description: "The job's id." }),
+});
+const errorReplies = {
+  400: ErrorBody,
+  401: ErrorBody,
+  404: ErrorBody,
+  415: ErrorBody,
+  429: ErrorBody,
+  500: ErrorBody,
+  503: ErrorBody,
+};
+/** A reply and the refusals of every route. */
+export const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
+
+/** The id of the job that a request names. */
+export const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
+const _both: ["GET", "POST"] = ["GET", "POST"];

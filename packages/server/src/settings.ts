@@ -1,0 +1,160 @@
+import Type, { type Static } from "typebox";
+import { countries, dataCenters, limits } from "./limits/index.js";
+
+const onOff = (description: string, fallback?: "on" | "off") =>
+  Type.Union([Type.Literal("on"), Type.Literal("off")], { description, ...(fallback ? { default: fallback } : {}) });
+const domainName = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*";
+const hostNamesPattern = `^${domainName}( *, *${domainName})*$`;
+const whole = (description: string, fallback: number, minimum: number, maximum: number) =>
+  Type.Integer({ description, default: fallback, minimum, maximum });
+
+/** Every setting: its environment variable, its default and one sentence. The reference page is made from it. */
+export const settings = Type.Object({
+  MILLRACE_HOST: Type.String({ description: "The address to listen on.", default: "127.0.0.1", minLength: 1 }),
+  MILLRACE_PORT: whole("The port to listen on; 0 picks a free one.", 8000, 0, 65_535),
+  MILLRACE_DATA_DIR: Type.String({
+    description: "The directory that holds everything.",
+    default: "./.millrace",
+    minLength: 1,
+  }),
+  MILLRACE_DATABASE_URL: Type.Optional(
+    Type.String({
+      description:
+        "The PostgreSQL (15 to 18) that servers share, as postgres://user:password@host:port/database; when absent SQLite in the data directory.",
+      pattern: "^postgres(ql)?://[^\\s]+$",
+    }),
+  ),
+  MILLRACE_API_KEY: Type.Optional(
+    Type.String({
+      description:
+        "The bootstrap admin key; when absent one is made on the first start and kept in the data directory.",
+      minLength: 16,
+      maxLength: 256,
+      pattern: "^[\\x21-\\x7e]+$",
+    }),
+  ),
+  MILLRACE_SEAL_KEY: Type.Optional(
+    Type.String({
+      description: "64 hex digits that seal stored secrets; when absent a key is made and kept in the data directory.",
+      pattern: "^[0-9a-fA-F]{64}$",
+    }),
+  ),
+  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API hold.", "on"),
+  MILLRACE_REQUESTS_PER_WORKER: whole(
+    "Requests per 10 s that each running worker adds to the rate limits.",
+    100,
+    0,
+    1_000_000,
+  ),
+  MILLRACE_WORKER_URL: Type.Optional(
+    Type.String({
+      description: "The address workers reach us at, when not the local one.",
+      pattern: "^https?://[^\\s?#]+$",
+    }),
+  ),
+  MILLRACE_START_TIMEOUT: whole(
+    "Seconds a worker may take until it first asks for a job.",
+    limits.startTimeoutMsDefault / 1_000,
+    1,
+    86_400,
+  ),
+  MILLRACE_STOP_GRACE: whole(
+    "Seconds a worker may take to stop before it is killed.",
+    limits.stopGraceMsDefault / 1_000,
+    0,
+    3_600,
+  ),
+  MILLRACE_FLASHBOOT_KEEP: whole(
+    "Seconds a paused worker of an endpoint with FlashBoot is kept, its memory with it.",
+    limits.flashBootMs / 1_000,
+    0,
+    7 * 86_400,
+  ),
+  MILLRACE_AWAY_MAX: whole(
+    "Seconds that workers live on while no server is there.",
+    limits.awayMsDefault / 1_000,
+    1,
+    86_400,
+  ),
+  MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
+  MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
+  MILLRACE_CONTAINERS: onOff(
+    "Whether templates may name a container image, run by the Docker engine that DOCKER_HOST, the current Docker context or the default socket lead to.",
+    "on",
+  ),
+  MILLRACE_GPUS: Type.String({
+    description:
+      "The GPUs that workers may be given: all, none, or some by index or UUID as nvidia-smi names them, comma-separated.",
+    default: "all",
+    pattern: "^(all|none|(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40})( *, *(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40}))*)$",
+  }),
+  MILLRACE_ENFORCE_GPUS: Type.Optional(
+    onOff("Whether workers get the GPUs that their endpoint asks for or wait; by default where GPUs are found."),
+  ),
+  MILLRACE_DOCKER_NETWORK: Type.String({
+    default: "bridge",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$",
+    description:
+      "The engine's network that worker containers stand in. On its default one they reach each other: where users do not trust each other, name one made without that.",
+  }),
+  MILLRACE_DOCKER_PUBLISH: Type.Optional(
+    Type.String({
+      pattern: "^([0-9.]{7,15}|[0-9A-Fa-f:.]{2,45})$",
+      description:
+        "An address of this machine (0.0.0.0 for all) at which the ports of templates are published, each at a free port. Without it they are reached from this machine alone, at the container's own address.",
+    }),
+  ),
+  MILLRACE_DOCKER_VOLUMES: onOff(
+    "Whether containers find network volumes in volumes of the Docker engine, rather than in directories of this machine.",
+    "off",
+  ),
+  MILLRACE_VOLUME_QUOTAS: onOff(
+    "Whether network volumes are held to their size where their file system can (btrfs; XFS and ext4 with project quotas; as root).",
+    "on",
+  ),
+  MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
+    onOff(
+      "Whether webhooks may go to private addresses, and to ports below 1024 other than 80 and 443; by default only while we listen on loopback with neither MILLRACE_TRUST_PROXY nor MILLRACE_HOST_NAMES set, which tell of a proxy that makes us public.",
+    ),
+  ),
+  MILLRACE_LB_DOMAIN: Type.Optional(
+    Type.String({
+      description:
+        "The domain under which each load-balancing endpoint has a host name of its own, {endpoint_id}.{domain}.",
+      pattern: `^${domainName}$`,
+    }),
+  ),
+  MILLRACE_HOST_NAMES: Type.Optional(
+    Type.String({
+      description:
+        "The names under which clients reach this server, comma-separated. Requests to others are refused; loopback's names, addresses and MILLRACE_LB_DOMAIN are always taken. By default any name is taken, but only loopback's while we listen on loopback with no trusted proxy in front.",
+      pattern: hostNamesPattern,
+    }),
+  ),
+  MILLRACE_SERVER_ADDRESS: Type.Optional(
+    Type.String({
+      description:
+        "host:port where the other servers of the database reach this one; by default MILLRACE_HOST (or, where that is every address, the host of MILLRACE_WORKER_URL) and the port.",
+      pattern:
+        "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+):([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])$",
+    }),
+  ),
+  MILLRACE_TRUST_PROXY: onOff(
+    "Whether the X-Forwarded headers of load-balanced requests are believed: only behind a proxy that sets them itself.",
+    "off",
+  ),
+  MILLRACE_LOCATION: Type.Optional(
+    Type.Union(
+      [...countries, ...dataCenters].map((code) => Type.Literal(code)),
+      {
+        description: "The country or data centre this host is in, for endpoints that name locations or dataCenterIds.",
+      },
+    ),
+  ),
+  MILLRACE_LOG_LEVEL: Type.Union(
+    ["debug", "info", "warn", "error", "silent"].map((level) => Type.Literal(level)),
+    { description: "The least level that is logged.", default: "info" },
+  ),
+});
+/** The settings as they are read: with their defaults. */
+export type Settings = Static<typeof settings>;
