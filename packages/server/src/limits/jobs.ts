@@ -9,6 +9,8 @@ export const jobs = {
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is one reply, made in memory
   requestsShortBytesMax: 256 * kib, // a page up to this size is read at once; a larger one into lent memory
+  listedRowsPerTurn: 8_000, // of SQLite, looked at for all lists of jobs in one turn of the event loop: some 4 ms
+  listedRowsOfPage: 2_000, // a page of jobs counts as so many: it is joined with texts
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,

@@ -4,7 +4,7 @@ import type { JobReport } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../needs.js";
 import { type LentBody, lendStatus, noRoom, nothingLent } from "./lend-status.js";
-import { describeJob } from "./read-job.js";
+import { describeJobs } from "./read-job.js";
 
 type Listing = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
 
@@ -58,7 +58,7 @@ interface Listed {
 
 /** The jobs' status bodies with commas between them. */
 async function textsOf(needs: Listing, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
-  const texts = await Promise.all(jobs.map((job) => describeJob(needs, endpoint, job)));
+  const texts = await describeJobs(needs, endpoint, jobs);
   return texts.flatMap((text, n) => (n === 0 ? [text] : [",", text]));
 }
 

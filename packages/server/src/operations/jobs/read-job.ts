@@ -26,9 +26,19 @@ export async function findJob(
 }
 
 /** The status body of a job that was just read (contract: Job). */
-export async function describeJob(needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> {
-  const waiting = job.status === "IN_QUEUE" ? await whyWaiting(needs, endpoint, job) : undefined;
-  return statusText(job, needs.clock.now(), waiting);
+export const describeJob = async (needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> =>
+  (await describeJobs(needs, endpoint, [job]))[0] as string;
+
+/** The status bodies of jobs of one endpoint. What they wait for is looked up once for all of them. */
+export async function describeJobs(needs: Reading, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
+  const isWaited = jobs.some(({ status }) => status === "IN_QUEUE");
+  const facts = isWaited ? await waitingFacts(needs, endpoint) : undefined;
+  return Promise.all(
+    jobs.map(async (job) => {
+      const waiting = facts && job.status === "IN_QUEUE" ? await whyWaiting(needs, facts, job) : undefined;
+      return statusText(job, needs.clock.now(), waiting);
+    }),
+  );
 }
 
 /** The job once it is final, or as it is when `waitMs` has passed (contract: `wait`). */
@@ -50,17 +60,27 @@ export async function awaitJob(
   });
 }
 
-async function whyWaiting(needs: Reading, asked: Endpoint, job: JobReport): Promise<Waiting> {
+type WaitingFacts = Omit<Parameters<typeof waitReason>[0], "lowPriority">;
+
+/** Why the jobs of an endpoint wait, as far as it is the same for all of them. */
+async function waitingFacts(needs: Reading, asked: Endpoint): Promise<WaitingFacts & { endpoint: Endpoint }> {
   const endpoint = needs.registry.endpointByNo(asked.no) ?? asked; // it may have changed since the wait began
   const held = await needs.tallies.holdings(endpoint.no);
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
   const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
-  const throttled = whyThrottled(workers);
-  const position = await needs.reader.position(endpoint.no, job.place, limits.queuePositionMax);
-  const facts = { lowPriority: job.lowPriority, endpoint, states, doing, pause: crashPause(needs, endpoint) };
+  const [throttled, pause] = [whyThrottled(workers), crashPause(needs, endpoint)];
+  return { endpoint, states, doing, pause, throttled, obstacle: obstacle(needs, endpoint) };
+}
+
+async function whyWaiting(
+  needs: Reading,
+  facts: WaitingFacts & { endpoint: Endpoint },
+  job: JobReport,
+): Promise<Waiting> {
+  const position = await needs.reader.position(facts.endpoint.no, job.place, limits.queuePositionMax);
   return {
-    ...waitReason({ ...facts, throttled, obstacle: obstacle(needs, endpoint) }),
+    ...waitReason({ ...facts, lowPriority: job.lowPriority }),
     queuePosition: position < limits.queuePositionMax ? position : undefined,
   };
 }

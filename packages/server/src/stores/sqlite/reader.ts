@@ -1,20 +1,31 @@
+import type { JobStatus } from "../../domain/jobs/job.js";
+import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import { anySize, code, heldColumns, joined, pageOf, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
+import { ReadTurns } from "./read-turns.js";
 import { findSql, sqliteTextReader } from "./texts.js";
 
 const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
-const page = (index: string, where = "") => pageOf(`job j ${index} ${joined} WHERE ${listed}${where}`, "?4", "?5");
+const page = (where: string) => pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");
 
 /** Reads of the queue, on the connection that only reads; large texts on one of their own where there is one. */
 export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   const sql = {
     find: db.prepare(findSql),
     submission: db.prepare("SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = ?"),
-    list: db.prepare(page("")),
-    listStatus: db.prepare(page("", " AND j.status = ?6")),
-    listTroubled: db.prepare(page("INDEXED BY job_troubled", " AND j.status >= 3 AND j.status = ?6")),
+    list: db.prepare(page(`${listed}`)),
+    listed: db.prepare(page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3")),
+    window: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM
+      (SELECT no FROM job INDEXED BY job_listed WHERE endpoint_no = ?1 AND no < ?2 ORDER BY no DESC LIMIT ?3)`),
+    windowTroubled: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM (SELECT no FROM job INDEXED BY job_troubled
+      WHERE endpoint_no = ?1 AND no < ?2 AND status >= 3 ORDER BY no DESC LIMIT ?3)`),
+    within: db.prepare(`SELECT no FROM job INDEXED BY job_listed WHERE endpoint_no = ?1 AND no < ?2 AND no >= ?3
+      AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
+    withinTroubled:
+      db.prepare(`SELECT no FROM job INDEXED BY job_troubled WHERE endpoint_no = ?1 AND no < ?2 AND no >= ?3
+      AND status >= 3 AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(
       `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
@@ -28,6 +39,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     nextPlace: db.prepare("SELECT value FROM counter WHERE name = 'next_place'"),
     position: db.prepare(`SELECT count(*) AS n FROM
       (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
+    firstPlaces: db.prepare("SELECT place FROM job WHERE endpoint_no = ? AND status = 0 ORDER BY place LIMIT ?"),
   };
   // answers that leave in one turn wake their readers once: one by one they cost twice as much
   const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) =>
@@ -36,6 +48,41 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return row && toJob(row);
     }),
   );
+  // the jobs of a page are asked for in one turn
+  const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
+    const [first, ...others] = asked;
+    if (first === undefined || others.length === 0) return asked.map((one) => sql.position.get(...one).n as number);
+    const firstPlaces = new Map<string, number[]>();
+    return asked.map(([endpointNo, place, max]) => {
+      const key = `${endpointNo} ${max}`;
+      const places =
+        firstPlaces.get(key) ?? sql.firstPlaces.all(endpointNo, max).map((row: { place: number }) => row.place);
+      firstPlaces.set(key, places);
+      const at = places.findIndex((each: number) => each >= place);
+      return at < 0 ? places.length : at;
+    });
+  });
+  const turns = new ReadTurns(limits.listedRowsPerTurn);
+
+  /** The newest jobs of a status as a JSON list: they may lie far apart, so many jobs are looked at, some in each turn. */
+  async function numbersOf(endpointNo: number, status: JobStatus, beforeNo: number, now: number, count: number) {
+    // an index of those that ended badly: past a million that went well
+    const isTroubled = code[status] >= code.FAILED;
+    const [window, within] = isTroubled ? [sql.windowTroubled, sql.withinTroubled] : [sql.window, sql.within];
+    const found: number[] = [];
+    for (let before = beforeNo; ; ) {
+      const next = await turns.run(() => {
+        const { no, count: size } = window.get(endpointNo, before, limits.listedRowsPerTurn);
+        const left = count - found.length;
+        const rows = size === 0 ? [] : within.all(endpointNo, before, no, code[status], now, left);
+        found.push(...rows.map((row: { no: number }) => row.no));
+        return { value: size < limits.listedRowsPerTurn ? undefined : (no as number), bytes: size };
+      });
+      if (next === undefined || found.length >= count) return JSON.stringify(found);
+      before = next;
+    }
+  }
+
   return {
     find: (...key) => find(key),
     ...sqliteTextReader(db, textDb),
@@ -44,11 +91,10 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
-      const values = [endpointNo, beforeNo, now, limit, bytesMax] as const;
-      if (!status) return toPage(sql.list.all(...values));
-      // an index of those that ended badly: past a million that went well
-      const list = code[status] >= code.FAILED ? sql.listTroubled : sql.listStatus;
-      return toPage(list.all(...values, code[status]));
+      const rest = [beforeNo, now, limit, bytesMax] as const;
+      const which = status === undefined ? undefined : await numbersOf(endpointNo, status, beforeNo, now, limit + 1);
+      const list = () => (which === undefined ? sql.list.all(endpointNo, ...rest) : sql.listed.all(which, ...rest));
+      return toPage(await turns.run(() => ({ value: list(), bytes: limits.listedRowsOfPage })));
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
     overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),
@@ -56,7 +102,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     orphaned: async () => sql.orphaned.all().map(toHeldJob),
     nextDeadline: async () => sql.nextDeadline.get().at ?? undefined,
     nextExpiry: async () => sql.nextExpiry.get().at ?? undefined,
-    position: async (endpointNo, place, max) => sql.position.get(endpointNo, place, max).n,
+    position: (...asked) => position(asked),
     lastPlace: async () => sql.nextPlace.get().value - 1,
   };
 }

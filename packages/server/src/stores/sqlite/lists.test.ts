@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
+import { Scene } from "../contracts/scene.js";
+import { openMemory } from "../contracts/sqlite-fixture.js";
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await Scene.open(openMemory);
+});
+afterEach(() => scene.end());
+
+/** How many turns of the event loop others had while this was done. */
+async function turnsOf(act: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const beat = () => {
+    turns++;
+    if (!isOver) setImmediate(beat);
+  };
+  setImmediate(beat);
+  await act();
+  isOver = true;
+  return turns;
+}
+
+describe("A list of a queue", () => {
+  it("by a state that few jobs have is found over many turns, whole and in order", async () => {
+    const worker = await scene.worker("worker00000001");
+    const count = 2.5 * limits.listedRowsPerTurn;
+    const old = await scene.submit();
+    await scene.take(worker);
+    await Promise.all(Array.from({ length: count }, () => scene.submit()));
+    const { reader } = scene.stores;
+    const list = (query: object) => reader.list(scene.endpointNo, { limit: 1, ...query }, scene.now);
+    let found: Awaited<ReturnType<typeof list>> | undefined;
+    expect(await turnsOf(async () => (found = await list({ status: "IN_PROGRESS" })))).toBeGreaterThanOrEqual(2);
+    expect([found?.jobs.map(({ id }) => id), found?.more]).toEqual([[old], false]);
+    const waiting = await list({ status: "IN_QUEUE", limit: 3 });
+    expect([waiting.jobs.length, waiting.more]).toEqual([3, true]);
+    const places = waiting.jobs.map(({ no }) => no);
+    expect(places).toEqual([...places].sort((a, b) => b - a));
+    expect((await list({ status: "COMPLETED" })).jobs).toEqual([]);
+  });
+
+  it("of many readers at once takes turns", async () => {
+    await Promise.all(Array.from({ length: 200 }, () => scene.submit()));
+    const list = () => scene.stores.reader.list(scene.endpointNo, { limit: 100 }, scene.now);
+    const readers = 40;
+    const turns = await turnsOf(() => Promise.all(Array.from({ length: readers }, list)));
+    const perTurn = limits.listedRowsPerTurn / limits.listedRowsOfPage;
+    expect(turns).toBeGreaterThanOrEqual(readers / perTurn - 1);
+  });
+
+  it("asks once for the places of all its waiting jobs", async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => scene.submit()));
+    const jobs = await Promise.all(ids.map((id) => scene.job(id)));
+    const position = (place: number, max: number) => scene.stores.reader.position(scene.endpointNo, place, max);
+    const expected = jobs.map(({ place }) => jobs.filter((other) => other.place < place).length);
+    expect(await Promise.all(jobs.map(({ place }) => position(place, 100)))).toEqual(expected);
+    expect(await Promise.all(jobs.map(({ place }) => position(place, 5)))).toEqual(expected.map((n) => Math.min(n, 5)));
+  });
+});
