@@ -44,6 +44,7 @@ const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   }),
+  rowVersion: "xmin::text",
   read: (query) => reads.read(query.sql, query.parameters),
   write: (queries) => words.call(statementsVerb, [queries]),
 });

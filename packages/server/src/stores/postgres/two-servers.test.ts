@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Change } from "../../domain/jobs/job.js";
 import type { NewJob, Stores, TakenJob } from "../../store/index.js";
-import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
+import { plainHost, plainTemplate, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
 
@@ -289,6 +289,33 @@ describe("Two servers on one database", () => {
     await client.end();
     expect(await since(between)).toEqual(expect.arrayContaining([workers[1], workers[2]]));
     expect(await since(await shared!.mark())).toEqual([]);
+  });
+
+  it("read the templates and endpoints that others changed, and what has not changed is the same object as before", async () => {
+    const settings = { ...plainTemplate, readme: "first" };
+    const made = [];
+    for (const n of times(5)) made.push(await both[0].templates.create({ id: `resource${n}`, ownerNo: 1, settings }));
+    const mine = async (n: 0 | 1) => (await both[n].templates.all()).filter(({ id }) => id.startsWith("resource"));
+    const before = await mine(1);
+    expect(before).toEqual(made);
+    await both[0].templates.save(made[1]!.no, { ...settings, readme: "second" });
+    await both[0].templates.remove(made[3]!.no);
+    const more = await both[0].templates.create({ id: "resource9", ownerNo: 1, settings });
+    const after = await mine(1);
+    expect(after.map(({ id, settings: { readme } }) => `${id} ${readme}`)).toEqual([
+      "resource0 first",
+      "resource1 second",
+      "resource2 first",
+      "resource4 first",
+      "resource9 first",
+    ]);
+    expect([after[0], after[2], after[3]].map((each) => before.includes(each!))).toEqual([true, true, true]);
+    expect(before.includes(after[1]!)).toBe(false);
+    expect(after[4]).toEqual(more);
+    const endpoints = await both[1].endpoints.all();
+    await both[0].endpoints.save(scene.endpointNo, { ...endpoints[0]!.settings, name: "renamed" }, undefined);
+    const renamed = (await both[1].endpoints.all()).filter((each) => !endpoints.includes(each));
+    expect(renamed.map(({ settings: { name } }) => name)).toEqual(["renamed"]);
   });
 
   it("say what they heard of the same workers in any order, and nobody hears of a deadlock", async () => {

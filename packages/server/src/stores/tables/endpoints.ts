@@ -3,6 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { Release } from "../../domain/endpoints/release.js";
 import { limits } from "../../limits/index.js";
 import type { EndpointStore, NewRelease } from "../../store/index.js";
+import { allRows } from "./all-rows.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -31,6 +32,12 @@ const toRelease = (row: Selectable<Tables["version"]>): Release => ({
   heldAt: maybe(row.held_at),
   verdict: maybe(row.verdict),
 });
+
+/** Endpoints that are not deleted, or have workers, jobs or webhooks left. */
+const isNeeded = `deleted_at IS NULL
+  OR no IN (SELECT endpoint_no FROM worker WHERE ended_at IS NULL)
+  OR (SELECT sum(waiting) + sum(running) FROM tally WHERE tally.endpoint_no = endpoint.no) > 0
+  OR no IN (SELECT endpoint_no FROM delivery WHERE state = 'pending')`;
 
 export function endpointStore(runner: Runner): EndpointStore {
   const { sql } = runner;
@@ -87,27 +94,7 @@ export function endpointStore(runner: Runner): EndpointStore {
     remove: async (no, now) => {
       await runner.write([sql.updateTable("endpoint").set({ deleted_at: now }).where("no", "=", no).compile()]);
     },
-    all: async () => {
-      const query = sql
-        .selectFrom("endpoint")
-        .selectAll()
-        .where((eb) =>
-          eb.or([
-            eb("deleted_at", "is", null),
-            eb("no", "in", eb.selectFrom("worker").select("endpoint_no").where("ended_at", "is", null)),
-            eb(
-              eb
-                .selectFrom("tally")
-                .select((s) => s(s.fn.sum<number>("waiting"), "+", s.fn.sum<number>("running")).as("left"))
-                .whereRef("tally.endpoint_no", "=", "endpoint.no"),
-              ">",
-              0,
-            ),
-            eb("no", "in", eb.selectFrom("delivery").select("endpoint_no").where("state", "=", raw.lit("pending"))),
-          ]),
-        );
-      return (await runner.read(query.compile())).map(toEndpoint);
-    },
+    all: allRows(runner, "endpoint", isNeeded, toEndpoint),
     existing: async (ids) => {
       const query = sql.selectFrom("endpoint").select("id").where("id", "in", ids).where("deleted_at", "is", null);
       return (await runner.read(query.compile())).map(({ id }) => id);

@@ -3,6 +3,7 @@ import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import type { RegistryAuthStore, TemplateStore, VolumeStore } from "../../store/index.js";
+import { allRows } from "./all-rows.js";
 import { compact, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -34,7 +35,7 @@ export function templateStore(runner: Runner): TemplateStore {
     remove: async (no) => {
       await runner.write([sql.deleteFrom("template").where("no", "=", no).compile()]);
     },
-    all: async () => (await runner.read(sql.selectFrom("template").selectAll().compile())).map(toTemplate),
+    all: allRows(runner, "template", "true", toTemplate),
   };
 }
 
