@@ -5,6 +5,7 @@ import type { RegistryAuth } from "../domain/endpoints/registry-auth.js";
 import type { Release } from "../domain/endpoints/release.js";
 import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
+import { weightOf } from "../domain/endpoints/weight.js";
 import { isFrozen, type Worker } from "../domain/workers/worker.js";
 import { changed, type WorkerChange } from "../domain/workers/worker-life.js";
 import { limits } from "../limits/index.js";
@@ -66,6 +67,7 @@ export class Registry {
     await this.reloadKeys();
     for (const endpoint of await this.#stores.endpoints.all()) this.#put(endpoint);
     for (const template of await this.#stores.templates.all()) this.#templates.set(template.id, template);
+    for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // or the first save has to
     for (const volume of await this.#stores.volumes.all()) this.#volumes.set(volume.id, volume);
     for (const auth of await this.#stores.registryAuths.all()) this.#registryAuths.set(auth.id, auth);
     for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#workers.admit(row, now);

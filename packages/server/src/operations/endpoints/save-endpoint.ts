@@ -6,6 +6,7 @@ import { desiredWorkers } from "../../domain/scaling/scaling.js";
 import { outdated } from "../../domain/workers/leaving.js";
 import { endpointNotFound, invalid, Refusal } from "../../errors.js";
 import type { NewRelease } from "../../store/index.js";
+import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
@@ -31,6 +32,7 @@ export async function createEndpoint(needs: Saving, caller: ApiKey, input: Endpo
   await checkTemplate(needs, caller, input);
   return needs.registry.exclusively(async () => {
     const settings = mergeSettings(needs, caller, undefined, input);
+    checkKept(needs, caller.ownerNo, settings);
     const template = templateOf(needs, settings);
     const id = needs.ids.resource();
     const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
@@ -51,6 +53,7 @@ export async function updateEndpoint(
   return needs.registry.exclusively(async () => {
     const current = ownEndpoint(needs, caller, endpoint.id);
     const settings = mergeSettings(needs, caller, current.settings, input);
+    checkKept(needs, caller.ownerNo, settings, current.settings);
     if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
     // a version that was brought back keeps its template through changes of the endpoint
     const isSame = settings.templateId === current.settings.templateId;

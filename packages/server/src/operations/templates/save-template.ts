@@ -14,6 +14,7 @@ import {
   templateDefaults,
 } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
@@ -59,6 +60,7 @@ export async function createTemplate(needs: Saving, caller: ApiKey, input: Templ
   return needs.registry.exclusively(async () => {
     const settings = merge(needs, caller, base, input);
     checkName(needs, caller, settings.name, undefined);
+    checkKept(needs, caller.ownerNo, settings);
     return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
   });
 }
@@ -79,6 +81,7 @@ export async function updateTemplate(
     const current = ownTemplate(needs, caller, template.id);
     const settings = merge(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
+    checkKept(needs, caller.ownerNo, settings, current.settings);
     const saved = await needs.registry.saveTemplate(current, settings);
     const made = { template: settings, madeAt: needs.clock.now() };
     for (const endpoint of usersOf(needs, current)) {

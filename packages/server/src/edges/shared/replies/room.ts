@@ -5,6 +5,7 @@ import { noRoom } from "../../../operations/jobs/lend-status.js";
 import type { Needs } from "../../../operations/needs.js";
 import { goneSignal } from "./replies.js";
 import { type Pieces, sendLentReply } from "./send-lent.js";
+import { makeTurns } from "./turns.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -55,6 +56,7 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
     request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
     reply.raw.once("close", () => request.room.release());
     await request.room.take(limits.replyBytesMax);
+    await makeTurns.take(limits.listSliceBytes); // a hundred requests that find room in one turn begin over several
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { weightOf } from "../domain/endpoints/weight.js";
+import { limits } from "../limits/index.js";
+import { plainTemplate } from "../testing/facts-fixture.js";
+import { refused, Scene } from "../testing/scene-fixture.js";
+import { createEndpoint, updateEndpoint } from "./endpoints/save-endpoint.js";
+import { createTemplate, updateTemplate } from "./templates/save-template.js";
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+const env = Object.fromEntries(Array.from({ length: 16_000 }, (_, n) => [`V${n}`, "value"]));
+
+it("What one owner's endpoints and templates take in memory is bounded, and what is there may still be made smaller", async () => {
+  const { registry } = scene.parts;
+  const settings = { ...plainTemplate, env };
+  const { ownerNo } = scene.admin;
+  const endpoint = await scene.endpoint({ name: "before" });
+  const made = [];
+  // written past the operation: as many as fit
+  const fitting = Math.floor((limits.settingsBytesMax - 100_000) / weightOf({ ...settings }));
+  for (let n = 0; n < fitting; n++)
+    made.push(await registry.createTemplate({ id: `kept${n}`, ownerNo, settings: { ...settings, name: `kept ${n}` } }));
+  const words = /128 MiB of memory: delete some/;
+  const input = { name: "one more", imageName: scene.directory, env };
+  await refused(createTemplate(scene.parts, scene.admin, input), "INVALID_INPUT", words);
+  const { templateId } = endpoint.settings;
+  await refused(createEndpoint(scene.parts, scene.admin, { name: "e", templateId, env }), "INVALID_INPUT", words);
+  await refused(updateEndpoint(scene.parts, scene.admin, endpoint, { env }), "INVALID_INPUT", words);
+  const small = { name: "small", imageName: scene.directory };
+  expect((await createTemplate(scene.parts, scene.admin, small)).settings.name).toBe("small");
+
+  await updateTemplate(scene.parts, scene.admin, made[0]!, { imageName: scene.directory, env: {} });
+  expect((await createTemplate(scene.parts, scene.admin, input)).settings.name).toBe("one more");
+});
