@@ -34,15 +34,15 @@ if (!isMainThread) {
 
 const { url, key, endpoint } = JSON.parse(process.argv[2]);
 const bare = new Worker(new URL(import.meta.url));
+let times;
+let bareTimes;
+let stretches;
+let failures;
 new Worker(new URL(import.meta.url), { workerData: "stretch" }).on("message", (stretch) => stretches?.push(stretch));
 const bareUrl = `http://127.0.0.1:${await new Promise((done) => bare.once("message", done))}`;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 }); // one connection to each server
 const paceMs = 5;
 const jobs = [];
-let times;
-let bareTimes;
-let stretches;
-let failures;
 
 function call(method, path, body, to = url) {
   return new Promise((resolve) => {

@@ -195,6 +195,18 @@ describe("A server that looks again", () => {
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "stopped", why: "theirs" });
   });
 
+  it("takes a change for made that was stored already, and was sent again over a new connection", async () => {
+    const { no } = await ours.createEndpoint(made);
+    const live = await ours.createWorker({ ...worker, endpointNo: no });
+    const { change } = stores.workers;
+    stores.workers.change = async (...asked) => {
+      await change(...asked);
+      return change(...asked);
+    };
+    expect(await ours.changeWorker(live, { by: "close", closedAt: now, why: "ours" })).toBe(true);
+    expect(live.row).toMatchObject({ wanted: "closed", closedAt: now, why: "ours" });
+  });
+
   it("changes what it wants of a worker in the order in which it decides", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });

@@ -1,13 +1,18 @@
 import { PlainSignal } from "../clock.js";
 import type { ApiKey } from "../domain/access/key.js";
-import { type Endpoint, type EndpointSettings, servingVersion } from "../domain/endpoints/endpoint.js";
+import {
+  type Endpoint,
+  type EndpointSettings,
+  servingVersion,
+  settingsOfDeleted,
+} from "../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../domain/endpoints/registry-auth.js";
 import type { Release } from "../domain/endpoints/release.js";
 import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import { isFrozen, type Worker } from "../domain/workers/worker.js";
-import { changed, type WorkerChange } from "../domain/workers/worker-life.js";
+import { changed, holds, type WorkerChange } from "../domain/workers/worker-life.js";
 import { limits } from "../limits/index.js";
 import type { Host, NewRelease, Place, Sign, StartNote, Stores, User } from "../store/index.js";
 import { type LiveWorker, LiveWorkers } from "./live-workers.js";
@@ -21,9 +26,10 @@ export interface RegistryOptions {
   readonly now?: () => number;
 }
 
-/** What has been decided about a worker, by whichever server. */
-const lifeOf = ({ wanted, why, pausedAt, resumedAt, closedAt, stopAt, askedAt, killAt, endedAt, exit }: Worker) => ({
-  ...{ wanted, why, pausedAt, resumedAt, closedAt, stopAt, askedAt, killAt, endedAt, exit },
+/** A worker's row as the store has it; only its first result is stored, and later ones are in memory. */
+const asStored = ({ lastDoneAt }: Worker, stored: Worker): Worker => ({
+  ...stored,
+  lastDoneAt: lastDoneAt ?? stored.lastDoneAt,
 });
 
 /** What every request needs, in memory: keys, endpoints, templates, volumes and workers. Writes go through to the store. */
@@ -51,6 +57,8 @@ export class Registry {
   #allReadAt = 0;
   /** By worker, the last change of its row that is on its way. */
   readonly #changing = new WeakMap<LiveWorker, Promise<boolean>>();
+  /** Workers of which a change was refused while a later one was in memory already. */
+  readonly #refused = new WeakSet<LiveWorker>();
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -160,7 +168,7 @@ export class Registry {
     const there = new Set(read.map(({ no }) => no));
     for (const { no } of before) {
       const endpoint = this.#endpoints.get(no);
-      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#put({ ...endpoint, deletedAt: now });
+      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
     }
   }
 
@@ -281,7 +289,7 @@ export class Registry {
   }
   async removeEndpoint(endpoint: Endpoint, now: number): Promise<void> {
     await this.#written(this.#endpoints, () => this.#stores.endpoints.remove(endpoint.no, now));
-    this.#put({ ...(this.#endpoints.get(endpoint.no) ?? endpoint), deletedAt: now });
+    this.#putDeleted(this.#endpoints.get(endpoint.no) ?? endpoint, now);
   }
   /** Calls `listener` with each endpoint that is forgotten: what else is in memory for it goes, too. */
   onForget(listener: (endpointNo: number) => void): void {
@@ -396,19 +404,26 @@ export class Registry {
   async changeWorker(worker: LiveWorker, change: WorkerChange): Promise<boolean> {
     const { no, id } = worker.row;
     worker.row = changed(worker.row, change);
-    const save = () => this.#stores.workers.change(no, change);
+    const isLast = () => this.#changing.get(worker) === saved;
+    const save = async () => {
+      const isMade = await this.#stores.workers.change(no, change);
+      if (isMade && !(isLast() && this.#refused.has(worker))) return true;
+      const stored = await this.#stores.workers.find(id);
+      const isMadeBefore = stored !== undefined && holds(stored, change); // it was sent again over a new connection
+      if (!isMade && !isMadeBefore) this.#refused.add(worker);
+      // what is still to be written has its own say about what is in memory
+      if (stored && isLast() && this.#refused.delete(worker)) worker.row = asStored(worker.row, stored);
+      return isMade || isMadeBefore;
+    };
     // one after the other: what the one before asks for is what this one was decided from
     const before = this.#changing.get(worker);
-    const saved = this.#written(worker, () => (before ? before.then(save, save) : save()));
+    const saved: Promise<boolean> = this.#written(worker, () => (before ? before.then(save, save) : save()));
     this.#changing.set(worker, saved);
     try {
-      if (await saved) return true;
+      return await saved;
     } finally {
-      if (this.#changing.get(worker) === saved) this.#changing.delete(worker);
+      if (isLast()) this.#changing.delete(worker);
     }
-    const stored = await this.#stores.workers.find(id);
-    if (stored) worker.row = { ...worker.row, ...lifeOf(stored) };
-    return false;
   }
   /** Gives a worker that waits for one its place; false where it waits no more, or another server owns the scaler. */
   async placeWorker(worker: LiveWorker, found: Place): Promise<boolean> {
@@ -437,6 +452,10 @@ export class Registry {
   get size(): number {
     const slots = [...this.#slots.values()].reduce((sum, { size }) => sum + size, 0);
     return this.#endpoints.size + this.#endpointNos.size + this.#workers.size + slots + this.#writes.size;
+  }
+
+  #putDeleted(endpoint: Endpoint, deletedAt: number): void {
+    this.#put({ ...endpoint, settings: settingsOfDeleted(endpoint.settings), deletedAt });
   }
 
   #put(endpoint: Endpoint): Endpoint {

@@ -3,7 +3,7 @@ import { weightOf } from "../domain/endpoints/weight.js";
 import { limits } from "../limits/index.js";
 import { plainTemplate } from "../testing/facts-fixture.js";
 import { refused, Scene } from "../testing/scene-fixture.js";
-import { createEndpoint, updateEndpoint } from "./endpoints/save-endpoint.js";
+import { createEndpoint, deleteEndpoint, updateEndpoint } from "./endpoints/save-endpoint.js";
 import { createTemplate, updateTemplate } from "./templates/save-template.js";
 
 let scene: Scene;
@@ -35,4 +35,15 @@ it("What one owner's endpoints and templates take in memory is bounded, and what
 
   await updateTemplate(scene.parts, scene.admin, made[0]!, { imageName: scene.directory, env: {} });
   expect((await createTemplate(scene.parts, scene.admin, input)).settings.name).toBe("one more");
+});
+
+it("A deleted endpoint is remembered without what may be large", async () => {
+  const endpoint = await scene.endpoint({ name: "gone", env, workersMax: 0 });
+  await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+  const kept = scene.now(endpoint).settings;
+  expect([kept.name, kept.env, kept.workersMax]).toEqual(["gone", {}, 0]);
+  expect(weightOf(kept)).toBeLessThan(10_000);
+  scene = await scene.restart();
+  const row = (await scene.stores.endpoints.all()).find(({ no }) => no === endpoint.no);
+  expect(row?.settings.env ?? {}).toEqual({});
 });

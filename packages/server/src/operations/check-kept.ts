@@ -12,7 +12,8 @@ export function checkKept(
 ): void {
   const before = replaced === undefined ? 0 : weightOf(replaced);
   const added = weightOf(settings) - before;
-  if (added <= 0) return; // also what is too large already may be made smaller
+  // what is too large already may be made smaller, or change by a word
+  if (replaced !== undefined && added <= limits.settingsBytesFree) return;
   let kept = added;
   for (const { ownerNo: owner, settings: each } of registry.templates()) if (owner === ownerNo) kept += weightOf(each);
   for (const { ownerNo: owner, settings: each, deletedAt } of registry.endpoints())

@@ -33,15 +33,22 @@ export const nameRule = text(191, "none");
 
 /**
  * Refuses a field that does not keep its rule (INVALID_INPUT, with what it may be). Absent fields, null and the empty text
- * pass: what they mean is the resource's own.
+ * pass: what they mean is the resource's own. So does what is stored already, by a rule of its time, and is sent back.
  */
-export function checkFields(rules: FieldRules, input: Readonly<Record<string, unknown>>): void {
+export function checkFields(
+  rules: FieldRules,
+  input: Readonly<Record<string, unknown>>,
+  stored: Readonly<Record<string, unknown>> = {},
+): void {
   for (const [field, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(input, field) ? input[field] : undefined;
-    if (value === undefined || value === null || value === "") continue;
+    if (value === undefined || value === null || value === "" || isSame(value, stored[field])) continue;
     (checks[rule.is] as Check<FieldRule>)(field, rule, value);
   }
 }
+
+const isSame = (value: unknown, stored: unknown): boolean =>
+  value === stored || (typeof stored === "object" && JSON.stringify(value) === JSON.stringify(stored));
 
 type Check<Rule> = (field: string, rule: Rule, value: unknown) => void;
 

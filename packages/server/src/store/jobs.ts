@@ -148,7 +148,14 @@ export interface JobReader {
    */
   list(
     endpointNo: number,
-    query: { status?: JobStatus; limit: number; bytesMax?: number; beforeNo?: number },
+    query: {
+      status?: JobStatus;
+      limit: number;
+      bytesMax?: number;
+      beforeNo?: number;
+      /** Where nobody waits for them any more, the search may end early. */
+      gone?: { readonly aborted: boolean };
+    },
     now: number,
   ): Promise<{ jobs: JobReport[]; more: boolean }>;
   /** By worker, what it holds or has to stop. */

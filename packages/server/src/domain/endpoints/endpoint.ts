@@ -98,3 +98,15 @@ export const madeOf = [
 /** Whether a save changes what a worker is made of, so that the workers there are must be replaced. */
 export const needsRelease = (before: EndpointSettings, after: EndpointSettings): boolean =>
   madeOf.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
+
+/** What is still asked of a deleted endpoint, without what may be large: it is remembered for a day. */
+export const settingsOfDeleted = (settings: EndpointSettings): EndpointSettings => ({
+  ...endpointDefaults,
+  name: settings.name,
+  templateId: settings.templateId,
+  type: settings.type,
+  computeType: settings.computeType,
+  executionTimeoutMs: settings.executionTimeoutMs,
+  workersMin: 0,
+  workersMax: 0,
+});

@@ -92,3 +92,11 @@ export function changed(worker: Worker, { by, ...facts }: WorkerChange): Worker 
   const { to } = transitionOf(by);
   return { ...worker, ...facts, ...(to === undefined || to === "ended" ? {} : { wanted: to }) };
 }
+
+/** Whether a worker's row is as this change left it. */
+export function holds(worker: Worker, { by, ...facts }: WorkerChange): boolean {
+  const { to } = transitionOf(by);
+  const isThere = to === undefined || stageOf(worker) === to;
+  const row = worker as unknown as Record<string, unknown>;
+  return isThere && Object.entries(facts).every(([fact, value]) => JSON.stringify(row[fact]) === JSON.stringify(value));
+}

@@ -61,7 +61,7 @@ export class Answer {
 
   async #turn(): Promise<void> {
     await this.hasRoom();
-    await makeTurns.take(limits.listSliceBytes);
+    await makeTurns.take(limits.graphqlSliceCost);
     this.over.signal.throwIfAborted();
   }
 
@@ -84,7 +84,7 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void> 
     if (text.length < limits.listSliceBytes) continue;
     yield text;
     text = "";
-    await makeTurns.take(limits.listSliceBytes);
+    await makeTurns.take(limits.graphqlSliceCost);
   }
   if (text !== "") yield text;
 }

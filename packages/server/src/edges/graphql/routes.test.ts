@@ -173,6 +173,12 @@ describe("A number", () => {
     expect(json.errors[0].extensions.code).toBe("INVALID_INPUT");
   });
 
+  it("and an empty category is none", async () => {
+    const query = "mutation ($input: SaveTemplateInput) { saveTemplate(input: $input) { category } }";
+    const { json } = await ask(query, { input: { ...template, name: "none", containerDiskInGb: 1, category: "" } });
+    expect(json.data.saveTemplate.category).toBe("NVIDIA");
+  });
+
   it("within its range is kept", async () => {
     const input = { ...template, containerDiskInGb: 100_000 };
     expect((await ask(saveTemplate, { input })).json.data.saveTemplate.id).toMatch(/^[a-z0-9]{14}$/);

@@ -10,6 +10,7 @@ import { createVolume } from "../../operations/volumes/save-volume.js";
 import { hearUnhealthy } from "../../operations/workers/hear-ping.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 import { type ContainerLaunch, StartFailed, StartUnsure } from "../../provider.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
 let scene: Scene;
@@ -79,6 +80,23 @@ describe("A worker that is wanted", () => {
     const { row } = await started();
     expect(row.startedAt).toBe(row.readyAt);
   });
+
+  it.each(["prepare", "start"] as const)(
+    "and that another server ends just before %s is not left running, and nobody is told that it has started",
+    async (event) => {
+      const { change } = scene.stores.workers;
+      vi.spyOn(scene.stores.workers, "change").mockImplementation(async (no, made) => {
+        if (made.by === event) await change(no, { ...workerChanges.end, endedAt: scene.clock.now() });
+        return change(no, made);
+      });
+      scene.run(scene.loops.tend());
+      const worker = await wanted();
+      await scene.advance(50);
+      expect(scene.provider.isRunning(worker.row.id)).toBe(false);
+      expect(worker.row.endedAt).toBeDefined();
+      expect(scene.events.filter(({ type }) => type === "worker.started")).toEqual([]);
+    },
+  );
 
   it("finds its network volume's folder, though the volume was made at another host", async () => {
     const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });

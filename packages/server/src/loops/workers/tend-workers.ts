@@ -154,8 +154,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const told = { by: "prepare", secretHash, workerUrl, ...(address === undefined ? {} : { address }) } as const;
     // the row in memory has the secret even where the database does not
     unstored.set(row.id, needs.clock.now() + limits.netMs);
-    await needs.registry.changeWorker(worker, { ...told, ...(expected ? { handle: expected } : {}) });
+    const isPrepared = await needs.registry.changeWorker(worker, {
+      ...told,
+      ...(expected ? { handle: expected } : {}),
+    });
     unstored.delete(row.id);
+    if (!isPrepared) return void (await forget(worker)); // another server has ended it
     const note = (doing: string) => {
       worker.doing = doing;
     };
@@ -165,13 +169,17 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
         phases[`${phase}At`] = needs.clock.now();
       };
       const handle = await provider.start(launch, { note, reached, signal });
-      await needs.registry.changeWorker(worker, {
+      const isStarted = await needs.registry.changeWorker(worker, {
         by: "start",
         ...phases,
         ...whereIs(worker.row, handle),
         // a fast worker asks for a job before its engine has said that it runs
         startedAt: Math.min(needs.clock.now(), worker.row.readyAt ?? Number.POSITIVE_INFINITY),
       });
+      if (!isStarted) {
+        await provider.kill(row.id, handle); // another server has ended it meanwhile
+        return void (await forget(worker));
+      }
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
     } catch (error) {
@@ -260,6 +268,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     await Promise.all(
       strays.map(async (worker) => {
         const { id, secretHash } = worker.row;
+        const isStarting = starting.get(id);
+        if (isStarting) return isStarting.abort(); // who starts it sees that it has ended
         if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
         busy.add(id);
         try {

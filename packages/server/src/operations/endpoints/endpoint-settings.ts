@@ -79,7 +79,7 @@ export function mergeSettings(
   base: EndpointSettings | undefined,
   input: EndpointInput,
 ): EndpointSettings {
-  checkFields(fields, input);
+  checkFields(fields, input, base as Readonly<Record<string, unknown>> | undefined);
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;

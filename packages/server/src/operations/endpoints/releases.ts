@@ -3,6 +3,7 @@ import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "..
 import type { Release } from "../../domain/endpoints/release.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { checkKept } from "../check-kept.js";
 import { whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { iso, showEndpoint } from "../show-resources.js";
@@ -85,6 +86,7 @@ export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n
     const settings = { ...endpoint.settings, ...brought } as EndpointSettings;
     for (const field of madeOf)
       if (settings[field] === undefined) delete (settings as Partial<EndpointSettings>)[field];
+    checkKept(needs, caller.ownerNo, settings, endpoint.settings);
     const made = { template: release.template, madeAt: needs.clock.now(), rollbackOf: n };
     return showEndpoint(needs, await saveAndRelease(needs, endpoint, settings, made));
   });

@@ -24,7 +24,7 @@ export interface JobPage extends LentBody {
  * job whose own texts do not fit in a page is a page by itself.
  */
 export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQuery, gone: Signal): Promise<JobPage> {
-  const list = (bytesMax: number) => needs.reader.list(endpoint.no, { ...query, bytesMax }, needs.clock.now());
+  const list = (bytesMax: number) => needs.reader.list(endpoint.no, { ...query, bytesMax, gone }, needs.clock.now());
   const short = await list(limits.requestsShortBytesMax);
   const isAll = short.jobs.length === query.limit || !short.more;
   if (isAll && short.jobs.every(({ unreadBytes }) => unreadBytes === 0)) {

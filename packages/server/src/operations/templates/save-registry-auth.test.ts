@@ -37,14 +37,21 @@ describe("Credentials of a registry", () => {
       await refused(createRegistryAuth(scene.parts, scene.admin, input), "INVALID_INPUT", new RegExp(part));
     }
     await refused(create("a\u0000b"), "INVALID_INPUT", /visible/);
-    for (const part of ["username", "password"]) {
-      const input = { name: "mine", ...given, [part]: "copied with its line end\n" };
+    for (const [part, word] of [
+      ["username", "copied with its line end\n"],
+      ["password", "a\x00b"],
+    ] as const) {
+      const input = { name: "mine", ...given, [part]: word };
       await refused(
         createRegistryAuth(scene.parts, scene.admin, input),
         "INVALID_INPUT",
         new RegExp(`'${part}' holds`),
       );
     }
+    const keyFile = { username: "_json_key", password: '{\n\t"type": "service_account"\n}\n' };
+    expect((await createRegistryAuth(scene.parts, scene.admin, { name: "a key file", ...keyFile })).name).toBe(
+      "a key file",
+    );
     const made = await create();
     const empty = { ...given, password: "" };
     await refused(updateRegistryAuth(scene.parts, scene.admin, made, empty), "INVALID_INPUT", /password/);

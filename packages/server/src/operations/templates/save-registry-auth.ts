@@ -14,8 +14,8 @@ interface Credentials {
   readonly password: string;
 }
 
-/** What may be sent of credentials, by whichever interface; their name is asked for below. */
-export const fields = { username: text(1_000, "none"), password: text(20_000, "none") };
+/** What may be sent of credentials, by whichever interface; their name is asked for below. A password may be a key's file. */
+export const fields = { username: text(1_000, "none"), password: text(20_000, "lines") };
 
 /** Another user's credentials answer exactly like unknown ones. */
 export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {

@@ -120,9 +120,10 @@ function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: st
 }
 
 function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
-  checkFields(fields, input);
+  checkFields(fields, input, base as unknown as Readonly<Record<string, unknown>>);
   const draft: Record<string, unknown> = { ...base };
   for (const [field, value] of Object.entries(input)) {
+    if (field === "category" && value === "") continue;
     if (value === null) draft[field] = templateDefaults[field as keyof typeof templateDefaults];
     else if (value !== undefined) draft[field] = value;
     if (draft[field] === undefined || (field === "containerRegistryAuthId" && draft[field] === "")) delete draft[field];

@@ -51,6 +51,27 @@ describe("A list of a queue", () => {
     expect(turns).toBeGreaterThanOrEqual(readers / perTurn - 1);
   });
 
+  it("by a state shows no job that has left it since it was found, and goes on behind those", async () => {
+    const worker = await scene.worker("worker00000001");
+    const ids = [];
+    for (let n = 0; n < 6; n++) ids.push(await scene.submit());
+    const newest = await Promise.all(ids.slice(3).map((id) => scene.job(id)));
+    const listing = scene.stores.reader.list(scene.endpointNo, { limit: 2, status: "IN_QUEUE" }, scene.now);
+    // the search is over, and its page not yet read
+    for (const job of newest) await scene.stores.jobs.change(job, { by: "cancel" }, scene.now);
+    const { jobs, more } = await listing;
+    expect(jobs.every(({ status }) => status === "IN_QUEUE")).toBe(true);
+    expect([jobs.length > 0, more]).toEqual([true, true]);
+    expect(worker).toBeGreaterThan(0);
+  });
+
+  it("is not searched for a client that has gone", async () => {
+    await Promise.all(Array.from({ length: 1.5 * limits.listedRowsPerTurn }, () => scene.submit()));
+    const query = { limit: 1, status: "COMPLETED" as const, gone: { aborted: true } };
+    const turns = await turnsOf(() => scene.stores.reader.list(scene.endpointNo, query, scene.now));
+    expect(turns).toBeLessThanOrEqual(1);
+  });
+
   it("asks once for the places of all its waiting jobs", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => scene.submit()));
     const jobs = await Promise.all(ids.map((id) => scene.job(id)));

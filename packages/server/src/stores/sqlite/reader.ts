@@ -2,7 +2,17 @@ import type { JobStatus } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, code, heldColumns, joined, pageOf, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import {
+  anySize,
+  code,
+  heldColumns,
+  joined,
+  type PageRow,
+  pageOf,
+  toHeldJob,
+  toJob,
+  toPage,
+} from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import { ReadTurns } from "./read-turns.js";
 import { findSql, sqliteTextReader } from "./texts.js";
@@ -16,7 +26,10 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     find: db.prepare(findSql),
     submission: db.prepare("SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = ?"),
     list: db.prepare(page(`${listed}`)),
-    listed: db.prepare(page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3")),
+    // a job may have changed since its number was found
+    listed: db.prepare(
+      page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3 AND j.status = ?6"),
+    ),
     window: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM
       (SELECT no FROM job INDEXED BY job_listed WHERE endpoint_no = ?1 AND no < ?2 ORDER BY no DESC LIMIT ?3)`),
     windowTroubled: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM (SELECT no FROM job INDEXED BY job_troubled
@@ -62,23 +75,26 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return at < 0 ? places.length : at;
     });
   });
-  const turns = new ReadTurns(limits.listedRowsPerTurn);
+  const pageTurns = new ReadTurns(limits.listedRowsPerTurn);
+  const searchTurns = new ReadTurns(limits.listedRowsPerTurn);
 
-  /** The newest jobs of a status as a JSON list: they may lie far apart, so many jobs are looked at, some in each turn. */
-  async function numbersOf(endpointNo: number, status: JobStatus, beforeNo: number, now: number, count: number) {
+  type Search = { status: JobStatus; limit: number; beforeNo: number; gone?: { readonly aborted: boolean } };
+  /** The newest jobs of a status, one more than asked: they may lie far apart, so many are looked at, some in each turn. */
+  async function numbersOf(endpointNo: number, { status, limit, beforeNo, gone }: Search, now: number) {
     // an index of those that ended badly: past a million that went well
     const isTroubled = code[status] >= code.FAILED;
     const [window, within] = isTroubled ? [sql.windowTroubled, sql.withinTroubled] : [sql.window, sql.within];
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
-      const next = await turns.run(() => {
+      const next = await searchTurns.run(() => {
+        if (gone?.aborted) return { value: undefined, bytes: 0 };
         const { no, count: size } = window.get(endpointNo, before, limits.listedRowsPerTurn);
-        const left = count - found.length;
+        const left = limit + 1 - found.length;
         const rows = size === 0 ? [] : within.all(endpointNo, before, no, code[status], now, left);
         found.push(...rows.map((row: { no: number }) => row.no));
         return { value: size < limits.listedRowsPerTurn ? undefined : (no as number), bytes: size };
       });
-      if (next === undefined || found.length >= count) return JSON.stringify(found);
+      if (next === undefined || found.length > limit) return found;
       before = next;
     }
   }
@@ -90,11 +106,20 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       const row = sql.submission.get(jobNo);
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
-      const rest = [beforeNo, now, limit, bytesMax] as const;
-      const which = status === undefined ? undefined : await numbersOf(endpointNo, status, beforeNo, now, limit + 1);
-      const list = () => (which === undefined ? sql.list.all(endpointNo, ...rest) : sql.listed.all(which, ...rest));
-      return toPage(await turns.run(() => ({ value: list(), bytes: limits.listedRowsOfPage })));
+    list: async (endpointNo, query, now) => {
+      const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER } = query;
+      const rest = [now, limit, bytesMax] as const;
+      const inTurn = (read: () => PageRow[]) =>
+        pageTurns.run(() => ({ value: toPage(read()), bytes: limits.listedRowsOfPage }));
+      if (status === undefined) return inTurn(() => sql.list.all(endpointNo, beforeNo, ...rest));
+      for (let before = beforeNo; ; ) {
+        const numbers = await numbersOf(endpointNo, { ...query, status, beforeNo: before }, now);
+        const page = await inTurn(() => sql.listed.all(JSON.stringify(numbers), before, ...rest, code[status]));
+        const last = numbers.at(-1);
+        const more = page.more || numbers.length > limit;
+        if (page.jobs.length > 0 || last === undefined || !more) return { ...page, more };
+        before = last; // all of these have changed meanwhile
+      }
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
     overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),

@@ -41,12 +41,12 @@ function handle(message: Exclude<ToWriter, "close">): void {
 }
 
 parentPort?.on("message", (message: ToWriter) => {
+  if (failed) return;
   if (message === "close") {
     db.close();
     parentPort?.close();
     return;
   }
-  if (failed) return;
   try {
     handle(message);
   } catch (error) {

@@ -37,7 +37,7 @@ export function allRows<Name extends Settled, T>(
     const versions = new Map(listed.map(({ no, version }) => [no, version]));
     const fresh = new Map([...before].filter(([no, { version }]) => versions.get(no) === version));
     for (const group of groupsOf(listed.filter(({ no }) => !fresh.has(no)))) {
-      const rows = await read(raw`no IN (${raw.join(group)})`);
+      const rows = await read(raw`no = ANY (${`{${group.join()}}`}::bigint[])`);
       for (const row of rows) {
         const { no } = row as { no: number };
         fresh.set(no, { version: versions.get(no) as string, value: to(row) });

@@ -1,5 +1,5 @@
 import { sql as raw, type Selectable, type SelectQueryBuilder } from "kysely";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { type Endpoint, type EndpointSettings, settingsOfDeleted } from "../../domain/endpoints/endpoint.js";
 import type { Release } from "../../domain/endpoints/release.js";
 import { limits } from "../../limits/index.js";
 import type { EndpointStore, NewRelease } from "../../store/index.js";
@@ -7,11 +7,16 @@ import { allRows } from "./all-rows.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
+function settingsOf({ settings, deleted_at: deletedAt }: Selectable<Tables["endpoint"]>): EndpointSettings {
+  const parsed: EndpointSettings = JSON.parse(settings);
+  return deletedAt === null ? parsed : settingsOfDeleted(parsed);
+}
+
 const toEndpoint = (row: Selectable<Tables["endpoint"]>): Endpoint => ({
   no: row.no,
   id: row.id,
   ownerNo: row.owner_no,
-  settings: JSON.parse(row.settings),
+  settings: settingsOf(row),
   version: row.version,
   createdAt: row.created_at,
   deletedAt: maybe(row.deleted_at),

@@ -3,7 +3,7 @@ import type { Signal } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import { noRoom } from "../../../operations/jobs/lend-status.js";
 import type { Needs } from "../../../operations/needs.js";
-import { goneSignal } from "./replies.js";
+import { goneSignal, isGone } from "./replies.js";
 import { type Pieces, sendLentReply } from "./send-lent.js";
 import { makeTurns } from "./turns.js";
 
@@ -57,6 +57,7 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
     reply.raw.once("close", () => request.room.release());
     await request.room.take(limits.replyBytesMax);
     await makeTurns.take(limits.listSliceBytes); // a hundred requests that find room in one turn begin over several
+    if (isGone(reply)) throw noRoom(); // its room was given back meanwhile
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
