@@ -61,6 +61,8 @@ export async function auditDisk(folder: string, acknowledged: Acknowledged): Pro
     const isCounted = JSON.stringify(tally) === JSON.stringify(recount);
     const miscounted = isCounted ? [] : [`counted ${JSON.stringify(tally)}, there are ${JSON.stringify(recount)}`];
     return [...unsound, ...lost, ...miscounted];
+  } catch (error) {
+    return [`cannot be read: ${error}`];
   } finally {
     db.close();
     await stores.close();
