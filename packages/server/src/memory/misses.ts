@@ -42,7 +42,7 @@ export class Misses {
   #schedule(): void {
     if (this.#isSet || this.#waiting.length === 0) return;
     this.#isSet = true;
-    setTimeout(() => void this.#turn(), this.#lookedAt + limits.missGapMs - performance.now());
+    setTimeout(() => void this.#turn(), Math.max(0, this.#lookedAt + limits.missGapMs - performance.now()));
   }
 
   async #turn(): Promise<void> {
