@@ -119,7 +119,7 @@ export const mutants = [
   {
     name: "undoes-stops",
     breaks: "lets a server that is behind undo what another has decided about a worker",
-    patches: [{ file: "stores/tables/workers.ts", find: '.where("wanted", "in", stages)', replace: "" }],
+    patches: [{ file: "stores/tables/workers.ts", find: '.where("wanted", "in", from)', replace: "" }],
   },
   {
     name: "sleep-counts-as-absence",

@@ -2,9 +2,6 @@ import { kib, mib, minute, second } from "./units.js";
 
 /** Connections and bodies. */
 export const http = {
-  settingsBytesFree: kib, // a change by less is always let in
-  settingsBytesMax: 128 * mib, // of memory, for all endpoints and templates of one owner: every server keeps them
-
   bodiesBytesMax: 192 * mib, // of all bodies that are being received or stored; beyond it 503
   bodiesOwnerShare: 3 / 4, // of that, what one owner may hold: the others can go on
   bodyBytesFree: 4 * kib, // of a body, so much is not counted: most are smaller, and come at once

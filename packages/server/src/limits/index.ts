@@ -7,6 +7,7 @@ import { jobs } from "./jobs.js";
 import { json } from "./json.js";
 import { logs } from "./logs.js";
 import { loops } from "./loops.js";
+import { management } from "./management.js";
 import { contract } from "./public-contract.js";
 import { replies } from "./replies.js";
 import { store } from "./store.js";
@@ -21,6 +22,7 @@ export const limits = {
   ...jobs,
   ...json,
   ...workers,
+  ...management,
   ...logs,
   ...containers,
   ...store,

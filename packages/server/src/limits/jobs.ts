@@ -9,8 +9,8 @@ export const jobs = {
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is one reply, made in memory
   requestsShortBytesMax: 256 * kib, // a page up to this size is read at once; a larger one into lent memory
-  listedRowsPerTurn: 8_000, // of SQLite, looked at for all lists of jobs in one turn of the event loop: some 4 ms
-  listedRowsOfPage: 2_000, // a page of jobs counts as so many: it is joined with texts
+  listedRowsPerTurn: 8_000, // jobs that all searches together scan in one turn on SQLite: about 4 ms
+  listedRowsOfPage: 2_000, // the cost of one page in scanned jobs, since it joins texts
   queuePositionMax: 1_000, // beyond it counting costs more than it tells
   purgeBatch: 500, // a batch must not hold the event loop for 50 ms
   sweepBatch: 200,
@@ -31,7 +31,7 @@ export const jobs = {
   doneGroupBytes: mib, // of a batch's words, checked in one turn: some 3 ms
   memberBytesMax: kib, // of a word, a member that is parsed: a status, a stopPod or an id; a longer one counts as absent
   chunkNameCharsMax: 64, // a UUID and a number fit
-  unheardChunksMax: 1_000, // of a worker: jobs whose last chunk was stored without its worker hearing so
+  unheardChunksMax: 1_000, // per worker: jobs whose last chunk was stored but not acknowledged
   chunkMetricsBytesMax: 16 * kib, // of a chunk: some counts and times; longer ones are left out, and the output is kept
   streamReplyBytesMax: 8 * mib,
   streamHoldMs: second,

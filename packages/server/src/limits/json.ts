@@ -9,6 +9,5 @@ export const json = {
   jsonBytesFree: 4 * kib, // smaller bodies are not counted: to move one to the thread takes longer than to check it
   jsonPieceBytes: 64 * kib, // of a large array, the elements in so much are looked for at a time
   jsonPartsBytes: 512 * kib, // so much at a time is moved there of a body that comes
-  managementBytesMax: 256 * kib, // 20,000 variables of an environment take 45 ms to check and save, those of 1 MB 310 ms
   ignoredBytesMax: mib, // of a body that a route does not read
 } as const;

@@ -18,8 +18,8 @@ export const store = {
   wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
   readersMax: 6,
   textReadersMax: 2, // the same for large texts, each some tens of milliseconds of the database's time
-  rowsReadAtOnce: 500, // of endpoints and templates that another server has changed
-  rowBytesReadAtOnce: 128 * kib, // of their settings: 10,000 variables take 3 ms to parse
+  rowsReadAtOnce: 500, // endpoints or templates changed by another server, in one query
+  rowBytesReadAtOnce: 128 * kib, // of their settings; 10,000 variables take 3 ms to parse
   endedWorkersReadMs: 2 * minute, // of workers that ended, a server that looks again reads these
   allWorkersReadMs: 30 * second, // between two such looks only those that were written are read
   beatMs: second, // a server says that it lives

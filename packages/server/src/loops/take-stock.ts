@@ -1,5 +1,5 @@
 import type { HostFacts } from "../domain/hosts/host.js";
-import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/workers/stock.js";
+import { type HostSettings, type Known, type StockChange, takeIn } from "../domain/hosts/stock.js";
 import type { Emit } from "../events.js";
 import type { Inventory } from "../host/inventory.js";
 import { limits } from "../limits/index.js";

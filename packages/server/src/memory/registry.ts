@@ -26,7 +26,7 @@ export interface RegistryOptions {
   readonly now?: () => number;
 }
 
-/** A worker's row as the store has it; only its first result is stored, and later ones are in memory. */
+/** The stored row, with `lastDoneAt` from memory: only a worker's first result is stored. */
 const asStored = ({ lastDoneAt }: Worker, stored: Worker): Worker => ({
   ...stored,
   lastDoneAt: lastDoneAt ?? stored.lastDoneAt,
@@ -57,7 +57,7 @@ export class Registry {
   #allReadAt = 0;
   /** By worker, the last change of its row that is on its way. */
   readonly #changing = new WeakMap<LiveWorker, Promise<boolean>>();
-  /** Workers of which a change was refused while a later one was in memory already. */
+  /** Workers with a refused change whose effect may still be in memory. */
   readonly #refused = new WeakSet<LiveWorker>();
   readonly #writes = new Map<object, { onTheWay: number; lastTurn: number }>();
   #reading: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export class Registry {
     await this.reloadKeys();
     for (const endpoint of await this.#stores.endpoints.all()) this.#put(endpoint);
     for (const template of await this.#stores.templates.all()) this.#templates.set(template.id, template);
-    for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // or the first save has to
+    for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // computed now, not by the first save
     for (const volume of await this.#stores.volumes.all()) this.#volumes.set(volume.id, volume);
     for (const auth of await this.#stores.registryAuths.all()) this.#registryAuths.set(auth.id, auth);
     for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#workers.admit(row, now);
@@ -398,8 +398,8 @@ export class Registry {
     return live;
   }
   /**
-   * Changes a worker's row; in memory at once, so that nothing is handed to it meanwhile. False where the table of a worker's
-   * life does not allow it from where another server has brought it; then the row is as that server has left it.
+   * Changes a worker's row, in memory at once, so that it gets no more jobs meanwhile. False if the table of a worker's life
+   * does not allow it, because another server changed the row first; then memory holds that server's row.
    */
   async changeWorker(worker: LiveWorker, change: WorkerChange): Promise<boolean> {
     const { no, id } = worker.row;
@@ -409,9 +409,9 @@ export class Registry {
       const isMade = await this.#stores.workers.change(no, change);
       if (isMade && !(isLast() && this.#refused.has(worker))) return true;
       const stored = await this.#stores.workers.find(id);
-      const isMadeBefore = stored !== undefined && holds(stored, change); // it was sent again over a new connection
+      const isMadeBefore = stored !== undefined && holds(stored, change); // its connection broke, and it was sent twice
       if (!isMade && !isMadeBefore) this.#refused.add(worker);
-      // what is still to be written has its own say about what is in memory
+      // with another change pending, that one reloads the row
       if (stored && isLast() && this.#refused.delete(worker)) worker.row = asStored(worker.row, stored);
       return isMade || isMadeBefore;
     };

@@ -3,7 +3,7 @@ import { invalid } from "../errors.js";
 import { limits } from "../limits/index.js";
 import type { Needs } from "./needs.js";
 
-/** Refuses settings that would make an owner's endpoints and templates larger than every server can keep in memory. */
+/** Refuses settings that would take an owner's endpoints and templates above the memory that each server keeps for them. */
 export function checkKept(
   { registry }: Needs<"registry">,
   ownerNo: number,
@@ -12,7 +12,7 @@ export function checkKept(
 ): void {
   const before = replaced === undefined ? 0 : weightOf(replaced);
   const added = weightOf(settings) - before;
-  // what is too large already may be made smaller, or change by a word
+  // an owner who is above the bound may still shrink settings, or change a word
   if (replaced !== undefined && added <= limits.settingsBytesFree) return;
   let kept = added;
   for (const { ownerNo: owner, settings: each } of registry.templates()) if (owner === ownerNo) kept += weightOf(each);

@@ -11,7 +11,7 @@ import {
 } from "@millrace/api";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../errors.js";
-import { fields as endpointFields } from "./endpoints/endpoint-settings.js";
+import { endpointFields } from "./endpoints/endpoint-settings.js";
 import {
   checkFields,
   choice,
@@ -23,11 +23,11 @@ import {
   text,
   variables,
 } from "./fields.js";
-import { fields as authFields } from "./templates/save-registry-auth.js";
-import { fields as templateFields } from "./templates/save-template.js";
-import { fields as volumeFields } from "./volumes/save-volume.js";
+import { registryAuthFields } from "./templates/save-registry-auth.js";
+import { templateFields } from "./templates/save-template.js";
+import { volumeFields } from "./volumes/save-volume.js";
 
-/** What the refusal says, or undefined where there is none. */
+/** The refusal's message; undefined if the value is accepted. */
 function said(rule: FieldRule, value: unknown): string | undefined {
   try {
     checkFields({ field: rule }, { field: value });
@@ -42,7 +42,7 @@ function said(rule: FieldRule, value: unknown): string | undefined {
 describe("A field", () => {
   it.each<[string, FieldRule, unknown, RegExp]>([
     ["a text that is too long", text(3), "four", /'field' may have 3 characters at most/],
-    ["what is no text", text(3), 5, /'field' must be a text/],
+    ["a number as text field", text(3), 5, /'field' must be a text/],
     ["a text with control characters", text(3, "none"), "a\n", /'field' holds a control character: /],
     ["one with others than line ends", text(9, "lines"), "a\nb\x1b", /other than tabs and line ends/],
     ["a negative size", integer(0, 9), -1, /'field' must be a whole number from 0 to 9\./],
@@ -50,17 +50,17 @@ describe("A field", () => {
     ["a fraction", integer(0, 9), 0.5, /whole number/],
     ["a number as text", integer(0, 9), "5", /whole number/],
     ["a time that is too short", { is: "integer", from: 5, to: 9, zero: "the default" }, 4, /9, or 0 for the default/],
-    ["what is neither true nor false", flag, "true", /true or false/],
+    ["a flag that is a string", flag, "true", /true or false/],
     ["an unknown word", choice(["A", "B"]), "C", /'field' must be one of A, B\./],
     ["a list that is too long", list(text(9)), Array(101).fill("a"), /'field' may have 100 entries at most/],
     ["a list with a text that is too long", list(text(3)), ["a", "four"], /'field' may have 3 characters/],
-    ["what is no list", list(text(3)), "a", /must be a list/],
-    ["what is no port", list({ is: "port" }), ["80/http", "80"], /'80' in field is not a port: write number\/http/],
-    ["what is no name of a variable", variables, { "1A": "" }, /'1A' in field is not a name of a variable/],
-    ["a variable that is no text", variables, { A: 1 }, /field\.A must be a string without NUL/],
+    ["a list that is a string", list(text(3)), "a", /must be a list/],
+    ["an invalid port", list({ is: "port" }), ["80/http", "80"], /'80' in field is not a port: write number\/http/],
+    ["an invalid variable name", variables, { "1A": "" }, /'1A' in field is not a name of a variable/],
+    ["a variable that is a number", variables, { A: 1 }, /field\.A must be a string without NUL/],
     ["a variable with NUL", variables, { A: "\0" }, /field\.A must be/],
     ["a variable that is too long", variables, { A: "x".repeat(131_073) }, /field\.A may have 131072 characters/],
-    ["what is no object of variables", variables, "A=1", /'field' must be an object of texts/],
+    ["variables that are a string", variables, "A=1", /'field' must be an object of texts/],
   ])("refuses %s", (_, rule, value, words) => {
     expect(said(rule, value)).toMatch(words);
   });
@@ -84,7 +84,7 @@ describe("A field", () => {
   });
 });
 
-// ---- The same rules stand in the document of the REST API
+// ---- The document of the REST API states the same rules
 
 interface Schema {
   readonly type?: string;
@@ -99,7 +99,7 @@ interface Schema {
   readonly patternProperties?: Record<string, Schema>;
 }
 
-/** What a schema says in the words of a rule; null where it is none of them. */
+/** The rule that a schema expresses; null if it expresses none. */
 function ruleOf(schema: Schema): unknown {
   const kinds = (schema.anyOf ?? [schema]).filter(({ type }) => type !== "null");
   const inner = kinds.flatMap((each) => (each.anyOf ? each.anyOf : [each]));
@@ -139,7 +139,7 @@ describe("The rules of fields", () => {
 
   it("are those of the REST API's document: credentials", () => {
     const { properties } = RegistryAuthCreate as unknown as { properties: Record<string, Schema> };
-    for (const [name, rule] of Object.entries(authFields))
+    for (const [name, rule] of Object.entries(registryAuthFields))
       expect([name, ruleOf(properties[name]!)]).toEqual([name, rule]);
   });
 });

@@ -6,11 +6,11 @@ export interface TextRule {
   readonly is: "text";
   /** In characters, not UTF-16 units. */
   readonly charsMax: number;
-  /** `none`: no control characters; `lines`: tabs and line ends alone; absent: whatever it holds is judged elsewhere. */
+  /** `none`: no control characters; `lines`: only tabs and line ends; absent: not checked here. */
   readonly controls?: "none" | "lines";
 }
 
-/** What a field of a resource may hold, whichever interface it comes by. */
+/** What a field of a resource may hold, over any interface. */
 export type FieldRule =
   | TextRule
   | { readonly is: "integer"; readonly from: number; readonly to: number; readonly zero?: "the default" }
@@ -28,12 +28,12 @@ export const integer = (from: number, to: number): FieldRule => ({ is: "integer"
 export const flag: FieldRule = { is: "flag" };
 export const choice = (of: readonly string[]): FieldRule => ({ is: "choice", of });
 export const variables: FieldRule = { is: "variables", valueCharsMax: 131_072 };
-/** What names and titles are made of. */
+/** The rule of names. */
 export const nameRule = text(191, "none");
 
 /**
- * Refuses a field that does not keep its rule (INVALID_INPUT, with what it may be). Absent fields, null and the empty text
- * pass: what they mean is the resource's own. So does what is stored already, by a rule of its time, and is sent back.
+ * Refuses a field that breaks its rule (INVALID_INPUT; the message says what is allowed). Absent fields, null and empty texts
+ * pass, because each resource gives them its own meaning. A value equal to the stored one passes too: it may predate the rule.
  */
 export function checkFields(
   rules: FieldRules,
@@ -72,7 +72,7 @@ function checkText(field: string, { charsMax, controls }: TextRule, value: unkno
   if (controls === "lines" && hasOddControls(value)) throw invalid(holdsControls(field, true));
 }
 
-/** A character may be two UTF-16 units: only a text that is longer in those is counted. */
+/** A character may take two UTF-16 units, so characters are counted only if the units exceed the bound. */
 const isLonger = (value: string, charsMax: number): boolean =>
   value.length > charsMax && (value.length > 2 * charsMax || [...value].length > charsMax);
 
@@ -111,7 +111,7 @@ function checkVariables(field: string, rule: Extract<FieldRule, { is: "variables
   }
 }
 
-/** What is said of a text that holds control characters. */
+/** The message about a text with control characters. */
 export function holdsControls(field: string, isLined: boolean): string {
   const which = isLined ? "a control character other than tabs and line ends" : "a control character";
   return `'${field}' holds ${which}: send it without.`;

@@ -99,7 +99,7 @@ export const madeOf = [
 export const needsRelease = (before: EndpointSettings, after: EndpointSettings): boolean =>
   madeOf.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
 
-/** What is still asked of a deleted endpoint, without what may be large: it is remembered for a day. */
+/** The settings kept for a deleted endpoint, which stays in memory for a day: without lists and environment. */
 export const settingsOfDeleted = (settings: EndpointSettings): EndpointSettings => ({
   ...endpointDefaults,
   name: settings.name,

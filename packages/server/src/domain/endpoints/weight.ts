@@ -1,10 +1,10 @@
-/** What an object takes beside its texts, roughly, as measured: a name and its value take some 100 bytes. */
+/** Measured overhead of an object's entry beside its texts, in bytes. */
 const entryBytes = 100;
 const resourceBytes = 1_024;
 
 const known = new WeakMap<object, number>();
 
-/** About how many bytes of memory the settings of an endpoint or a template take. Settings are never changed in place. */
+/** The approximate memory of an endpoint's or template's settings, in bytes. Computed once: settings are never mutated. */
 export function weightOf(settings: object): number {
   const before = known.get(settings);
   if (before !== undefined) return before;

@@ -95,7 +95,7 @@ describe("An engine that hangs", () => {
     const stuck = await scene.worker(endpoint);
     const hangs = () => scene.clock.sleep(20_000, scene.stays).then(() => Promise.reject(away));
     vi.spyOn(scene.provider, "look").mockImplementation(hangs);
-    await scene.parts.registry.changeWorker(stuck, { ...workerChanges.condemn, killAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(stuck, { ...workerChanges.kill, killAt: scene.clock.now() });
     scene.parts.bell.ring("workers");
     await scene.advance(300);
     const second = await scene.submit(flash);

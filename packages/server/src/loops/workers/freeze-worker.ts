@@ -60,5 +60,5 @@ export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<v
   if (row.wanted === "paused") await stopWorker(needs, worker, why, needs.place.stopGraceMs);
   else await closeWorker(needs, worker, why);
   if (row.trouble !== undefined) return;
-  await needs.registry.changeWorker(worker, { by: "ail", trouble: { at: needs.clock.now(), why } });
+  await needs.registry.changeWorker(worker, { by: "unhealthy", trouble: { at: needs.clock.now(), why } });
 }

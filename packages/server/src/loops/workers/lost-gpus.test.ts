@@ -72,7 +72,7 @@ describe("A worker whose GPU fell off", () => {
     scene = await scene.restart();
     const [found] = scene.workersOf(endpoint);
     const trouble = { at: scene.parts.clock.now(), why: "its GPU is gone" };
-    await scene.parts.registry.changeWorker(found!, { by: "ail", trouble });
+    await scene.parts.registry.changeWorker(found!, { by: "unhealthy", trouble });
     facts = { ...facts, ...lost };
     await scene.runAll();
     await scene.advance(100);

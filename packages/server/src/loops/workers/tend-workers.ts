@@ -73,7 +73,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const missed = row.address === undefined ? "ask for a job" : "answer GET /ping with 200";
       const note = `it did not ${missed} within ${options.startTimeoutMs / 1_000} s`;
       await needs.registry.changeWorker(worker, {
-        by: "condemn",
+        by: "kill",
         killAt: now,
         exit: { code: undefined, signal: undefined, note },
       });
@@ -269,7 +269,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       strays.map(async (worker) => {
         const { id, secretHash } = worker.row;
         const isStarting = starting.get(id);
-        if (isStarting) return isStarting.abort(); // who starts it sees that it has ended
+        if (isStarting) return isStarting.abort(); // the start notices that the worker has ended
         if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
         busy.add(id);
         try {

@@ -38,7 +38,7 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
     if (hostNo === needs.place.hostNo || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
     // one that waits for a place ran nowhere
     if (isThrottled(worker.row)) {
-      await needs.registry.changeWorker(worker, { by: "adopt", hostNo: needs.place.hostNo });
+      await needs.registry.changeWorker(worker, { by: "rehost", hostNo: needs.place.hostNo });
       needs.bell.ring("workers");
       continue;
     }
@@ -87,7 +87,7 @@ async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<
 async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<void> {
   needs.emit({ type: "server.warning", message: `worker ${worker.row.id} is lost: ${why}` });
   const exit = { code: undefined, signal: undefined, note: why };
-  await needs.registry.changeWorker(worker, { by: "condemn", killAt: needs.clock.now(), exit });
+  await needs.registry.changeWorker(worker, { by: "kill", killAt: needs.clock.now(), exit });
   needs.bell.ring("workers");
 }
 

@@ -38,8 +38,8 @@ const plain = [
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
 const named = list(text(1_000, "none"));
-/** What may be sent of an endpoint, by whichever interface. */
-export const fields = {
+/** The fields of an endpoint that a caller may send over any interface. */
+export const endpointFields = {
   name: nameRule,
   templateId: text(10_000),
   computeType: choice(["GPU", "CPU"]),
@@ -79,7 +79,7 @@ export function mergeSettings(
   base: EndpointSettings | undefined,
   input: EndpointInput,
 ): EndpointSettings {
-  checkFields(fields, input, base as Readonly<Record<string, unknown>> | undefined);
+  checkFields(endpointFields, input, base as Readonly<Record<string, unknown>> | undefined);
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;

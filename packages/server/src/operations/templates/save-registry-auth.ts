@@ -14,8 +14,8 @@ interface Credentials {
   readonly password: string;
 }
 
-/** What may be sent of credentials, by whichever interface; their name is asked for below. A password may be a key's file. */
-export const fields = { username: text(1_000, "none"), password: text(20_000, "lines") };
+/** The fields of credentials that a caller may send over any interface; the name is checked below. A password may be a key file. */
+export const registryAuthFields = { username: text(1_000, "none"), password: text(20_000, "lines") };
 
 /** Another user's credentials answer exactly like unknown ones. */
 export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {
@@ -101,7 +101,7 @@ async function isReleasedWith(
 }
 
 function sealed({ vault }: Needs<"vault">, { username, password }: Credentials): Credentials {
-  checkFields(fields, { username, password });
+  checkFields(registryAuthFields, { username, password });
   if (!username || !password) throw invalid("A container registry auth needs 'username' and 'password'.");
   return { username: vault.seal(username), password: vault.seal(password) };
 }

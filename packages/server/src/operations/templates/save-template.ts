@@ -24,8 +24,8 @@ import { checkImage } from "./check-image.js";
 export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
 
 const imageCharsMax = 4_096;
-/** What may be sent of a template, by whichever interface. */
-export const fields = {
+/** The fields of a template that a caller may send over any interface. */
+export const templateFields = {
   name: nameRule,
   imageName: text(imageCharsMax),
   category: choice(["NVIDIA", "AMD", "CPU"]),
@@ -120,7 +120,7 @@ function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: st
 }
 
 function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
-  checkFields(fields, input, base as unknown as Readonly<Record<string, unknown>>);
+  checkFields(templateFields, input, base as unknown as Readonly<Record<string, unknown>>);
   const draft: Record<string, unknown> = { ...base };
   for (const [field, value] of Object.entries(input)) {
     if (field === "category" && value === "") continue;

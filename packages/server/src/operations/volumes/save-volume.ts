@@ -11,8 +11,8 @@ import { boundVolume, keepVolume } from "./keep-volume.js";
 
 type Saving = Needs<"registry" | "place" | "ids" | "emit">;
 
-/** What may be sent of a volume, by whichever interface. */
-export const fields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
+/** The fields of a volume that a caller may send over any interface. */
+export const volumeFields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
 
 export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
   const volume = registry.volume(id);
@@ -28,7 +28,7 @@ export async function createVolume(
   caller: ApiKey,
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
-  checkFields(fields, input);
+  checkFields(volumeFields, input);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
   await keepVolume(needs, { id, size });
@@ -40,7 +40,7 @@ export async function updateVolume(
   volume: Volume,
   input: { name?: string; size?: number },
 ): Promise<Volume> {
-  checkFields(fields, input);
+  checkFields(volumeFields, input);
   const saved = await needs.registry.exclusively(async () => {
     const current = needs.registry.volume(volume.id);
     if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);

@@ -21,12 +21,12 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   }
   if (row.hostNo !== place.hostNo || before.isOpen === health.isOpen || !health.wasReady) return;
   if (health.isOpen) {
-    if (worker.row.trouble) await registry.changeWorker(worker, { by: "recover", trouble: undefined });
+    if (worker.row.trouble) await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
   }
   const why = "it does not answer GET /ping with 200";
   emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
-  await registry.changeWorker(worker, { by: "ail", trouble: { at: clock.now(), why } });
+  await registry.changeWorker(worker, { by: "unhealthy", trouble: { at: clock.now(), why } });
 }
 
 /** Stops a worker that has been unhealthy for too long, or that is replaced and does not come to an end; when to look next. */

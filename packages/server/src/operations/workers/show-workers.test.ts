@@ -54,9 +54,9 @@ describe("A worker is shown", () => {
 
   it("as unhealthy where something is known against it", async () => {
     const at = scene.clock.now();
-    await scene.parts.registry.changeWorker(worker(), { by: "ail", trouble: { at, why: "its GPU is gone" } });
+    await scene.parts.registry.changeWorker(worker(), { by: "unhealthy", trouble: { at, why: "its GPU is gone" } });
     expect(await shown()).toMatchObject({ state: "unhealthy", since: iso(at), why: "its GPU is gone" });
-    await scene.parts.registry.changeWorker(worker(), { by: "recover", trouble: undefined });
+    await scene.parts.registry.changeWorker(worker(), { by: "healthy", trouble: undefined });
     expect(await shown()).toMatchObject({ state: "initializing" });
   });
 

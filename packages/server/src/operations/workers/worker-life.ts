@@ -111,7 +111,7 @@ export async function stopWorker(
   }
   const { endedAt, killAt: before = Number.POSITIVE_INFINITY } = worker.row;
   if (!isFirst && endedAt === undefined && killAt < before)
-    await registry.changeWorker(worker, { by: "hurry", killAt });
+    await registry.changeWorker(worker, { by: "killSooner", killAt });
   bell.ring("workers");
 }
 

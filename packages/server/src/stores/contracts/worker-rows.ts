@@ -67,9 +67,9 @@ export function workerRows(setting: () => Setting): void {
     });
 
     it("forgets what was known against a worker that is well again", async () => {
-      await apply([workerChanges.ail]);
-      expect((await row()).trouble).toEqual(workerChanges.ail.trouble);
-      await apply([workerChanges.recover]);
+      await apply([workerChanges.unhealthy]);
+      expect((await row()).trouble).toEqual(workerChanges.unhealthy.trouble);
+      await apply([workerChanges.healthy]);
       expect((await row()).trouble).toBeUndefined();
     });
   });

@@ -22,23 +22,25 @@ const page = (where: string) => pageOf(`job j ${joined} WHERE ${where}`, "?4", "
 
 /** Reads of the queue, on the connection that only reads; large texts on one of their own where there is one. */
 export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
+  /** A window of so many jobs of an endpoint by an index, and the jobs of one status within it. */
+  const search = (index: string, where: string) => {
+    const jobs = `SELECT no FROM job INDEXED BY ${index} WHERE endpoint_no = ?1 AND no < ?2 AND ${where}`;
+    return {
+      window: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM (${jobs} ORDER BY no DESC LIMIT ?3)`),
+      within: db.prepare(`${jobs} AND no >= ?3 AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
+    };
+  };
   const sql = {
     find: db.prepare(findSql),
     submission: db.prepare("SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = ?"),
-    list: db.prepare(page(`${listed}`)),
-    // a job may have changed since its number was found
+    list: db.prepare(page(listed)),
+    // a job may have changed its status since the search found it
     listed: db.prepare(
       page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3 AND j.status = ?6"),
     ),
-    window: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM
-      (SELECT no FROM job INDEXED BY job_listed WHERE endpoint_no = ?1 AND no < ?2 ORDER BY no DESC LIMIT ?3)`),
-    windowTroubled: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM (SELECT no FROM job INDEXED BY job_troubled
-      WHERE endpoint_no = ?1 AND no < ?2 AND status >= 3 ORDER BY no DESC LIMIT ?3)`),
-    within: db.prepare(`SELECT no FROM job INDEXED BY job_listed WHERE endpoint_no = ?1 AND no < ?2 AND no >= ?3
-      AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
-    withinTroubled:
-      db.prepare(`SELECT no FROM job INDEXED BY job_troubled WHERE endpoint_no = ?1 AND no < ?2 AND no >= ?3
-      AND status >= 3 AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
+    all: search("job_listed", "true"),
+    // an index of failed jobs: it skips the million that went well
+    troubled: search("job_troubled", "status >= 3"),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(
       `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
@@ -61,7 +63,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return row && toJob(row);
     }),
   );
-  // the jobs of a page are asked for in one turn
+  // a page asks for the positions of all its jobs in one turn
   const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
     const [first, ...others] = asked;
     if (first === undefined || others.length === 0) return asked.map((one) => sql.position.get(...one).n as number);
@@ -79,11 +81,9 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   const searchTurns = new ReadTurns(limits.listedRowsPerTurn);
 
   type Search = { status: JobStatus; limit: number; beforeNo: number; gone?: { readonly aborted: boolean } };
-  /** The newest jobs of a status, one more than asked: they may lie far apart, so many are looked at, some in each turn. */
+  /** The numbers of the newest jobs of a status, one more than `limit`. Matches can be far apart: each turn searches one window. */
   async function numbersOf(endpointNo: number, { status, limit, beforeNo, gone }: Search, now: number) {
-    // an index of those that ended badly: past a million that went well
-    const isTroubled = code[status] >= code.FAILED;
-    const [window, within] = isTroubled ? [sql.windowTroubled, sql.withinTroubled] : [sql.window, sql.within];
+    const { window, within } = code[status] >= code.FAILED ? sql.troubled : sql.all;
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
       const next = await searchTurns.run(() => {
@@ -118,7 +118,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
         const last = numbers.at(-1);
         const more = page.more || numbers.length > limit;
         if (page.jobs.length > 0 || last === undefined || !more) return { ...page, more };
-        before = last; // all of these have changed meanwhile
+        before = last; // all of them have changed their status meanwhile
       }
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),

@@ -3,7 +3,7 @@ import { limits } from "../../limits/index.js";
 import type { Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
-type Settled = "endpoint" | "template";
+type SettingsTable = "endpoint" | "template";
 
 interface Listed {
   readonly no: number;
@@ -12,11 +12,10 @@ interface Listed {
 }
 
 /**
- * Reads all rows of a table that `where` keeps (SQL of our own), as `to` makes them. Settings are large, and mostly the
- * same as before: where the database knows a row's version, only rows that changed since the last reading are read and
- * parsed, a few at a time.
+ * Returns a function that reads all rows of a table that match `where` (trusted SQL), converted by `to`. Settings are large
+ * and rarely change: if the runner knows row versions, only rows changed since the last call are read and parsed, in groups.
  */
-export function allRows<Name extends Settled, T>(
+export function allRows<Name extends SettingsTable, T>(
   runner: Runner,
   table: Name,
   where: string,
@@ -48,7 +47,7 @@ export function allRows<Name extends Settled, T>(
   };
 }
 
-/** Numbers of rows that are read together. */
+/** Groups rows to be read in one query, bounded in number and bytes. */
 function groupsOf(listed: readonly Listed[]): number[][] {
   const groups: number[][] = [];
   let bytesLeft = 0;

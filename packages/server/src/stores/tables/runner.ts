@@ -5,7 +5,7 @@ import type { Tables } from "./schema.js";
 export interface Runner {
   /** Compiles for this database's dialect; it is never asked to execute. */
   readonly sql: Kysely<Tables>;
-  /** SQL for the version of a row, which every write of the row changes; undefined where only this process writes. */
+  /** SQL for a row version that every write changes; undefined if no other process writes. */
   readonly rowVersion?: string;
   read<R>(query: CompiledQuery<R>): Promise<R[]>;
   /** Runs the statements in one commit, in order, and resolves with their rows when that is on disk. */

@@ -1,6 +1,6 @@
 import type { Selectable, Updateable } from "kysely";
 import type { Worker } from "../../domain/workers/worker.js";
-import { transitionOf, type WorkerChange, type WorkerFact } from "../../domain/workers/worker-life.js";
+import { transitionOf, type WorkerChange, type WorkerFact, wantedBy } from "../../domain/workers/worker-life.js";
 import type { HostStore, WorkerStore } from "../../store/index.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
@@ -47,7 +47,7 @@ export const toWorker = (row: Selectable<Tables["worker"]>): Worker => ({
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
 
-/** How what is known by a change is written. */
+/** The column of each fact, and how its value is stored. */
 const written = {
   secretHash: ["secret_hash"],
   handle: ["handle", json],
@@ -76,25 +76,24 @@ const written = {
 } as const satisfies Record<WorkerFact, readonly [column: keyof Tables["worker"], as?: (value: unknown) => unknown]>;
 
 function toUpdate({ by, ...facts }: WorkerChange): Updateable<Tables["worker"]> {
-  const { to } = transitionOf(by);
+  const wanted = wantedBy(by);
   const columns = Object.entries(facts).map(([fact, value]) => {
     const [column, as = (same: unknown) => same] = written[fact as WorkerFact];
     return [column, as(value)];
   });
-  return Object.fromEntries(to === undefined || to === "ended" ? columns : [...columns, ["wanted", to]]);
+  return Object.fromEntries(wanted === undefined ? columns : [...columns, ["wanted", wanted]]);
 }
 
 export function workerStore(runner: Runner): WorkerStore {
   const { sql } = runner;
   const change: WorkerStore["change"] = async (no, made) => {
     const { from, once } = transitionOf(made.by);
-    const stages = from.filter((stage) => stage !== "ended");
     const update = sql
       .updateTable("worker")
       .set(toUpdate(made))
       .where("no", "=", no)
       .where("ended_at", "is", null)
-      .where("wanted", "in", stages);
+      .where("wanted", "in", from);
     const guarded = once === undefined ? update : update.where(written[once][0], "is", null);
     return (await writeOne<unknown>(runner, guarded.returning("no").compile())) !== undefined;
   };

@@ -4,8 +4,8 @@ import type { ApiKey } from "../../../domain/access/key.js";
 import { bodyTooLarge } from "../../../errors.js";
 import { Joined, PartedText, type Sent } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
-import { pace } from "../replies/pace.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
+import { pace } from "./pace.js";
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
 import { limits } from "../../../limits/index.js";
-import { pace } from "../replies/pace.js";
+import { pace } from "./pace.js";
 
 /**
  * A client that still sends would have its connection reset before it reads why it was refused: the rest is read away,

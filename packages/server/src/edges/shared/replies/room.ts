@@ -56,8 +56,8 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
     request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
     reply.raw.once("close", () => request.room.release());
     await request.room.take(limits.replyBytesMax);
-    await makeTurns.take(limits.listSliceBytes); // a hundred requests that find room in one turn begin over several
-    if (isGone(reply)) throw noRoom(); // its room was given back meanwhile
+    await makeTurns.take(limits.listSliceBytes); // spreads requests that got room in the same turn
+    if (isGone(reply)) throw noRoom(); // its memory was released when the client left
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
