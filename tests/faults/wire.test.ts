@@ -72,7 +72,9 @@ describe("the answer to a take that is lost on the way", () => {
         const submitJob = async () => void jobs.push(await submit(endpoint, { n }));
         if (pollsAtOnce === 1) await submitJob();
         await pollAndHangUp(hasty, pollsAtOnce, pollsAtOnce === 1 ? async () => {} : submitJob);
+        await call(server, "GET", "/healthz"); // the server has read the polls: it serves connections in their order
       }
+      jobs.push(await submit(endpoint, { n: jobs.length })); // stored behind the last of their takes
       const states = () => Promise.all(jobs.map((job) => statusOf(endpoint, job)));
       const waiting = { status: "IN_QUEUE", retries: 0 };
       // well before its worker would count as lost
