@@ -66,9 +66,9 @@ CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0;
 
 CREATE INDEX job_listed ON job (endpoint_no, no);
 
-CREATE TABLE job_input (job_no INTEGER PRIMARY KEY, body TEXT NOT NULL, webhook TEXT, s3_config TEXT, policy TEXT) STRICT;
+CREATE TABLE job_input (job_no INTEGER PRIMARY KEY, body TEXT NOT NULL, webhook TEXT, s3_config TEXT, policy TEXT, body_text INTEGER) STRICT;
 
-CREATE TABLE job_output (job_no INTEGER PRIMARY KEY, output TEXT, error TEXT, progress TEXT) STRICT;
+CREATE TABLE job_output (job_no INTEGER PRIMARY KEY, output TEXT, error TEXT, progress TEXT, output_text INTEGER, progress_text INTEGER) STRICT;
 
 CREATE TABLE job_event (
   job_no INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, event TEXT NOT NULL, worker_no INTEGER, note TEXT,
@@ -78,7 +78,7 @@ CREATE TABLE job_event (
 CREATE TABLE stream (job_no INTEGER PRIMARY KEY, next_index INTEGER NOT NULL, handed_index INTEGER NOT NULL, name TEXT) STRICT;
 
 CREATE TABLE chunk (
-  job_no INTEGER NOT NULL, "index" INTEGER NOT NULL, start INTEGER NOT NULL, output TEXT NOT NULL, metrics TEXT,
+  job_no INTEGER NOT NULL, "index" INTEGER NOT NULL, start INTEGER NOT NULL, output TEXT NOT NULL, metrics TEXT, output_text INTEGER,
   PRIMARY KEY (job_no, "index")
 ) STRICT;
 
@@ -139,3 +139,37 @@ CREATE TABLE registry_auth (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, name TEXT NOT NULL,
   username TEXT NOT NULL, password TEXT NOT NULL
 ) STRICT;
+
+CREATE TABLE text_piece (text_no INTEGER NOT NULL, n INTEGER NOT NULL, piece BLOB NOT NULL, PRIMARY KEY (text_no, n)) STRICT;
+
+CREATE TABLE staged_text (no INTEGER PRIMARY KEY) STRICT;
+
+CREATE TRIGGER job_input_stored AFTER INSERT ON job_input WHEN new.body_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no = new.body_text; END;
+
+CREATE TRIGGER job_input_deleted AFTER DELETE ON job_input WHEN old.body_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no = old.body_text; END;
+
+CREATE TRIGGER job_output_stored AFTER INSERT ON job_output WHEN new.output_text IS NOT NULL OR new.progress_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no IN (new.output_text, new.progress_text); END;
+
+CREATE TRIGGER job_output_changed AFTER UPDATE OF output_text ON job_output WHEN new.output_text IS NOT old.output_text
+  BEGIN
+    DELETE FROM staged_text WHERE no = new.output_text;
+    DELETE FROM text_piece WHERE text_no = old.output_text;
+  END;
+
+CREATE TRIGGER job_progress_changed AFTER UPDATE OF progress_text ON job_output WHEN new.progress_text IS NOT old.progress_text
+  BEGIN
+    DELETE FROM staged_text WHERE no = new.progress_text;
+    DELETE FROM text_piece WHERE text_no = old.progress_text;
+  END;
+
+CREATE TRIGGER job_output_deleted AFTER DELETE ON job_output WHEN old.output_text IS NOT NULL OR old.progress_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no IN (old.output_text, old.progress_text); END;
+
+CREATE TRIGGER chunk_stored AFTER INSERT ON chunk WHEN new.output_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no = new.output_text; END;
+
+CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { openDatabase } from "../../packages/server/dist/stores/sqlite/driver.js";
 import { lockDirectory } from "../../packages/server/dist/stores/sqlite/lock.js";
 import { schemaVersion } from "../../packages/server/dist/stores/sqlite/schema.js";
+import { wholeText } from "../../packages/server/dist/stores/sqlite/stored-texts.js";
 import { Refused } from "./refused.mjs";
 
-/** What PostgreSQL keeps in another way: the counter as a sequence, SQLite's own numbers as identities. */
-const elsewhere = ["counter", "sqlite_sequence"];
+/** What PostgreSQL keeps in another way: the counter as a sequence, SQLite's own numbers as identities, large texts in their rows. */
+const elsewhere = ["counter", "sqlite_sequence", "text_piece", "staged_text"];
 
 /** A data directory's SQLite, only read, and held so that no server starts on it meanwhile. */
 export function openSource(directory) {
@@ -63,14 +64,20 @@ function tablesOf(db) {
     .filter((name) => !elsewhere.includes(name))
     .map((name) => {
       const columns = db.prepare(`SELECT name, type, pk FROM pragma_table_info('${name}')`).all();
-      return { name, columns: columns.map((column) => ({ ...column, isText: column.type === "TEXT" })) };
+      const pieced = columns.filter((column) => columns.some((other) => other.name === `${column.name}_text`));
+      return {
+        name,
+        columns: columns
+          .filter((column) => !pieced.some((text) => column.name === `${text.name}_text`))
+          .map((column) => ({ ...column, isText: column.type === "TEXT", isPieced: pieced.includes(column) })),
+      };
     });
 }
 
 /** The rows of a table as lists of values. Texts are bytes: nothing on the way reads them. */
 function* rowsOf(db, { name, columns }, statements) {
-  const selected = columns.map((column) =>
-    column.isText ? `CAST("${column.name}" AS BLOB) AS "${column.name}"` : `"${column.name}"`,
+  const selected = columns.map(({ name: column, isText, isPieced }) =>
+    isText ? `CAST(${isPieced ? wholeText(column) : `"${column}"`} AS BLOB) AS "${column}"` : `"${column}"`,
   );
   const statement = db.prepare(`SELECT ${selected.join(", ")} FROM "${name}"`);
   statements.push(statement);

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { limits } from "../../packages/server/src/limits/index.js";
 import type { Stores } from "../../packages/server/src/store/index.js";
 import { openDatabase } from "../../packages/server/src/stores/sqlite/driver.js";
 import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
@@ -60,7 +61,18 @@ export async function auditDisk(folder: string, acknowledged: Acknowledged): Pro
     const recount = { ...(await stores.tallies.recount(endpoint.no)), ...ended };
     const isCounted = JSON.stringify(tally) === JSON.stringify(recount);
     const miscounted = isCounted ? [] : [`counted ${JSON.stringify(tally)}, there are ${JSON.stringify(recount)}`];
-    return [...unsound, ...lost, ...miscounted];
+    const apart = [
+      ["job_input", "body_text"],
+      ["job_output", "output_text"],
+    ].filter(
+      ([table, text]) =>
+        db
+          .prepare(
+            `SELECT count(*) AS n FROM ${table} WHERE ${text} > 0 AND ${text} NOT IN (SELECT text_no FROM text_piece)`,
+          )
+          .get().n > 0,
+    );
+    return [...unsound, ...lost, ...miscounted, ...apart.map(([table]) => `a text of ${table} is gone`)];
   } catch (error) {
     return [`cannot be read: ${error}`];
   } finally {
@@ -85,5 +97,8 @@ async function auditJob(
   if (known.chunks.some((chunk, at) => chunks[at] !== chunk)) return "has lost a chunk";
   if (!known.end) return undefined;
   if (job.status !== known.end.status) return `is ${job.status}, and was ${known.end.status}`;
-  return job.output === known.end.output ? undefined : "has another output";
+  const read = await stores.reader.findTexts(endpointNo, id, Date.now(), limits.outputBytesHard);
+  const large = read?.texts?.output;
+  const output = large ? Buffer.concat(large).toString() : job.output;
+  return output === known.end.output ? undefined : "has another output";
 }

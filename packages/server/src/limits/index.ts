@@ -64,6 +64,7 @@ const relations: [boolean, string][] = [
   [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.largeCallBytes <= limits.groupBytesMax, "a group holds several large calls"],
+  [2 * limits.storedPieceBytes <= limits.groupBytesMax, "a piece of a large text fits the half of a group"],
   [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
   [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
   [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],

@@ -11,7 +11,8 @@ export const store = {
   checkpointAgainWrites: 50, // after a checkpoint that met a reader and left a part of the log
   checkpointBytes: 8 * mib, // of texts in the log: the writing thread would be some 40 ms at them, another one brings them
   checkpointTailPages: 1_000, // what was written meanwhile: a few milliseconds of the writing thread
-  groupBytesMax: 4 * mib, // 20 ms of the disk's time; only one call that is larger alone takes longer
+  groupBytesMax: 2 * mib, // 10 ms of the disk's time: small calls wait no longer for large ones
+  storedPieceBytes: mib, // SQLite stores larger texts in pieces of this size, each a write of its own
   largeCallBytes: 64 * kib, // larger calls are in groups of their own, which let small ones pass
   diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
   diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works

@@ -4,15 +4,18 @@ import { postgresChunkStore } from "./postgres/chunks.js";
 import { sqliteChunkStore } from "./sqlite/chunks.js";
 import { openForWriting } from "./sqlite/driver.js";
 import { migrate } from "./sqlite/schema.js";
+import { TextCutter } from "./sqlite/stored-texts.js";
+import type { CallSize } from "./sqlite/writer.js";
 
 /** The bytes of each write that a store has asked for. */
 const asked: number[] = [];
 const note = async (_verb: unknown, _args: unknown, bytes: number) => void asked.push(bytes);
+const word = async (_verb: unknown, _args: unknown, { bytes = 0 }: CallSize) => void asked.push(bytes);
 
 function sqlite(): ChunkStore {
   const db = openForWriting(":memory:");
   migrate(db);
-  return sqliteChunkStore(db, { word: note } as never);
+  return sqliteChunkStore(db, { word } as never, new TextCutter(db));
 }
 
 describe.each([

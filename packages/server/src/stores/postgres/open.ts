@@ -8,6 +8,7 @@ import {
 } from "kysely";
 import { limits } from "../../limits/index.js";
 import type { Stores } from "../../store/index.js";
+import { textsInPlace } from "../tables/job-row.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
@@ -45,6 +46,7 @@ const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
     },
   }),
   rowVersion: "xmin::text",
+  texts: textsInPlace,
   read: (query) => reads.read(query.sql, query.parameters),
   write: (queries) => words.call(statementsVerb, [queries]),
 });

@@ -5,6 +5,7 @@ import { startPostgres, type TestPostgres } from "../../../../../scripts/postgre
 import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
 import { plainRelease, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase } from "../contracts/postgres-fixture.js";
+import { textsInPlace } from "../tables/job-row.js";
 import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
 import { changeSql } from "./change.js";
@@ -148,6 +149,7 @@ async function cool(): Promise<Record<string, string>> {
   };
   const stores = tableStores({
     sql: new Kysely<Tables>({ dialect }),
+    texts: textsInPlace,
     read: async (query) => note(query, []),
     write: async (queries) =>
       queries.map((query) => note(query, [{ no: 1, settings: "{}", handle: null, exit: null }])),

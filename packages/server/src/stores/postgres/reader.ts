@@ -6,23 +6,21 @@ import {
   type HeldRow,
   heldColumns,
   type JobRow,
-  jobColumnsBounded,
   joined,
   type PageRow,
-  pageOf,
   toHeldJob,
   toJob,
   toPage,
 } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
-import { postgresTextReader } from "./texts.js";
+import { jobSql, postgresTextReader } from "./texts.js";
 
 const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";
-const page = (where = "") => pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");
+const page = (where = "") => jobSql.pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");
 
 export const readerSql = {
-  find: `SELECT a.n, ${jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
+  find: `SELECT a.n, ${jobSql.jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
   submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
   list: page(),

@@ -1,14 +1,15 @@
 import { limits } from "../../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../../store/index.js";
-import { boundedBody, type TakenRow, toTakenJob } from "../tables/job-row.js";
+import { type TakenRow, toTakenJob } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
 import { isLost } from "./failures.js";
 import { isHeld, tallied } from "./tallies.js";
+import { jobSql } from "./texts.js";
 import type { Group, Verb } from "./writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
-  ${boundedBody}, i.webhook, i.s3_config, i.policy`;
+  ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy`;
 const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
 
 export const takeSql = {

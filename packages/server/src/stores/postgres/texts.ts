@@ -1,9 +1,13 @@
 import type { JobTexts } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
-import { type JobRow, jobColumnsBounded, joined, textBytes, toJob } from "../tables/job-row.js";
+import { type JobRow, jobTextSql, joined, textsInPlace, toJob } from "../tables/job-row.js";
 import type { Connections } from "./connection.js";
 
+/** The SQL that reads jobs with their texts. */
+export const jobSql = jobTextSql(textsInPlace);
+
+const { jobColumnsBounded, textBytes } = jobSql;
 const whole = (text: string) => `CASE WHEN ${textBytes} <= $4::bigint THEN o.${text} || '' END AS whole_${text}`;
 const pieceChars = limits.textPieceBytes;
 

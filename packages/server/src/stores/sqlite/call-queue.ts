@@ -1,23 +1,33 @@
 import { limits } from "../../limits/index.js";
 
 /** A call that waits for its group. */
-export interface Waiting {
-  /** About how many bytes it carries. */
+export interface Waiting<Call> {
+  /** About how many bytes it writes, without its pieces. */
   readonly bytes: number;
   /** Calls of one endpoint keep their order; a call without an endpoint has none to keep. */
   readonly endpointNo: number | undefined;
+  /** The pieces of its large texts, which must be on disk before the call is written. */
+  readonly pieces?: { readonly left: Call[]; onTheWay: number };
 }
 
-export const isLarge = ({ bytes }: Waiting): boolean => bytes >= limits.largeCallBytes;
+type AnyCall = Waiting<{ readonly bytes: number }>;
+
+export const isLarge = ({ bytes, pieces }: AnyCall): boolean => bytes >= limits.largeCallBytes || pieces !== undefined;
+
+const bytesOf = ({ bytes, pieces }: AnyCall): number =>
+  bytes + (pieces?.left.reduce((sum, piece) => sum + piece.bytes, 0) ?? 0);
 
 /**
- * Calls in the order they came. Small ones leave before the large calls of other endpoints: writing a large text takes tens
- * of milliseconds.
+ * Calls in the order they came. Small calls overtake the large ones of other endpoints, since a large text takes tens of
+ * milliseconds to write; endpoints with large calls take turns.
  */
-export class CallQueue<Call extends Waiting> {
+export class CallQueue<Call extends Waiting<Call>> {
   #calls: Call[] = [];
   #large = 0;
   #bytes = 0;
+  /** When each endpoint last had its turn. */
+  readonly #turns = new Map<number | undefined, number>();
+  #turn = 0;
 
   get length(): number {
     return this.#calls.length;
@@ -33,31 +43,69 @@ export class CallQueue<Call extends Waiting> {
 
   push(call: Call): void {
     this.#calls.push(call);
-    this.#bytes += call.bytes;
+    this.#bytes += bytesOf(call);
     if (isLarge(call)) this.#large++;
   }
 
   /** Moves the small calls that fit into a group. */
   moveSmall(group: Call[]): void {
     const passed = new Set<number>();
-    this.#move(group, (call) => {
-      if (isLarge(call)) {
-        if (call.endpointNo !== undefined) passed.add(call.endpointNo);
-        return false;
+    const left: Call[] = [];
+    let bytes = group.reduce((sum, call) => sum + call.bytes, 0);
+    let at = 0;
+    for (; at < this.#calls.length && group.length < limits.groupCallsMax; at++) {
+      const call = this.#calls[at] as Call;
+      const { endpointNo } = call;
+      if (isLarge(call) || (endpointNo !== undefined && passed.has(endpointNo))) {
+        if (endpointNo !== undefined) passed.add(endpointNo);
+        left.push(call);
+        continue;
       }
-      return call.endpointNo === undefined || !passed.has(call.endpointNo);
-    });
+      if (group.length > 0 && bytes + call.bytes > limits.groupBytesMax) break;
+      bytes += call.bytes;
+      this.#bytes -= call.bytes;
+      group.push(call);
+    }
+    if (left.length === 0) this.#calls.splice(0, at);
+    else this.#calls = left.concat(this.#calls.slice(at));
   }
 
-  /** Moves the large calls that fit into a group: one at least where the group is empty. */
-  moveLarge(group: Call[]): void {
-    // a small call of the same endpoint that came before goes first
-    const waiting = new Set<number | undefined>();
-    this.#move(group, (call) => {
-      if (isLarge(call) && !waiting.has(call.endpointNo)) return true;
-      if (call.endpointNo !== undefined) waiting.add(call.endpointNo);
-      return false;
-    });
+  /** Moves large calls, and pieces of others, into a group: at least one of them, and up to `bytesMax`. */
+  moveLarge(group: Call[], bytesMax: number): void {
+    const lines = this.#largeLines();
+    const gone = new Set<Call>();
+    let bytes = 0;
+    while (lines.length > 0 && group.length < limits.groupCallsMax) {
+      const line = lines.shift() as Call[];
+      const call = line[0] as Call;
+      const piece = call.pieces?.left[0];
+      if (!piece && call.pieces && call.pieces.onTheWay > 0) continue;
+      const next = piece ?? call;
+      if (bytes > 0 && bytes + next.bytes > bytesMax) break;
+      if (piece && call.pieces) {
+        call.pieces.left.shift();
+        call.pieces.onTheWay++;
+      } else {
+        line.shift();
+        gone.add(call);
+      }
+      group.push(next);
+      bytes += next.bytes;
+      this.#turns.set(call.endpointNo, ++this.#turn);
+      if (line.length > 0) lines.push(line);
+    }
+    this.#bytes -= bytes;
+    this.#drop(gone);
+  }
+
+  /** Takes a call out whose pieces could not be written; false where it has left already. */
+  remove(call: Call): boolean {
+    const isHere = this.#calls.includes(call);
+    if (isHere) {
+      this.#bytes -= bytesOf(call);
+      this.#drop(new Set([call]));
+    }
+    return isHere;
   }
 
   /** Takes all calls out. */
@@ -67,23 +115,29 @@ export class CallQueue<Call extends Waiting> {
     return this.#calls.splice(0);
   }
 
-  #move(group: Call[], mayGo: (call: Call) => boolean): void {
-    const left: Call[] = [];
-    let bytes = group.reduce((sum, call) => sum + call.bytes, 0);
-    let at = 0;
-    for (; at < this.#calls.length && group.length < limits.groupCallsMax; at++) {
-      const call = this.#calls[at] as Call;
-      if (!mayGo(call)) {
-        left.push(call);
+  /** By endpoint, the large calls that no small one stands before: the endpoint that waited longest for its turn first. */
+  #largeLines(): Call[][] {
+    const lines = new Map<number | undefined, Call[]>();
+    const behindSmall = new Set<number>();
+    for (const call of this.#calls) {
+      const { endpointNo } = call;
+      if (endpointNo !== undefined && behindSmall.has(endpointNo)) continue;
+      if (!isLarge(call)) {
+        if (endpointNo !== undefined) behindSmall.add(endpointNo);
         continue;
       }
-      if (group.length > 0 && bytes + call.bytes > limits.groupBytesMax) break;
-      bytes += call.bytes;
-      this.#bytes -= call.bytes;
-      group.push(call);
-      if (isLarge(call)) this.#large--;
+      const line = lines.get(endpointNo);
+      if (line) line.push(call);
+      else lines.set(endpointNo, [call]);
     }
-    if (left.length === 0) this.#calls.splice(0, at);
-    else this.#calls = left.concat(this.#calls.slice(at));
+    const turnOf = (endpointNo: number | undefined) => this.#turns.get(endpointNo) ?? 0;
+    return [...lines].sort(([a], [b]) => turnOf(a) - turnOf(b)).map(([, line]) => line);
+  }
+
+  #drop(gone: ReadonlySet<Call>): void {
+    if (gone.size === 0) return;
+    this.#calls = this.#calls.filter((call) => !gone.has(call));
+    this.#large -= gone.size;
+    if (this.#large === 0) this.#turns.clear();
   }
 }

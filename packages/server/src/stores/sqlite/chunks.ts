@@ -4,13 +4,16 @@ import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import { sizeOf } from "./parcel.js";
 import { type Found, ReadTurns } from "./read-turns.js";
+import { type StorableText, type TextCutter, type TextPiece, textsInPieces, textValues } from "./stored-texts.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
-const columns = `"index", start, output, metrics`;
 /** One read fetches this many rows at most: a reply of more waits for the next call. */
 const page = 1_000;
 
+const { bytes, whole } = textsInPieces;
+
+type StorableChunk = Omit<NewChunk, "output"> & { readonly output: StorableText };
 type Place = Pick<Chunk, "index" | "start">;
 
 class SqliteChunks {
@@ -23,28 +26,38 @@ class SqliteChunks {
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
         WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
-      insert: db.prepare(`INSERT INTO chunk (job_no, ${columns}) VALUES (?, ?, ?, CAST(? AS TEXT), ?)`),
+      insert: db.prepare(
+        `INSERT INTO chunk (job_no, "index", start, output, output_text, metrics) VALUES (?, ?, ?, CAST(? AS TEXT), ?, ?)`,
+      ),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
-      sizes: db.prepare(`SELECT octet_length(output) + coalesce(octet_length(metrics), 0) AS bytes FROM chunk
+      sizes: db.prepare(`SELECT ${bytes("c.output")} + coalesce(octet_length(metrics), 0) AS bytes FROM chunk c
         WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
       from: db.prepare(`SELECT "index", start, metrics,
-          CASE WHEN octet_length(output) <= ${limits.chunkTextBytesMax} THEN output ELSE CAST(output AS BLOB) END AS output
-        FROM chunk WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
+          CASE WHEN ${bytes("c.output")} <= ${limits.chunkTextBytesMax} THEN output
+            ELSE CAST(${whole("c.output")} AS BLOB) END AS output
+        FROM chunk c WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
       handBack: db.prepare(`UPDATE stream SET handed_index = ?1 WHERE job_no = ?2 AND handed_index = ?3
         AND EXISTS (SELECT 1 FROM chunk WHERE job_no = ?2 AND "index" = ?1 AND start = ?4)`),
     };
   }
 
-  append(endpointNo: number, jobId: string, workerNo: number, pieces: readonly NewChunk[], name?: string): boolean {
+  append(
+    endpointNo: number,
+    jobId: string,
+    workerNo: number,
+    chunks: readonly StorableChunk[],
+    name?: string,
+  ): boolean {
     const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
     if (!job) return false;
     this.#sql.open.run(job.no);
-    const grown = this.#sql.grow.get(pieces.length, name ?? null, job.no);
+    const grown = this.#sql.grow.get(chunks.length, name ?? null, job.no);
     if (!grown) return true; // it is stored already
     const { next_index: next } = grown;
-    pieces.forEach((piece, at) => {
-      this.#sql.insert.run(job.no, next - pieces.length + at, job.starts, piece.output, piece.metrics ?? null);
+    chunks.forEach(({ output, metrics }, at) => {
+      const index = next - chunks.length + at;
+      this.#sql.insert.run(job.no, index, job.starts, ...textValues(output), metrics ?? null);
     });
     return true;
   }
@@ -87,15 +100,20 @@ export function chunkVerbs(db: Database): Verbs {
   };
 }
 
-const bytesOf = (pieces: readonly NewChunk[]): number =>
-  pieces.reduce((sum, { output, metrics }) => sum + sizeOf(output) + sizeOf(metrics), 0);
+const bytesOf = (chunks: readonly NewChunk[]): number =>
+  chunks.reduce((sum, { output, metrics }) => sum + sizeOf(output) + sizeOf(metrics), 0);
 
 /** Chunks: appended by their holder, each handed to one reader, in order. */
-export function sqliteChunkStore(readDb: Database, writer: GroupWriter): ChunkStore {
+export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: TextCutter): ChunkStore {
   const reads = new SqliteChunks(readDb);
   const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
   return {
-    append: (...args) => writer.word("appendChunks", args, bytesOf(args[3]), args[0]),
+    append: (endpointNo, jobId, workerNo, chunks, name) => {
+      const pieces: TextPiece[] = [];
+      const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces) }));
+      const args = [endpointNo, jobId, workerNo, cut, name];
+      return writer.word("appendChunks", args, { bytes: bytesOf(chunks), endpointNo, pieces });
+    },
     handOut: (...args) => writer.word("handOut", args),
     // their places alone: the outputs are not for the thread
     handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),

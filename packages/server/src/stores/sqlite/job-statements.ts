@@ -1,5 +1,6 @@
-import { boundedBody, heldColumns } from "../tables/job-row.js";
+import { heldColumns } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
+import { jobSql, textsInPieces } from "./stored-texts.js";
 
 const settledColumns = "no, id, endpoint_no, has_webhook, queued_at, taken_at, low_priority";
 /** What a change of a job returns of it. */
@@ -20,6 +21,8 @@ const taking = (
     deadline_at = ?2 + execution_timeout_ms WHERE no IN (SELECT no FROM (${which}))
     RETURNING no, id, place, starts, low_priority, worker_no, queued_at, taken_at, deadline_at`;
 
+const { bytes } = textsInPieces;
+
 /** The hot statements of the queue. */
 export const jobStatements = (db: Database) => ({
   endpointOpen: db.prepare("SELECT 1 FROM endpoint WHERE no = ? AND deleted_at IS NULL"),
@@ -38,27 +41,31 @@ export const jobStatements = (db: Database) => ({
     db.prepare(`INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
     expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, 0, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
   insertInput: db.prepare(
-    "INSERT INTO job_input (job_no, body, webhook, s3_config, policy) VALUES (?, CAST(? AS TEXT), ?, ?, ?)",
+    "INSERT INTO job_input (job_no, body, body_text, webhook, s3_config, policy) VALUES (?, CAST(? AS TEXT), ?, ?, ?, ?)",
   ),
-  input: db.prepare(`SELECT ${boundedBody}, i.webhook, i.s3_config, i.policy FROM job_input i WHERE i.job_no = ?`),
+  input: db.prepare(
+    `SELECT ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy FROM job_input i WHERE i.job_no = ?`,
+  ),
   takeOne: db.prepare(taking(`${waiting} LIMIT 1`)),
   // up to the job that fills the room: sizes are read without the inputs, and only where several jobs are asked for
   take: db.prepare(
-    taking(`SELECT no FROM (SELECT no, sum(octet_length(body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-      FROM (${waiting} LIMIT ?4) waits CROSS JOIN job_input ON job_no = no) sized WHERE coalesce(before, 0) < ?5`),
+    taking(`SELECT no FROM (SELECT no, sum(${bytes("i.body")}) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+      FROM (${waiting} LIMIT ?4) waits CROSS JOIN job_input i ON i.job_no = no) sized WHERE coalesce(before, 0) < ?5`),
   ),
   settle: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL,
     expires_at = min(ttl_end_at, ?2 + retention_ms)
     WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING ${settledColumns}`),
-  output: db.prepare(`INSERT INTO job_output (job_no, output, error) VALUES (?, CAST(? AS TEXT), ?)
-    ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, error = excluded.error, progress = NULL`),
+  output: db.prepare(`INSERT INTO job_output (job_no, output, output_text, error) VALUES (?, CAST(? AS TEXT), ?, ?)
+    ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, output_text = excluded.output_text, error = excluded.error,
+      progress = NULL, progress_text = NULL`),
   sameError: db.prepare(`INSERT INTO job_output (job_no, error) SELECT value, ?2 FROM json_each(?1) WHERE true
-    ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL`),
+    ON CONFLICT (job_no) DO UPDATE SET output = NULL, output_text = NULL, error = excluded.error, progress = NULL,
+      progress_text = NULL`),
   heardStopped: db.prepare(`UPDATE job SET stop_wanted = 0
     WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND stop_wanted = 1`),
-  progress: db.prepare(`INSERT INTO job_output (job_no, progress)
-    SELECT no, CAST(?4 AS TEXT) FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = 1
-    ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress`),
+  progress: db.prepare(`INSERT INTO job_output (job_no, progress, progress_text)
+    SELECT no, CAST(?4 AS TEXT), ?5 FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = 1
+    ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress, progress_text = excluded.progress_text`),
   giveBack: db.prepare(`UPDATE job SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
     retries = retries + ?1, excused = excused + 1 - ?1
     WHERE no = ?2 AND status = 1 AND starts = ?3 AND worker_no = ?4 RETURNING ${settledColumns}`),
@@ -96,9 +103,9 @@ export const jobStatements = (db: Database) => ({
     ORDER BY expires_at LIMIT ?2`),
   vanish: db.prepare(`UPDATE job SET status = 4, finished_at = ?1, deadline_at = NULL, stop_wanted = 1
     WHERE no = ?2 AND status = 1 RETURNING ${heldColumns}`),
-  textBytes: db.prepare(`SELECT coalesce((SELECT octet_length(body) FROM job_input WHERE job_no = ?1), 0)
-    + coalesce((SELECT octet_length(output) FROM job_output WHERE job_no = ?1), 0)
-    + coalesce((SELECT sum(octet_length(output)) FROM chunk WHERE job_no = ?1), 0) AS bytes`),
+  textBytes: db.prepare(`SELECT coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = ?1), 0)
+    + coalesce((SELECT ${bytes("o.output")} FROM job_output o WHERE o.job_no = ?1), 0)
+    + coalesce((SELECT sum(${bytes("c.output")}) FROM chunk c WHERE c.job_no = ?1), 0) AS bytes`),
   deleteJob: db.prepare("DELETE FROM job WHERE no = ?"),
   deleteInput: db.prepare("DELETE FROM job_input WHERE job_no = ?"),
   deleteEvents: db.prepare("DELETE FROM job_event WHERE job_no = ?"),

@@ -1,20 +1,19 @@
-import {
-  type Change,
-  type Job,
-  type JobStatus,
-  type JsonText,
-  mayHappen,
-  type Verdict,
-} from "../../domain/jobs/job.js";
+import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store/index.js";
 import { code, type HeldRow, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import { jobStatements, type SettledRow } from "./job-statements.js";
 import { sizeOf } from "./parcel.js";
+import { type StorableText, type TextCutter, type TextPiece, textValues } from "./stored-texts.js";
 import type { Tallies } from "./tallies.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
+
+type StorableJob = Omit<NewJob, "body"> & { readonly body: StorableText };
+type Storable<V extends Verdict> = V extends Verdict
+  ? Omit<V, "output"> & { readonly output: StorableText | undefined }
+  : never;
 
 /** The queue's writes, run inside the writer's transactions. */
 export class SqliteJobs {
@@ -26,7 +25,7 @@ export class SqliteJobs {
     this.#tallies = tallies;
   }
 
-  submit(job: NewJob): Submitted {
+  submit(job: StorableJob): Submitted {
     const sql = this.#sql;
     if (!sql.endpointOpen.get(job.endpointNo)) return { kind: "closed" };
     const key = job.idempotency;
@@ -51,7 +50,7 @@ export class SqliteJobs {
       Number(job.webhook !== undefined),
       Number(key !== undefined),
     );
-    sql.insertInput.run(no, job.body, job.webhook ?? null, job.s3Config ?? null, job.policy ?? null);
+    sql.insertInput.run(no, ...textValues(job.body), job.webhook ?? null, job.s3Config ?? null, job.policy ?? null);
     if (key) {
       sql.dropKey.run(job.endpointNo, key.keyHash);
       sql.addKey.run(job.endpointNo, key.keyHash, key.bodyHash, key.route, no, job.id, key.expiresAt);
@@ -82,14 +81,20 @@ export class SqliteJobs {
     return { jobs, dry: false };
   }
 
-  settle(endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number): Settled | undefined {
+  settle(
+    endpointNo: number,
+    jobId: string,
+    workerNo: number,
+    verdict: Storable<Verdict>,
+    now: number,
+  ): Settled | undefined {
     const row: SettledRow | undefined = this.#sql.settle.get(code[verdict.status], now, endpointNo, jobId, workerNo);
     if (!row) {
       this.#sql.heardStopped.run(endpointNo, jobId, workerNo);
       return undefined;
     }
     const error = verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null;
-    this.#sql.output.run(row.no, verdict.output ?? null, error);
+    this.#sql.output.run(row.no, ...textValues(verdict.output), error);
     this.#tallies.add(
       endpointNo,
       verdict.status === "FAILED" ? { running: -1, failed: 1 } : { running: -1, completed: 1 },
@@ -97,8 +102,8 @@ export class SqliteJobs {
     return this.#ended(row, verdict.status, now);
   }
 
-  progress(endpointNo: number, jobId: string, workerNo: number, progress: JsonText): boolean {
-    return Number(this.#sql.progress.run(endpointNo, jobId, workerNo, progress).changes) > 0;
+  progress(endpointNo: number, jobId: string, workerNo: number, progress: StorableText): boolean {
+    return Number(this.#sql.progress.run(endpointNo, jobId, workerNo, ...textValues(progress)).changes) > 0;
   }
 
   change(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, change: Change, now: number): Settled | undefined {
@@ -163,7 +168,7 @@ export class SqliteJobs {
       job.workerNo ?? null,
     );
     if (!row) return undefined;
-    this.#sql.output.run(row.no, null, error === undefined ? null : JSON.stringify(error));
+    this.#sql.output.run(row.no, ...textValues(undefined), error === undefined ? null : JSON.stringify(error));
     this.#sql.note.run(row.no, now, event, job.workerNo ?? null, error ?? null);
     const left = job.status === "IN_QUEUE" ? { waiting: -1, waitingNormal: row.low_priority - 1 } : { running: -1 };
     this.#tallies.add(row.endpoint_no, to === "CANCELLED" ? left : { ...left, failed: 1 });
@@ -257,18 +262,31 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
 }
 
 /** The queue's writes as calls to the writer. */
-export function sqliteJobStore(writer: GroupWriter): JobStore {
+export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore {
   return {
-    submit: (job) => writer.admit("submit", [job], sizeOf(job.body), job.endpointNo),
+    submit: (job) => {
+      const pieces: TextPiece[] = [];
+      const args = [{ ...job, body: texts.cut(job.body, pieces) }];
+      return writer.admit("submit", args, { bytes: sizeOf(job.body), endpointNo: job.endpointNo, pieces });
+    },
     isInOrder: true,
     take: (...args) => writer.follow("take", args, args[0]),
-    settle: (...args) => writer.word("settle", args, sizeOf(args[3].output), args[0]),
-    progress: (...args) => writer.word("progress", args, sizeOf(args[3]), args[0]),
+    settle: (endpointNo, jobId, workerNo, verdict, now) => {
+      const pieces: TextPiece[] = [];
+      const output = verdict.output === undefined ? undefined : texts.cut(verdict.output, pieces);
+      const args = [endpointNo, jobId, workerNo, { ...verdict, output }, now];
+      return writer.word("settle", args, { bytes: sizeOf(verdict.output), endpointNo, pieces });
+    },
+    progress: (endpointNo, jobId, workerNo, progress) => {
+      const pieces: TextPiece[] = [];
+      const args = [endpointNo, jobId, workerNo, texts.cut(progress, pieces)];
+      return writer.word("progress", args, { bytes: sizeOf(progress), endpointNo, pieces });
+    },
     change: (...args) => writer.word("change", args),
     begin: (...args) => writer.word("begin", args),
     setTtl: (...args) => writer.call("setTtl", args),
     confirmStopped: (...args) => writer.word("confirmStopped", args),
-    cancelWaiting: (...args) => writer.word("cancelWaiting", args, 0, args[0]),
+    cancelWaiting: (...args) => writer.word("cancelWaiting", args, { endpointNo: args[0] }),
     sweep: (...args) => writer.word("sweep", args),
   };
 }

@@ -9,6 +9,7 @@ import { cached, type Database, openDatabase, openForWriting, type Value } from 
 import { sqliteJobStore } from "./jobs.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
+import { stagedTexts, TextCutter, textsInPieces } from "./stored-texts.js";
 import { sqliteTallyReader } from "./tallies.js";
 import { threaded } from "./threaded.js";
 import { rewriteWal } from "./wal.js";
@@ -27,6 +28,7 @@ function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
       },
     }),
     read: async ({ sql, parameters }) => reads(sql).all(...(parameters as Value[])),
+    texts: textsInPieces,
     // the text and its values alone: the rest of a query is not for another thread
     write: (queries) => writer.word("statements", [queries.map(({ sql, parameters }) => ({ sql, parameters }))]),
   };
@@ -72,13 +74,15 @@ export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
   const { readDb, textDb, close, ...sending } = openWriter(path);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);
   const writer = new GroupWriter({ ...sending, onFatal, reserve });
+  const texts = new TextCutter(readDb);
+  writer.dropStaged(stagedTexts(readDb));
   const alive = readDb.prepare("SELECT 1");
   return {
     ...tableStores(sqliteRunner(readDb, writer)),
-    jobs: sqliteJobStore(writer),
+    jobs: sqliteJobStore(writer, texts),
     reader: sqliteJobReader(readDb, textDb),
     tallies: sqliteTallyReader(readDb),
-    chunks: sqliteChunkStore(readDb, writer),
+    chunks: sqliteChunkStore(readDb, writer, texts),
     ping: async () => void alive.get(),
     close: async () => {
       await writer.close();

@@ -6,6 +6,7 @@ import { noReserve } from "./disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
+import { textsInPieces } from "./stored-texts.js";
 import { sqliteTallyReader } from "./tallies.js";
 import { writes } from "./writes.js";
 
@@ -120,6 +121,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
           createQueryCompiler: () => new SqliteQueryCompiler(),
         },
       }),
+      texts: textsInPieces,
       read: async (query) => {
         asked.push(query.sql);
         return [];

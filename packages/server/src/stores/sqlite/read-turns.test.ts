@@ -61,7 +61,7 @@ describe("Large chunks", () => {
   const db = openForWriting(":memory:");
   migrate(db);
   const add = db.prepare(`INSERT INTO chunk (job_no, "index", start, output) VALUES (1, ?, 1, ?)`);
-  const store = sqliteChunkStore(db, {} as never);
+  const store = sqliteChunkStore(db, {} as never, {} as never);
   for (let n = 0; n < 3; n++) add.run(n, `"${"x".repeat(limits.chunkBytesMax - 2)}"`);
 
   it("are read by one reader in a turn of the budget", async () => {

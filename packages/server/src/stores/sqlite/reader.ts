@@ -2,23 +2,14 @@ import type { JobStatus } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
-import {
-  anySize,
-  code,
-  heldColumns,
-  joined,
-  type PageRow,
-  pageOf,
-  toHeldJob,
-  toJob,
-  toPage,
-} from "../tables/job-row.js";
+import { anySize, code, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import { ReadTurns } from "./read-turns.js";
+import { jobSql, textsInPieces } from "./stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts.js";
 
 const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
-const page = (where: string) => pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");
+const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");
 
 /** Reads of the queue, on the connection that only reads; large texts on one of their own where there is one. */
 export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
@@ -32,7 +23,9 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   };
   const sql = {
     find: db.prepare(findSql),
-    submission: db.prepare("SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = ?"),
+    submission: db.prepare(
+      `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
+    ),
     list: db.prepare(page(listed)),
     // a job may have changed its status since the search found it
     listed: db.prepare(

@@ -141,6 +141,38 @@ CREATE TABLE registry_auth (
 `,
   // the worker's own name of the last append, so that one which was stored and not acknowledged is not stored twice
   "ALTER TABLE stream ADD COLUMN name TEXT;",
+  // texts too large for one write are stored in pieces before the rows that refer to them, and go with those rows
+  `
+CREATE TABLE text_piece (text_no INTEGER NOT NULL, n INTEGER NOT NULL, piece BLOB NOT NULL, PRIMARY KEY (text_no, n)) STRICT;
+CREATE TABLE staged_text (no INTEGER PRIMARY KEY) STRICT;
+ALTER TABLE job_input ADD COLUMN body_text INTEGER;
+ALTER TABLE job_output ADD COLUMN output_text INTEGER;
+ALTER TABLE job_output ADD COLUMN progress_text INTEGER;
+ALTER TABLE chunk ADD COLUMN output_text INTEGER;
+
+CREATE TRIGGER job_input_stored AFTER INSERT ON job_input WHEN new.body_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no = new.body_text; END;
+CREATE TRIGGER job_input_deleted AFTER DELETE ON job_input WHEN old.body_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no = old.body_text; END;
+CREATE TRIGGER job_output_stored AFTER INSERT ON job_output WHEN new.output_text IS NOT NULL OR new.progress_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no IN (new.output_text, new.progress_text); END;
+CREATE TRIGGER job_output_changed AFTER UPDATE OF output_text ON job_output WHEN new.output_text IS NOT old.output_text
+  BEGIN
+    DELETE FROM staged_text WHERE no = new.output_text;
+    DELETE FROM text_piece WHERE text_no = old.output_text;
+  END;
+CREATE TRIGGER job_progress_changed AFTER UPDATE OF progress_text ON job_output WHEN new.progress_text IS NOT old.progress_text
+  BEGIN
+    DELETE FROM staged_text WHERE no = new.progress_text;
+    DELETE FROM text_piece WHERE text_no = old.progress_text;
+  END;
+CREATE TRIGGER job_output_deleted AFTER DELETE ON job_output WHEN old.output_text IS NOT NULL OR old.progress_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no IN (old.output_text, old.progress_text); END;
+CREATE TRIGGER chunk_stored AFTER INSERT ON chunk WHEN new.output_text IS NOT NULL
+  BEGIN DELETE FROM staged_text WHERE no = new.output_text; END;
+CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT NULL
+  BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;
+`,
 ];
 
 /** The version that this code writes. */

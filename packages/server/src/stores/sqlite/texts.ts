@@ -2,11 +2,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { JobTexts } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
-import { type JobRow, jobColumnsBounded, joined, toJob } from "../tables/job-row.js";
+import { type JobRow, joined, toJob } from "../tables/job-row.js";
 import type { Database, Statement } from "./driver.js";
+import { jobSql } from "./stored-texts.js";
 
 /** One job, its texts where they are small. */
-export const findSql = `SELECT ${jobColumnsBounded} FROM job j ${joined}
+export const findSql = `SELECT ${jobSql.jobColumnsBounded} FROM job j ${joined}
   WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`;
 
 /**
@@ -18,10 +19,12 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
   const hasOwnSnapshot = textDb !== undefined;
   const db = textDb ?? readDb;
   const found = db.prepare(findSql);
-  const pieceOf = (text: string, table = "job_output", from = db) =>
-    from.prepare(
-      `SELECT substr(CAST(${text} AS BLOB), ?, ${limits.textPieceBytes}) AS piece FROM ${table} WHERE job_no = ?`,
-    );
+  const pieceOf = (text: string, table = "job_output", from = db) => {
+    const inPlace = `substr(CAST(${text} AS BLOB), ?1 * ${limits.storedPieceBytes} + 1, ${limits.storedPieceBytes})`;
+    const inPieces = `(SELECT piece FROM text_piece WHERE text_no = ${text}_text AND n = ?1)`;
+    const piece = text === "error" ? inPlace : `CASE WHEN ${text}_text IS NULL THEN ${inPlace} ELSE ${inPieces} END`;
+    return from.prepare(`SELECT ${piece} AS piece FROM ${table} WHERE job_no = ?2`);
+  };
   const [output, error, progress] = [pieceOf("output"), pieceOf("error"), pieceOf("progress")];
   // an input never changes: it needs no transaction, and does not wait for results
   const input = pieceOf("body", "job_input", readDb);
@@ -32,11 +35,11 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
     gone?: { readonly aborted: boolean },
   ): Promise<Uint8Array[] | undefined> {
     const pieces: Uint8Array[] = [];
-    for (let at = 1; ; at += limits.textPieceBytes) {
-      const row = statement.get(at, jobNo) as { piece: Uint8Array | null } | undefined;
-      if (!row?.piece) return undefined;
-      pieces.push(row.piece);
-      if (row.piece.length < limits.textPieceBytes) return pieces;
+    for (let n = 0; ; n++) {
+      const row = statement.get(n, jobNo) as { piece: Uint8Array | null } | undefined;
+      if (!row || (n === 0 && row.piece === null)) return undefined;
+      if (row.piece) pieces.push(row.piece);
+      if (!row.piece || row.piece.length < limits.storedPieceBytes) return pieces;
       if (hasOwnSnapshot) await turn();
       if (gone?.aborted) return undefined;
     }

@@ -6,6 +6,7 @@ import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { type Database, openDatabase, openForWriting } from "./driver.js";
 import { openSqlite } from "./open.js";
+import { TextCutter, type TextPiece } from "./stored-texts.js";
 import { threaded } from "./threaded.js";
 import { Transactions, type Write } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
@@ -115,23 +116,23 @@ describe("The writer", () => {
 
   it("bounds the queue by bytes, too, and lets go of them again", async () => {
     const { writer } = open();
-    const large = codeOf(writer.call("note", ["x"], limits.queuedBytesMax));
-    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("UNAVAILABLE");
+    const large = codeOf(writer.call("note", ["x"], { bytes: limits.queuedBytesMax }));
+    expect(await codeOf(writer.call("note", ["y"], { bytes: 1 }))).toBe("UNAVAILABLE");
     expect(await large).toBe("done");
-    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("done");
+    expect(await codeOf(writer.call("note", ["y"], { bytes: 1 }))).toBe("done");
   });
 
   it("does not refuse clients for the bytes of workers' results", async () => {
     const { writer } = open();
-    const large = codeOf(writer.word("note", ["x"], limits.queuedBytesMax + 1));
-    expect(await codeOf(writer.call("note", ["y"], 1))).toBe("done");
+    const large = codeOf(writer.word("note", ["x"], { bytes: limits.queuedBytesMax + 1 }));
+    expect(await codeOf(writer.call("note", ["y"], { bytes: 1 }))).toBe("done");
     expect(await large).toBe("done");
   });
 
   it("bounds a group, and lets a large call travel alone", async () => {
     const { writer, told } = open();
     const calls = Array.from({ length: limits.groupCallsMax + 1 }, () => writer.call("note", ["x"]));
-    const large = writer.call("note", ["large"], limits.groupBytesMax + 1);
+    const large = writer.call("note", ["large"], { bytes: limits.groupBytesMax + 1 });
     await Promise.all([...calls, large]);
     expect(told.filter((line) => line === "COMMIT")).toHaveLength(3);
   });
@@ -147,8 +148,8 @@ describe("The writer", () => {
 
   it("refuses submissions while the disk is nearly full, and still writes words", async () => {
     const { writer } = open({ room: false });
-    expect(await codeOf(writer.admit("note", ["x"], 1))).toBe("STORAGE_FULL");
-    expect(await codeOf(writer.word("note", ["x"], 1))).toBe("done");
+    expect(await codeOf(writer.admit("note", ["x"], { bytes: 1 }))).toBe("STORAGE_FULL");
+    expect(await codeOf(writer.word("note", ["x"], { bytes: 1 }))).toBe("done");
   });
 
   it("gives the reserve up for what is on its way when the disk is full, and no second time", async () => {
@@ -213,9 +214,10 @@ function openSlow(checkpoint?: () => Promise<boolean>) {
     onFatal: (error) => void fatal.push(error),
     reserve: { hasRoom: () => true },
   });
-  const small = (name: string, endpointNo = 1) => void writer.call("note", [name], 1, endpointNo).catch(() => {});
+  const small = (name: string, endpointNo = 1) =>
+    void writer.call("note", [name], { bytes: 1, endpointNo }).catch(() => {});
   const large = (name: string, endpointNo = 2, bytes: number = limits.groupBytesMax) =>
-    void writer.call("note", [name], bytes, endpointNo).catch(() => {});
+    void writer.call("note", [name], { bytes, endpointNo }).catch(() => {});
   /** What was sent, once the writer has had its turns. */
   const sent = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
@@ -282,11 +284,30 @@ describe("Large calls", () => {
     expect(await sent()).toEqual(["before take of 1", "A", "behind take of 2"]);
   });
 
-  it("of workers go before those of clients", async () => {
-    const { writer, large, sent } = openSlow();
-    large("client's");
-    void writer.word("note", ["worker's"], limits.groupBytesMax, 2);
-    expect(await sent()).toEqual(["worker's"]);
+  it("of workers go before those of clients, which have their share of each group", async () => {
+    const { writer, large, sent, land } = openSlow();
+    for (const name of ["a", "b"]) large(name, 1, limits.groupBytesMax / 2);
+    const word = (name: string) => void writer.word("note", [name], { bytes: limits.groupBytesMax / 2, endpointNo: 2 });
+    for (const name of ["A", "B"]) word(name);
+    expect(await sent()).toEqual(["A a"]);
+    land(0);
+    expect(await sent()).toEqual(["A a", "B b"]);
+  });
+
+  it("of several endpoints take turns", async () => {
+    const { large, sent, land } = openSlow();
+    const bytes = limits.groupBytesMax / 2;
+    for (const name of ["a1", "a2", "a3", "a4", "a5"]) large(name, 1, bytes);
+    large("b1", 2, bytes);
+    expect(await sent()).toEqual(["a1 b1"]);
+    for (const name of ["b2", "b3"]) large(name, 2, bytes);
+    land(0);
+    expect(await sent()).toEqual(["a1 b1", "a2 b2"]);
+    large("c1", 3, bytes);
+    land(1);
+    expect(await sent()).toEqual(["a1 b1", "a2 b2", "c1 a3"]);
+    land(2);
+    expect((await sent()).at(-1)).toBe("b3 a4");
   });
 
   it("wait while a large log is brought into the file; small ones do not", async () => {
@@ -352,6 +373,102 @@ describe("Large calls", () => {
     await sent();
     expect(fatal.map(({ message }) => message)).toEqual(["disk I/O error"]);
     expect(await codeOf(writer.call("note", ["late"]))).toBe("UNAVAILABLE");
+  });
+});
+
+describe("Texts in pieces", () => {
+  const pieceOf = (n: number, textNo = 1) => ({ textNo, n, bytes: Buffer.alloc(limits.storedPieceBytes) });
+  const threePieces = [0, 1, 2].map((n) => pieceOf(n));
+  /** A writer whose writes are noted, and end as the test says. */
+  function openNoting(parts: { fails?: (write: Write) => boolean } = {}) {
+    const groups: string[] = [];
+    const writer = new GroupWriter({
+      send: async (group) => {
+        groups.push(
+          group.map(({ verb, args: [arg] }) => `${verb} ${JSON.stringify((arg as TextPiece).n ?? arg)}`).join(),
+        );
+        return group.map((write) =>
+          parts.fails?.(write) ? { ok: false, message: "no", isFull: false } : { ok: true, value: undefined },
+        );
+      },
+      onFatal: (error) => expect.unreachable(error.message),
+      reserve: { hasRoom: () => true },
+    });
+    return { writer, groups };
+  }
+  const whole = { bytes: 3 * limits.storedPieceBytes, endpointNo: 1, pieces: threePieces };
+
+  it("are on disk before their call, whose place among the calls of its endpoint it keeps; others pass", async () => {
+    const { writer, groups } = openNoting();
+    const calls = [writer.call("submit", ["large"], whole), writer.follow("take", ["a job"], 1)];
+    for (let n = 0; n < 3; n++) {
+      calls.push(writer.call("submit", [`small ${n}`], { endpointNo: 2 }));
+      await calls.at(-1);
+    }
+    await Promise.all(calls);
+    await writer.close();
+    const at = (name: string) => groups.findIndex((group) => group.includes(name));
+    expect(groups).toHaveLength(7);
+    expect(groups.filter((group) => group.includes("storePiece"))).toEqual([
+      "storePiece 0,storePiece 1",
+      "storePiece 2",
+    ]);
+    expect(at("storePiece 2")).toBeLessThan(at("large"));
+    expect(at("large")).toBeLessThan(at("a job"));
+    expect(at("small 1")).toBeLessThan(at("large"));
+    expect(groups.at(-1)).toMatch(/^dropStaged \[1\]/);
+  });
+
+  it("move to the writing thread as memory of their own", async () => {
+    const text = Buffer.alloc(2 * limits.storedPieceBytes, 1);
+    const sent: Uint8Array[] = [];
+    const writer = new GroupWriter({
+      send: (group) => {
+        sent.push(
+          ...group.filter(({ verb }) => verb === "storePiece").map(({ args: [piece] }) => (piece as TextPiece).bytes),
+        );
+        return group.map(() => ({ ok: true, value: undefined }));
+      },
+      onFatal: (error) => expect.unreachable(error.message),
+      reserve: { hasRoom: () => true },
+    });
+    const pieces: TextPiece[] = [];
+    new TextCutter({ prepare: () => ({ get: () => ({ no: 1 }) }) } as never).cut(text, pieces);
+    await writer.call("submit", [], { bytes: text.length, pieces });
+    expect(sent.map(({ buffer, length }) => [buffer === text.buffer, buffer.byteLength - length])).toEqual([
+      [false, 0],
+      [false, 0],
+    ]);
+  });
+
+  it("that cannot be written end their call, and what was written of them is dropped", async () => {
+    const { writer, groups } = openNoting({ fails: ({ args: [piece] }) => (piece as TextPiece).n === 2 });
+    expect(await codeOf(writer.call("submit", ["large"], whole))).toBe("Error: no");
+    expect(await codeOf(writer.call("submit", ["small"], { endpointNo: 1 }))).toBe("done");
+    await writer.close();
+    expect(groups.some((group) => group.includes("large"))).toBe(false);
+    expect(groups.some((group) => group.includes("dropStaged [1]"))).toBe(true);
+  });
+
+  it("are dropped later where they could not be dropped at once", async () => {
+    let failing = 2; // the call itself, and the first drop
+    const { writer, groups } = openNoting({ fails: ({ verb }) => verb !== "storePiece" && failing-- > 0 });
+    expect(await codeOf(writer.call("submit", ["large"], whole))).toBe("Error: no");
+    const pieces = [pieceOf(0, 2)];
+    expect(await codeOf(writer.call("submit", ["again"], { ...whole, pieces }))).toBe("done");
+    await writer.close();
+    expect(groups.at(-1)).toBe("dropStaged [1,2]");
+  });
+
+  it("count in the queue until they are on their way", async () => {
+    const { writer } = openNoting();
+    const bytes = limits.queuedBytesMax;
+    const pieces = Array.from({ length: bytes / limits.storedPieceBytes }, (_, n) => pieceOf(n));
+    const large = writer.call("submit", ["large"], { bytes, endpointNo: 1, pieces });
+    expect(await codeOf(writer.call("submit", ["late"], { bytes: 2 }))).toBe("UNAVAILABLE");
+    await large;
+    expect(await codeOf(writer.call("submit", ["next"], { bytes }))).toBe("done");
+    await writer.close();
   });
 });
 

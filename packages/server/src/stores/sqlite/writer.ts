@@ -2,11 +2,22 @@ import { busy, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { CallQueue, isLarge, type Waiting } from "./call-queue.js";
 import type { DiskReserve } from "./disk-reserve.js";
+import type { TextPiece } from "./stored-texts.js";
 import type { Outcome, Write } from "./transactions.js";
 
-interface Call extends Write, Waiting {
+interface Call extends Write, Waiting<Call> {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** What the writer is told of a call beside the call itself. */
+export interface CallSize {
+  /** About how many bytes it carries, with its pieces. */
+  readonly bytes?: number;
+  /** Calls of one endpoint keep their order. */
+  readonly endpointNo?: number;
+  /** The pieces of its large texts. */
+  readonly pieces?: readonly TextPiece[];
 }
 
 export interface GroupWriterParts {
@@ -21,8 +32,8 @@ export interface GroupWriterParts {
 /**
  * Gathers writes into groups: what has come since the last turn of the event loop, and while two groups are on their way.
  * A promise resolves when its group is on disk. Large calls are in groups of their own, one on its way at a time, and none
- * while a large log is brought into the file: a small call waits for one large text at most. A large group lets one group
- * of small calls pass.
+ * while a large log is brought into the file. The pieces of large texts are in such groups before their calls, so that a
+ * small call waits for `groupBytesMax` at most. A large group lets one group of small calls pass.
  */
 export class GroupWriter {
   readonly #parts: GroupWriterParts;
@@ -38,32 +49,34 @@ export class GroupWriter {
   #scheduled = false;
   #closed = false;
   #idle: (() => void) | undefined;
+  /** Texts in pieces whose calls have ended, until those without a row are known to be dropped. */
+  readonly #ended = new Set<number>();
 
   constructor(parts: GroupWriterParts) {
     this.#parts = parts;
   }
 
   /** A write that a client asked for: refused when the queue of calls is full. */
-  call<T>(verb: string, args: readonly unknown[], bytes = 0, endpointNo?: number): Promise<T> {
-    const isFull = this.#isFull(limits.queuedCallsMax, this.#queue, limits.queuedBytesMax - bytes);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, bytes, endpointNo);
+  call<T>(verb: string, args: readonly unknown[], size: CallSize = {}): Promise<T> {
+    const isFull = this.#isFull(limits.queuedCallsMax, this.#queue, limits.queuedBytesMax - (size.bytes ?? 0));
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, size);
   }
 
   /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
-  admit<T>(verb: string, args: readonly unknown[], bytes: number, endpointNo?: number): Promise<T> {
-    return this.#parts.reserve.hasRoom() ? this.call(verb, args, bytes, endpointNo) : Promise.reject(storageFull());
+  admit<T>(verb: string, args: readonly unknown[], size: CallSize): Promise<T> {
+    return this.#parts.reserve.hasRoom() ? this.call(verb, args, size) : Promise.reject(storageFull());
   }
 
   /** A worker's word, or our own: refused last. */
-  word<T>(verb: string, args: readonly unknown[], bytes = 0, endpointNo?: number): Promise<T> {
-    const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#words, 2 * limits.queuedBytesMax - bytes);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, bytes, endpointNo);
+  word<T>(verb: string, args: readonly unknown[], size: CallSize = {}): Promise<T> {
+    const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#words, 2 * limits.queuedBytesMax - (size.bytes ?? 0));
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, size);
   }
 
   /** A word that does not overtake what clients have asked of its endpoint before: a take finds the jobs submitted until now. */
   follow<T>(verb: string, args: readonly unknown[], endpointNo: number): Promise<T> {
     const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#queue, 2 * limits.queuedBytesMax);
-    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, 0, endpointNo);
+    return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, { endpointNo });
   }
 
   /** Writes what is queued, then takes no more. */
@@ -85,18 +98,61 @@ export class GroupWriter {
     return this.#length >= callsMax || queue.bytes > bytesMax;
   }
 
-  #enqueue<T>(
-    queue: CallQueue<Call>,
-    verb: string,
-    args: readonly unknown[],
-    bytes: number,
-    endpointNo: number | undefined,
-  ): Promise<T> {
+  #enqueue<T>(queue: CallQueue<Call>, verb: string, args: readonly unknown[], size: CallSize): Promise<T> {
     if (this.#closed) return Promise.reject(busy());
+    const { bytes = 0, endpointNo, pieces = [] } = size;
     return new Promise<T>((resolve, reject) => {
-      queue.push({ verb, args, bytes, endpointNo, resolve: resolve as (value: unknown) => void, reject });
+      const call: Call = { verb, args, bytes, endpointNo, resolve: resolve as (value: unknown) => void, reject };
+      queue.push(pieces.length === 0 ? call : this.#withPieces(queue, call, pieces));
       this.#schedule();
     });
+  }
+
+  /** The call behind the writes of its pieces. However it ends, no piece stays that no row refers to. */
+  #withPieces(queue: CallQueue<Call>, call: Call, pieces: readonly TextPiece[]): Call {
+    const { endpointNo } = call;
+    const drop = () => this.dropStaged(pieces.map(({ textNo }) => textNo));
+    const waiting = { left: [] as Call[], onTheWay: 0 };
+    const whole: Call = {
+      ...call,
+      bytes: Math.max(limits.largeCallBytes, call.bytes - pieces.reduce((sum, { bytes }) => sum + bytes.length, 0)),
+      pieces: waiting,
+      resolve(value) {
+        call.resolve(value);
+        drop();
+      },
+      reject(error) {
+        call.reject(error);
+        drop();
+      },
+    };
+    const pieceOf = ({ textNo, n, bytes }: TextPiece): Call => ({
+      verb: "storePiece",
+      // copied as it leaves: memory that moves to the writing thread must hold nothing else
+      get args() {
+        return [{ textNo, n, bytes: Uint8Array.from(bytes) }];
+      },
+      bytes: Math.max(limits.largeCallBytes, bytes.length),
+      endpointNo,
+      resolve: () => void waiting.onTheWay--,
+      reject: (error) => {
+        if (queue.remove(whole)) whole.reject(error);
+      },
+    });
+    waiting.left.push(...pieces.map(pieceOf));
+    return whole;
+  }
+
+  /** Drops those of these texts in pieces that no row refers to. */
+  dropStaged(textNos: readonly number[]): void {
+    if (textNos.length === 0) return;
+    for (const textNo of textNos) this.#ended.add(textNo);
+    const ended = [...this.#ended];
+    const forget = () => {
+      for (const textNo of ended) this.#ended.delete(textNo);
+    };
+    // where it fails they are dropped with the next ones, or when the database is opened again
+    this.word("dropStaged", [ended]).then(forget, () => {});
   }
 
   #schedule(): void {
@@ -153,8 +209,9 @@ export class GroupWriter {
 
   #largeGroup(): Call[] {
     const group: Call[] = [];
-    this.#words.moveLarge(group);
-    this.#queue.moveLarge(group);
+    // workers' results must not keep clients' jobs waiting for ever
+    this.#words.moveLarge(group, limits.groupBytesMax / 2);
+    this.#queue.moveLarge(group, this.#words.hasLarge ? limits.groupBytesMax / 2 : limits.groupBytesMax);
     if (group.length > 0) this.#largeOnTheWay = true;
     return group;
   }

@@ -3,6 +3,7 @@ import { chunkVerbs } from "./chunks.js";
 import type { DiskReserve } from "./disk-reserve.js";
 import { cached, type Database, type Value } from "./driver.js";
 import { jobVerbs } from "./jobs.js";
+import { textVerbs } from "./stored-texts.js";
 import { Tallies } from "./tallies.js";
 import { Transactions, type Verbs } from "./transactions.js";
 
@@ -14,5 +15,10 @@ export function writes(db: Database, reserve: Pick<DiskReserve, "release">): Tra
     statements: (queries: readonly Pick<CompiledQuery, "sql" | "parameters">[]) =>
       queries.map(({ sql, parameters }) => statement(sql).all(...(parameters as Value[]))),
   };
-  return new Transactions(db, tallies, { ...jobVerbs(db, tallies), ...chunkVerbs(db), ...tableVerbs }, reserve);
+  return new Transactions(
+    db,
+    tallies,
+    { ...jobVerbs(db, tallies), ...chunkVerbs(db), ...textVerbs(db), ...tableVerbs },
+    reserve,
+  );
 }

@@ -48,34 +48,57 @@ export interface JobRow {
 /** A job's worker and what it has put out so far, beside the job as `j`. */
 export const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 
-const texts = ["output", "error", "progress"] as const;
+/** How a database reads a text column, and how many bytes it holds: SQLite stores large texts apart from their rows. */
+export interface TextColumns {
+  whole(column: string): string;
+  bytes(column: string): string;
+}
 
-/** The bytes of a job's texts, with the output as `o`: read without reading the texts. */
-export const textBytes = `(${texts.map((text) => `coalesce(octet_length(o.${text}), 0)`).join(" + ")})`;
+/** Texts that are in their columns, whatever their size. */
+export const textsInPlace: TextColumns = {
+  whole: (column) => column,
+  bytes: (column) => `octet_length(${column})`,
+};
+
+const texts = ["output", "error", "progress"] as const;
 
 const plainColumns = `j.no, j.endpoint_no, j.id, j.place, j.status, j.low_priority, j.starts, j.excused, j.retries, j.worker_no,
   w.id AS worker_id, j.created_at, j.queued_at, j.taken_at, j.finished_at, j.deadline_at, j.ttl_end_at, j.expires_at,
   j.execution_timeout_ms, j.retention_ms, j.has_webhook, j.stop_wanted`;
 
-/** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`: texts where `fits` holds. */
-const columnsWhere = (fits: string): string => `${plainColumns},
-  ${texts.map((text) => `CASE WHEN ${fits} THEN o.${text} END AS ${text}`).join(", ")},
+/** The SQL that reads jobs with their texts, in a database that stores them so. */
+export function jobTextSql({ whole, bytes }: TextColumns) {
+  /** The bytes of a job's texts, with the output as `o`: read without reading the texts. */
+  const textBytes = `(${texts.map((text) => `coalesce(${bytes(`o.${text}`)}, 0)`).join(" + ")})`;
+
+  /** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`: texts where `fits` holds. */
+  const columnsWhere = (fits: string): string => `${plainColumns},
+  ${texts.map((text) => `CASE WHEN ${fits} THEN ${whole(`o.${text}`)} END AS ${text}`).join(", ")},
   CASE WHEN ${fits} THEN 0 ELSE ${textBytes} END AS unread_bytes`;
 
-/** The columns of a {@link JobRow}, its texts where they are small. */
-export const jobColumnsBounded = columnsWhere(`${textBytes} <= ${limits.textReadBytesMax}`);
+  return {
+    textBytes,
 
-/**
- * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least: without its
- * texts where they alone do not fit. `found` is how many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
- */
-export const pageOf = (where: string, limit: string, bytesMax: string): string => `
+    /** The columns of a {@link JobRow}, its texts where they are small. */
+    jobColumnsBounded: columnsWhere(`${textBytes} <= ${limits.textReadBytesMax}`),
+
+    /**
+     * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least: without its
+     * texts where they alone do not fit. `found` is how many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
+     */
+    pageOf: (where: string, limit: string, bytesMax: string): string => `
   SELECT ${columnsWhere(`page.bytes <= ${bytesMax}`)}, page.found FROM (
     SELECT no, endpoint_no, row_number() OVER newest AS n, sum(bytes) OVER newest AS bytes, count(*) OVER () AS found FROM (
       SELECT j.no, j.endpoint_no, ${textBytes} AS bytes FROM ${where} ORDER BY j.no DESC LIMIT ${limit} + 1) sized
     WINDOW newest AS (ORDER BY no DESC)) page
   JOIN job j ON j.endpoint_no = page.endpoint_no AND j.no = page.no ${joined}
-  WHERE page.n = 1 OR (page.bytes <= ${bytesMax} AND page.n <= ${limit}) ORDER BY page.no DESC`;
+  WHERE page.n = 1 OR (page.bytes <= ${bytesMax} AND page.n <= ${limit}) ORDER BY page.no DESC`,
+
+    /** A job's input where it is small, and its size, with the input as `i`. */
+    boundedBody: `CASE WHEN ${bytes("i.body")} <= ${limits.takeReadBytesMax} THEN i.body END AS body,
+  ${bytes("i.body")} AS body_bytes`,
+  };
+}
 
 /** The bytes of a page that is bounded by its length alone. */
 export const anySize = Number.MAX_SAFE_INTEGER;
@@ -146,10 +169,6 @@ export const toHeldJob = (row: HeldRow): HeldJob => ({
   finishedAt: optional(row.finished_at),
   stopWanted: row.stop_wanted === 1,
 });
-
-/** A job's input where it is small, and its size, with the input as `i`. */
-export const boundedBody = `CASE WHEN octet_length(i.body) <= ${limits.takeReadBytesMax} THEN i.body END AS body,
-  octet_length(i.body) AS body_bytes`;
 
 /** A taken job beside its input. */
 export interface TakenRow {

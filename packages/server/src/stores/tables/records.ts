@@ -1,5 +1,6 @@
 import { sql as raw, type Selectable } from "kysely";
 import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store/index.js";
+import type { TextColumns } from "./job-row.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -23,18 +24,20 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
 });
 
 /** How large a delivery's body will be, but for some names: the texts themselves are not read for it. */
-const bodyBytes = raw<number>`
-  coalesce((SELECT coalesce(octet_length(output), 0) + coalesce(octet_length(error), 0) FROM job_output
-    WHERE job_output.job_no = delivery.job_no), 0)
-  + coalesce((SELECT octet_length(body) FROM job_input WHERE job_input.job_no = delivery.job_no), 0)`;
+const bodyBytes = ({ bytes }: TextColumns) =>
+  raw<number>`${raw.raw(`
+  coalesce((SELECT coalesce(${bytes("o.output")}, 0) + coalesce(${bytes("o.error")}, 0) FROM job_output o
+    WHERE o.job_no = delivery.job_no), 0)
+  + coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = delivery.job_no), 0)`)}`;
 
 export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
+  const bytes = bodyBytes(runner.texts).as("bytes");
   // as a parameter it would be any state to the plan, and the index of the pending ones of no use
   const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
   return {
     due: async (now, limit, after) => {
-      let query = pending.selectAll().select(bodyBytes.as("bytes")).where("next_at", "<=", now);
+      let query = pending.selectAll().select(bytes).where("next_at", "<=", now);
       query = query.orderBy("next_at").orderBy("no").limit(limit);
       if (after) {
         const { no, nextAt = 0 } = after;

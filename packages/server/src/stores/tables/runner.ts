@@ -1,4 +1,5 @@
 import type { CompiledQuery, Kysely } from "kysely";
+import type { TextColumns } from "./job-row.js";
 import type { Tables } from "./schema.js";
 
 /** Runs compiled statements on a database. */
@@ -7,6 +8,7 @@ export interface Runner {
   readonly sql: Kysely<Tables>;
   /** SQL for a row version that every write changes; undefined if no other process writes. */
   readonly rowVersion?: string;
+  readonly texts: TextColumns;
   read<R>(query: CompiledQuery<R>): Promise<R[]>;
   /** Runs the statements in one commit, in order, and resolves with their rows when that is on disk. */
   write(queries: readonly CompiledQuery[]): Promise<unknown[][]>;
