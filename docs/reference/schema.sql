@@ -44,7 +44,7 @@ CREATE TABLE job (
   created_at INTEGER NOT NULL, queued_at INTEGER NOT NULL, taken_at INTEGER, finished_at INTEGER, deadline_at INTEGER,
   ttl_end_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
   execution_timeout_ms INTEGER NOT NULL, retention_ms INTEGER NOT NULL,
-  has_webhook INTEGER NOT NULL, keyed INTEGER NOT NULL, stop_wanted INTEGER NOT NULL DEFAULT 0,
+  has_webhook INTEGER NOT NULL, keyed INTEGER NOT NULL, stop_wanted INTEGER NOT NULL DEFAULT 0, awaits_delivery INTEGER NOT NULL DEFAULT 0,
   CHECK (status BETWEEN 0 AND 5),
   CHECK ((status >= 2) = (finished_at IS NOT NULL)),
   CHECK (status <> 1 OR (worker_no IS NOT NULL AND taken_at IS NOT NULL AND deadline_at IS NOT NULL))
@@ -61,8 +61,6 @@ CREATE INDEX job_held ON job (worker_no) WHERE status = 1 OR stop_wanted = 1;
 CREATE INDEX job_troubled ON job (endpoint_no, no) WHERE status >= 3;
 
 CREATE INDEX job_deadline ON job (deadline_at) WHERE status = 1;
-
-CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0;
 
 CREATE INDEX job_listed ON job (endpoint_no, no);
 
@@ -173,3 +171,5 @@ CREATE TRIGGER chunk_stored AFTER INSERT ON chunk WHEN new.output_text IS NOT NU
 
 CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT NULL
   BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;
+
+CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;

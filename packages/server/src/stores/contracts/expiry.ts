@@ -65,9 +65,15 @@ export function expiry(setting: () => Setting): void {
       scene.now += 60_000;
       expect(await scene.find(id)).toBeUndefined();
       expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 0 });
+      expect(await scene.stores.reader.nextExpiry()).toBeUndefined();
       const [delivery] = await scene.deliveries();
       const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
-      await scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
+      const { deliveries } = scene.stores;
+      await deliveries.record(delivery!.no, { ...attempt, status: 500 }, { state: "pending", nextAt: scene.now + 1 });
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 0 });
+      scene.now++;
+      await deliveries.record(delivery!.no, { ...attempt, at: scene.now }, { state: "delivered" });
+      expect(await scene.stores.reader.nextExpiry()).toBe(scene.now - 1);
       expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
     });
 

@@ -34,7 +34,7 @@ export const readerSql = {
   orphaned: `SELECT ${heldColumns} FROM job j WHERE (status = 1 OR stop_wanted = 1) AND worker_no > 0
     AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.no = j.worker_no AND w.ended_at IS NULL)`,
   nextDeadline: "SELECT min(deadline_at) AS at FROM job WHERE status = 1",
-  nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0",
+  nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0",
   position: `SELECT a.n, (SELECT count(*) FROM
       (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = 0 AND place < a.place LIMIT a.max) p) AS before
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)`,

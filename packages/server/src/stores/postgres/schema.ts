@@ -152,6 +152,12 @@ CREATE TABLE registry_auth (
 `,
   // the worker's own name of the last append, so that one which was stored and not acknowledged is not stored twice
   "ALTER TABLE stream ADD COLUMN name text;",
+  // a sweep went through all expired jobs whose webhooks hang, each time: now it sees each of them once
+  `
+ALTER TABLE job ADD COLUMN awaits_delivery smallint NOT NULL DEFAULT 0;
+DROP INDEX job_expiry;
+CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
+`,
 ];
 
 /** The version that this code writes. */

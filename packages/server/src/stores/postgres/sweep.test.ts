@@ -45,6 +45,35 @@ it("a job whose last word is stored while expired ones are looked for stays unti
     );
   expect(await sweep(meanwhile)).toEqual([{ deleted: 0, stopped: [], more: false }]);
   expect(await scene.stores.reader.find(scene.endpointNo, jobId, 0)).toMatchObject({ id: jobId });
-  await asAdmin(url, "UPDATE delivery SET state = 'delivered'");
+  expect(await sweep((connection) => connection)).toEqual([{ deleted: 0, stopped: [], more: false }]);
+  const [delivery] = await scene.deliveries();
+  const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
+  await scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
   expect((await sweep((connection) => connection))[0]).toMatchObject({ stopped: [{ id: jobId }] });
+});
+
+it("a job whose delivery ends while expired ones are looked for does not wait for it for ever", async () => {
+  const worker = await scene.worker("worker00000002");
+  const jobId = await scene.jobIn("COMPLETED", worker, { webhook: "http://127.0.0.1/", retentionMs: 1_000 });
+  scene.now += 2_000;
+  const delivery = (await scene.deliveries()).find((each) => each.jobId === jobId);
+  let recorded: Promise<void> | undefined;
+  /** The delivery's end is on its way once the sweep has seen that it is pending. */
+  const meanwhile = (connection: Connection): Connection => ({
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      const rows = await connection.query<Row>(text, values);
+      if (text === sweepSql.pending) {
+        const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
+        recorded = scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
+      }
+      return rows;
+    },
+  });
+  const sweep = (wrap: (connection: Connection) => Connection) =>
+    connections.lend((connection) =>
+      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[scene.now, 10]]),
+    );
+  expect(await sweep(meanwhile)).toMatchObject([{ deleted: 0 }]);
+  await recorded;
+  expect(await sweep((connection) => connection)).toMatchObject([{ deleted: 1 }]);
 });

@@ -18,13 +18,15 @@ interface ExpiredRow {
 const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
 
 export const sweepSql = {
-  /** The count is asked job by job: an EXISTS is answered from all pending deliveries, read first. */
   expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
-    WHERE expires_at <= $1 AND stop_wanted = 0
-    AND NOT (has_webhook = 1 AND (SELECT count(*) FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') > 0)
-    ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-  /** Of locked jobs: a delivery that was stored while they were looked for is seen only now. */
-  pending: "SELECT DISTINCT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending'",
+    WHERE expires_at <= $1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  /**
+   * Of locked jobs. The deliveries are locked, too: one that ends meanwhile either is seen here, or finds its job waiting
+   * for it.
+   */
+  pending: "SELECT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending' FOR UPDATE",
+  awaitDelivery: `UPDATE job j SET awaits_delivery = 1
+    FROM unnest($1::bigint[], $2::bigint[]) AS p (endpoint_no, no) WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no`,
   keepStatus: `UPDATE idempotency i SET last_status = p.status
     FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
   /** What still runs is marked to be stopped first. */
@@ -81,12 +83,18 @@ async function sweep(connection: Connection, lane: number, now: number, limit: n
   return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
 }
 
+/** Jobs whose webhooks are still to be delivered are swept after that. */
 async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promise<ExpiredRow[]> {
   const nos = rows.filter((row) => row.has_webhook === 1).map(({ no }) => no);
   if (nos.length === 0) return rows;
   const pending = new Set(
     (await connection.query<{ no: number }>(sweepSql.pending, [numbers(nos)])).map(({ no }) => no),
   );
+  const waiting = rows.filter(({ no }) => pending.has(no));
+  if (waiting.length > 0) {
+    const keys = [numbers(waiting.map((row) => row.endpoint_no)), numbers(waiting.map((row) => row.no))];
+    await connection.query(sweepSql.awaitDelivery, keys);
+  }
   return rows.filter(({ no }) => !pending.has(no));
 }
 

@@ -96,11 +96,10 @@ export const jobStatements = (db: Database) => ({
     WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 AND expires_at > ?1
       ORDER BY place LIMIT ?4)
     RETURNING ${settledColumns}`),
-  expired:
-    db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed, finished_at >= expires_at AS vanished FROM job
-    WHERE expires_at <= ?1 AND stop_wanted = 0
-    AND NOT (has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending'))
-    ORDER BY expires_at LIMIT ?2`),
+  expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed, finished_at >= expires_at AS vanished,
+      has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') AS is_pending
+    FROM job WHERE expires_at <= ?1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT ?2`),
+  awaitDelivery: db.prepare("UPDATE job SET awaits_delivery = 1 WHERE no = ?"),
   vanish: db.prepare(`UPDATE job SET status = 4, finished_at = ?1, deadline_at = NULL, stop_wanted = 1
     WHERE no = ?2 AND status = 1 RETURNING ${heldColumns}`),
   textBytes: db.prepare(`SELECT coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = ?1), 0)

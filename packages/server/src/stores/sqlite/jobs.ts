@@ -202,6 +202,10 @@ export class SqliteJobs {
     let deleted = 0;
     for (const row of rows) {
       if (room <= 0) return { deleted, stopped, more: true };
+      if (row.is_pending) {
+        this.#sql.awaitDelivery.run(row.no);
+        continue;
+      }
       if (row.status === code.IN_PROGRESS) {
         if (row.keyed) this.#sql.keepStatus.run(row.status, row.no);
         const held = this.#sql.vanish.get(now, row.no) as HeldRow;

@@ -43,7 +43,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE (status = 1 OR stop_wanted = 1)
       AND worker_no NOT IN (SELECT no FROM worker WHERE ended_at IS NULL)`),
     nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
-    nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0"),
+    nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0"),
     nextPlace: db.prepare("SELECT value FROM counter WHERE name = 'next_place'"),
     position: db.prepare(`SELECT count(*) AS n FROM
       (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),

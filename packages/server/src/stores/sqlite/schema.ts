@@ -173,6 +173,12 @@ CREATE TRIGGER chunk_stored AFTER INSERT ON chunk WHEN new.output_text IS NOT NU
 CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT NULL
   BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;
 `,
+  // a sweep went through all expired jobs whose webhooks hang, each time: now it sees each of them once
+  `
+ALTER TABLE job ADD COLUMN awaits_delivery INTEGER NOT NULL DEFAULT 0;
+DROP INDEX job_expiry;
+CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
+`,
 ];
 
 /** The version that this code writes. */

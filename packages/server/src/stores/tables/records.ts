@@ -35,6 +35,24 @@ export function deliveryStore(runner: Runner): DeliveryStore {
   const bytes = bodyBytes(runner.texts).as("bytes");
   // as a parameter it would be any state to the plan, and the index of the pending ones of no use
   const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
+  /** A job that a sweep has left alone for its delivery's sake is swept next time. */
+  const release = (deliveryNo: number) =>
+    sql
+      .updateTable("job")
+      .set({ awaits_delivery: 0 })
+      .where((eb) =>
+        eb(
+          eb.refTuple("endpoint_no", "no"),
+          "=",
+          eb
+            .selectFrom("delivery")
+            .select(["endpoint_no", "job_no"])
+            .where("no", "=", deliveryNo)
+            .$asTuple("endpoint_no", "job_no"),
+        ),
+      )
+      .where("awaits_delivery", "=", 1)
+      .compile();
   return {
     due: async (now, limit, after) => {
       let query = pending.selectAll().select(bytes).where("next_at", "<=", now);
@@ -84,6 +102,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
           .where("no", "=", deliveryNo)
           .where("state", "=", "pending")
           .compile(),
+        ...(ended === null ? [] : [release(deliveryNo)]),
       ]);
     },
     list: async (endpointNos, jobId, limit) => {

@@ -92,6 +92,7 @@ export interface Tables {
     polled_at: Generated<number>;
     slots: Generated<number>;
   };
+  job: { no: number; endpoint_no: number; awaits_delivery: number };
   delivery: {
     no: Generated<number>;
     job_no: number;
