@@ -104,7 +104,7 @@ const heldOr = (endpoint: Endpoint, decided: Plan): Plan =>
     ? decided
     : {
         ...decided,
-        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} serves on; ${decided.reason}`,
+        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} keeps serving; ${decided.reason}`,
       };
 
 /** A deleted endpoint's workers all stop at once. */
