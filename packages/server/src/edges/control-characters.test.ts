@@ -24,7 +24,11 @@ it("Control characters and impossible mount paths are refused over REST and Grap
   const rest = [{ dockerStartCmd: ["a\0"] }, { volumeMountPath: "/proc" }, { volumeMountPath: "/\0" }];
   for (const input of rest) {
     const { status, json } = await http.post("/v1/templates", { ...template, ...input });
-    expect([status, json.code, json.error]).toEqual([400, "INVALID_INPUT", expect.stringMatching(/contains|cannot hold a volume/)]);
+    expect([status, json.code, json.error]).toEqual([
+      400,
+      "INVALID_INPUT",
+      expect.stringMatching(/contains|cannot hold a volume/),
+    ]);
   }
   const common = { ...template, containerDiskInGb: 1, volumeInGb: 0, env: [] };
   for (const input of [{ dockerArgs: "a\0" }, { dockerArgs: "", volumeMountPath: "relative" }]) {

@@ -87,7 +87,10 @@ describe("A new template", () => {
     [{ readme: "\x07" }, /'readme' contains/],
     ...["/", "relative", "/proc", "/sys/fs", "/dev/shm", "/a/../proc", "/a\0b"].map(
       (volumeMountPath) =>
-        [{ volumeMountPath }, /in volumeMountPath cannot hold a volume: write an absolute path/] satisfies [object, RegExp],
+        [{ volumeMountPath }, /in volumeMountPath cannot hold a volume: write an absolute path/] satisfies [
+          object,
+          RegExp,
+        ],
     ),
   ])("is refused with %j, when it is made and when it is changed", async (input, words) => {
     await refused(create({ name: "a", imageName: image, ...input }), "INVALID_INPUT", words);
