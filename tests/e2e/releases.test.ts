@@ -147,7 +147,7 @@ describe.concurrent("a version that does not come up", () => {
     const [kept] = await workersOf(server, endpoint);
     expect(kept).toMatchObject({ id, version: 1 });
     const [decision] = await decisionsOf(server, endpoint);
-    expect(decision.reason).toMatch(/^version 2 failed at its start, version 1 serves on/);
+    expect(decision.reason).toMatch(/^version 2 failed at its start, version 1 keeps serving/);
 
     const back = await call(server, "POST", `/v1/endpoints/${endpoint}/releases/1/rollback`);
     expect(back).toMatchObject({ status: 200, body: { version: 3, env: { MAKE: "1" } } });
@@ -221,7 +221,7 @@ describe.concurrent("a rollback", () => {
   it("to what is not there, or is the present one, is refused in words", async (test) => {
     const endpoint = await makeMade(test, {});
     const to = (version: string) => call(server, "POST", `/v1/endpoints/${endpoint}/releases/${version}/rollback`);
-    expectRefusal(await to("1"), 400, /present/);
+    expectRefusal(await to("1"), 400, /current/);
     expectRefusal(await to("7"), 404, /7/);
     for (const odd of ["0", "-1", "x", "1e9", "99999999999"]) expectRefusal(await to(odd), 400, /number/);
     expectRefusal(await call(server, "GET", "/v1/endpoints/unknown0000000/releases"), 404);

@@ -38,10 +38,10 @@ BEYOND_SCHEMAS = re.compile(
     r"|There is no (network volume|template|container registry auth)"
     r"|Directories as images are turned off here"
     r"|'(tail|since|jobId|follow|format)' must be"
-    r"|in volumeMountPath is no place for a volume"
+    r"|in volumeMountPath cannot hold a volume"
     r"|'cursor' must be the nextCursor of a reply"
     r"|is no name of a container image|A container registry auth needs"
-    r"|Name the version by its number|Version \d+ is the present one"
+    r"|Name the version by its number|Version \d+ is the current one"
     r"|in gpuTypeIds is not a GPU type known here"
 )
 

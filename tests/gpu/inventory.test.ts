@@ -137,7 +137,7 @@ describe("a server of its own", () => {
   it("without GPUs warns once at its start, and knows the types all the same", async () => {
     const bare = await start({ gpus: [] });
     const warnings = told(bare, "server.warning").map(({ msg }) => msg);
-    expect(warnings).toEqual([expect.stringMatching(/recorded, and not enforced.*nvidia-smi finds no GPU/)]);
+    expect(warnings).toEqual([expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/)]);
     expect(await countOf("NVIDIA L4", bare)).toBe(0);
   });
 

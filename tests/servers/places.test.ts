@@ -55,7 +55,7 @@ describe("servers on one database", () => {
     expect(placed.map(({ gpus }) => gpus[0]?.id).sort()).toEqual([fakeGpu(0).uuid, fakeGpu(1).uuid]);
     for (const { id } of placed) expect(await hostOf(id)).toBe(withGpus.hostNo);
     const [waiting] = found.filter(({ state }) => state === "throttled");
-    expect(waiting?.why).toContain("of the 2 here 0 are free");
+    expect(waiting?.why).toContain("free here: 0 of 2");
     const first = endpoints.find((_, n) => found[n] && placed.includes(found[n]));
     await call(withGpus, "PATCH", `/v1/endpoints/${first}`, { workersMin: 0, workersMax: 0 });
     const freed = await until(async () => {

@@ -50,7 +50,7 @@ import { eventLog } from "./telemetry/log.js";
 import { metrics } from "./telemetry/metrics.js";
 import { localVault } from "./vaults/local.js";
 
-/** What tests and other modes bring of their own. */
+/** Replacements for parts, from tests and other modes. */
 export interface AssembleParts {
   readonly clock?: Clock & Partial<SystemClock>;
   readonly ids?: Ids;
@@ -58,26 +58,28 @@ export interface AssembleParts {
   readonly provider?: Provider;
   readonly sender?: Sender;
   readonly inventory?: Inventory;
-  /** A socket that listens already. */
+  /** A socket that is listening already. */
   readonly door?: Door;
-  /** The disk has failed: the process must end. */
+  /** Called when the disk has failed: the process must end. */
   readonly onFatal?: (error: Error) => void;
 }
 
-/** A whole service, running. */
+/** A running service. */
 export interface Millrace {
   readonly url: string;
-  /** The bootstrap key, where this start has made it. */
+  /** The bootstrap key, if this start has made it. */
   readonly newKey: string | undefined;
   /** Whether the data directory was empty. */
   readonly isFirstStart: boolean;
-  /** Undefined where another server made it. */
+  /** Undefined if another server made it. */
   readonly key: string | undefined;
-  /** Everything is stopped in order, as at SIGTERM: workers have their grace, what they leave is given back. */
+  /** Stops everything in order, as at SIGTERM: workers get their grace, and what they leave is given back. */
   stop(reason: string): Promise<void>;
 }
 
-/** Connects everything: the only file that knows every other. Throws a {@link StartError} that its operator can act on. */
+/**
+ * Connects everything; the only file that knows all others. Throws a {@link StartError} that its operator can act on.
+ */
 export async function assemble(config: Config, given: AssembleParts = {}): Promise<Millrace> {
   const directory = openDataDirectory(config.dataDir);
   const lock = lockDirectory(directory.lock);
@@ -101,11 +103,11 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const facts = engine && engineFacts(engine);
   const machine = given.inventory ?? machineInventory(config.gpus, process.env);
   const stock = new StockTaking({ emit }, stockOf(machine, config, facts), config);
-  const firstLook = stock.look(); // a driver that sleeps takes seconds to wake
+  const firstLook = stock.look(); // a sleeping driver takes seconds to wake
 
   const quota = config.volumeQuotas ? openQuota(directory.volumes) : noQuota("MILLRACE_VOLUME_QUOTAS is off.");
 
-  /** What waits for the bell to be there. */
+  /** Set once the bell is open. */
   const rings = { onBack: () => {}, onChange: () => {} };
   const opening = { onFatal: given.onFatal, hostId, clock, emit, rings };
   const stores = given.stores ?? (await openStores(config, directory, opening));
@@ -116,7 +118,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const { key, newKey } = await (shared ? shared.exclusively(admin) : admin());
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
-  clock.onGap(() => registry.hearAll(clock.now())); // nobody was heard because we did not listen
+  clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
 
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   const sideDoor = workersDoor(config.host, door);
@@ -185,7 +187,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     try {
       if (bearing !== undefined) directory.note("clock", bearing);
     } catch {
-      // the one before tells the time as well
+      // the previous note does as well
     }
   };
   const tending = {
@@ -199,7 +201,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const polling = { ping, forget: gateway.forget };
   const follow = (ms: number) => clock.follow?.(ms);
   const logsDir = directory.logs;
-  await firstLook; // before it is known what there is nothing is asked for and given out; results are taken already
+  await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
   const loops = runLoops(parts, { tending, polling, sender, stock, measuring, logsDir, noteTime, shared, follow });
   await goOn(parts);
   emit({ type: "server.started", url });
@@ -211,7 +213,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await provider.leave(0).catch(() => {});
     await loops.stopServing();
-    await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {}); // the others notice in a few seconds anyway
+    // without this, the others notice in a few seconds
+    await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {});
     for (const open of [sender, sideDoor, gateway, door, app, bell, stores]) await open.close();
     noteTime();
     clock.stop();

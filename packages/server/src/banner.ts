@@ -2,15 +2,15 @@ import type { StatusBody } from "@millrace/api";
 import type { Millrace } from "./assemble.js";
 import type { Config } from "./config.js";
 
-/** What a start has to tell beside its configuration. */
+/** What a start reports besides its configuration. */
 interface Started {
   readonly millrace: Pick<Millrace, "url" | "key" | "newKey">;
   readonly demo: { endpointId: string; job: StatusBody } | undefined;
-  /** Whether a person reads along: elsewhere what is printed ends in a journal, and a key in it outlives its use. */
+  /** Whether a person is reading: otherwise the output ends up in a journal, where a key would outlive its use. */
   readonly isTerminal: boolean;
 }
 
-/** What a start prints: the addresses, where the key is, the first job, and a line to paste. */
+/** What a start prints: the addresses, where the key is, the first job, and a command to paste. */
 export function banner(config: Config, started: Started): string {
   const { millrace, demo } = started;
   const { url } = millrace;
@@ -45,7 +45,7 @@ function keyLines(config: Config, { millrace, isTerminal }: Started): string[] {
   return [`    API key       ${newKey}   (shown once; kept in ${keyFile(config)})`];
 }
 
-/** The key in a line to paste: a shell reads it where it is kept. */
+/** The key in the command to paste: the shell reads it from its file. */
 function pasted(config: Config, { millrace, isTerminal }: Started): string {
   if (millrace.key === undefined) return "$MILLRACE_API_KEY";
   return isTerminal && millrace.newKey !== undefined ? millrace.newKey : `$(cat ${keyFile(config)})`;

@@ -2,17 +2,20 @@ import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { limits } from "./limits/index.js";
 
-/** Milliseconds since 1970, as this clock counts them. */
+/** Milliseconds since 1970 by this clock. */
 export type Millis = number;
 
-/** What ends a wait before its time: an AbortSignal, or a {@link PlainSignal}. */
+/** Ends a wait early: an AbortSignal or a {@link PlainSignal}. */
 export interface Signal {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** A signal and its switch in one. Thousands of polls are held: an AbortController costs ten times the time and memory. */
+/**
+ * A signal and its controller in one. Thousands of polls hold one, and an AbortController costs ten times the time and
+ * memory.
+ */
 export class PlainSignal implements Signal {
   readonly #listeners = new Set<() => void>();
   #aborted = false;
@@ -22,7 +25,7 @@ export class PlainSignal implements Signal {
   }
   abort(): void {
     this.#aborted = true;
-    // one that is taken back meanwhile is not told
+    // a listener removed meanwhile is not called
     for (const listener of this.#listeners) listener();
     this.#listeners.clear();
   }
@@ -34,24 +37,29 @@ export class PlainSignal implements Signal {
   }
 }
 
-/** The one door to time. `now()` never jumps: deadlines survive a wall clock that does. */
+/** The only access to time. `now()` never jumps, so deadlines survive a wall clock that does. */
 export interface Clock {
   now(): Millis;
   /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
   sleep(ms: number, signal?: Signal): Promise<void>;
-  /** Calls `listener` after time in which this process did not run (stopped, or the machine suspended). */
+  /**
+   * Calls `listener` after a time in which this process did not run, because it was stopped or the machine suspended.
+   */
   onGap(listener: (gapMs: number) => void): void;
   stop(): void;
 }
 
 export interface SystemClock extends Clock {
-  /** From now on the wall is `aheadMs` ahead of this machine's: another machine's clock is followed. */
+  /** From now on follows another machine's clock, which is `aheadMs` ahead of this machine's. */
   follow(aheadMs: number): void;
-  /** What the next clock on this machine goes on from, as text; undefined where the machine's starts cannot be told apart. */
+  /**
+   * The state from which the next clock on this machine continues, as text; undefined if boots of the machine cannot be
+   * told apart.
+   */
   bearing(): string | undefined;
 }
 
-/** Which start of the machine this is. */
+/** Identifies the machine's current boot. */
 function bootId(): string | undefined {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
@@ -60,7 +68,7 @@ function bootId(): string | undefined {
   }
 }
 
-/** Our time by a bearing of the same start of the machine; undefined where the wall is to be believed. */
+/** Our time derived from a bearing of the same boot; undefined if the wall clock should be used instead. */
 function goneOn(bearing: string): Millis | undefined {
   const [at, upMs, boot] = bearing.split(" ");
   const passed = uptime() * 1_000 - Number(upMs);
@@ -70,9 +78,9 @@ function goneOn(bearing: string): Millis | undefined {
 }
 
 /**
- * Time as a clock before this one has left it, where there was one since the machine started, else wall time at start; plus
- * monotonic time, slewed at most 1 s a minute towards the wall.
- * `performance.now()` stands still while the machine is suspended; the uptime does not, so the difference is taken in at once.
+ * Continues the time of an earlier clock, if there was one since the machine booted; otherwise starts at wall time.
+ * Then adds monotonic time, slewed by at most 1 s a minute towards wall time. `performance.now()` stands still while
+ * the machine is suspended; the uptime does not, so the difference is added at once.
  */
 export function systemClock(bearing = ""): SystemClock {
   let offset = (goneOn(bearing) ?? Date.now()) - performance.now();
@@ -103,7 +111,7 @@ export function systemClock(bearing = ""): SystemClock {
 
   return {
     now: () => {
-      // whoever asks first after a gap must not judge by it
+      // nobody must judge by the time of a gap, not even the first caller after it
       if (performance.now() - lastTick > limits.clockTickMs + limits.clockGapMs) tick();
       return Math.floor(offset + performance.now());
     },
@@ -120,7 +128,7 @@ export function systemClock(bearing = ""): SystemClock {
         signal?.addEventListener("abort", done);
       }),
     follow(aheadMs) {
-      // the first time is before anything was measured by this clock
+      // the first time, nothing has been measured by this clock yet
       if (!isFollowing) offset += aheadMs;
       isFollowing = true;
       ahead = aheadMs;

@@ -29,16 +29,16 @@ export interface Config {
   readonly volumeQuotas: boolean;
   readonly webhookPrivate: boolean;
   readonly lbDomain: string | undefined;
-  /** The names that requests may be addressed to beside loopback's; undefined where any will do. */
+  /** The host names that requests may use besides loopback's; undefined if any name is accepted. */
   readonly hostNames: readonly string[] | undefined;
-  /** Where the other servers reach this one, where that was said. */
+  /** The address where other servers reach this one, if it was set. */
   readonly serverAddress: { readonly host: string; readonly port: number } | undefined;
   readonly trustProxy: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
 }
 
-/** A setting is wrong: all mistakes, one sentence each. */
+/** Some settings are wrong: all mistakes, one sentence each. */
 export class ConfigError extends Error {}
 
 const isLoopback = (host: string) => /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
@@ -98,11 +98,14 @@ function chosenGpus(text: string): "all" | readonly string[] {
   return text === "none" ? [] : text.split(",").map((each) => each.trim());
 }
 
-/** Whether nothing says that others reach us: a proxy on this machine makes a server on loopback public. */
+/** Whether only this machine reaches us: a proxy on it would make a server on loopback public. */
 const isForUsAlone = (s: Settings): boolean =>
   isLoopback(s.MILLRACE_HOST) && s.MILLRACE_TRUST_PROXY === "off" && s.MILLRACE_HOST_NAMES === undefined;
 
-/** Browsers look for us at loopback under names of others; behind a proxy the names are those that it serves. */
+/**
+ * On loopback, only our own names are accepted, because web pages may rebind theirs to it; behind a proxy, the names
+ * that it serves.
+ */
 function hostNames(s: Settings): readonly string[] | undefined {
   const given = s.MILLRACE_HOST_NAMES?.split(",").map((each) => each.trim());
   if (!given && (!isLoopback(s.MILLRACE_HOST) || s.MILLRACE_TRUST_PROXY === "on")) return undefined;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createClient, type StatusBody } from "@millrace/api";
 
-/** The first start proves itself: an endpoint over `examples/hello`, and one job through it. */
+/** Proves on the first start that the service works: makes an endpoint for `examples/hello` and runs one job. */
 export async function runDemo(url: string, key: string): Promise<{ endpointId: string; job: StatusBody } | undefined> {
   const directory = join(import.meta.dirname, "../../../examples/hello");
   if (!existsSync(directory)) return undefined;

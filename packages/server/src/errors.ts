@@ -1,6 +1,6 @@
 import { type RefusalCode, refusals } from "./domain/refusals.js";
 
-/** What a caller can be told: a code from the one table, and a sentence to act on. */
+/** An error that callers are told: a code from the table, and a sentence that says what to do. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly status: number;
@@ -13,7 +13,7 @@ export class Refusal extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 
-  /** What HTTP says of it beside its status. */
+  /** HTTP headers that go with its status. */
   get headers(): Readonly<Record<string, string>> {
     return {
       ...(this.retryAfterSeconds === undefined ? {} : { "retry-after": String(this.retryAfterSeconds) }),
@@ -23,7 +23,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The store cannot take more just now; the same call may be made again. */
+/** The store cannot take more right now; the same call may be repeated. */
 export const busy = () =>
   new Refusal("UNAVAILABLE", "The service has more to write than it can; try again in a second.", {
     retryAfterSeconds: 1,

@@ -1,7 +1,7 @@
 import type { JobStatus } from "./domain/jobs/job.js";
 import type { Exit } from "./domain/workers/worker.js";
 
-/** Everything worth telling that happens: logs and metrics read it. Never a secret, never a payload. */
+/** Everything noteworthy that happens, for logs and metrics. Never contains secrets or payloads. */
 export type MillraceEvent =
   | { type: "server.started"; url: string }
   | { type: "server.stopping"; signal: string }

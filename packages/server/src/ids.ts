@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 
-/** The one door to randomness. */
+/** The only access to randomness. */
 export interface Ids {
   /** 14 characters of `[a-z0-9]`: endpoints, templates, volumes, workers. */
   resource(): string;
@@ -14,7 +14,7 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 const pool = Buffer.alloc(8_192);
 let used = pool.length;
 
-/** Where so many unused random bytes stand in the pool. */
+/** The position of that many unused random bytes in the pool. */
 function draw(bytes: number): number {
   if (used + bytes > pool.length) {
     randomFillSync(pool);
@@ -34,7 +34,7 @@ function random(bytes: number): Buffer {
 function resource(): string {
   let id = "";
   while (id.length < 14) {
-    // 252 is the largest multiple of 36 in a byte: what lies above would favour the first letters
+    // 252 is the largest multiple of 36 in a byte: higher values would favour the first letters
     for (const byte of random(18)) if (byte < 252 && id.length < 14) id += alphabet[byte % 36];
   }
   return id;

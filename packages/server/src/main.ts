@@ -4,7 +4,7 @@ import { openDoor } from "./edges/shared/connections/door.js";
 /** The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. */
 const oldestNode = [22, 19] as const;
 
-/** One sentence for whoever started us, and no stack. */
+/** Prints one sentence without a stack, and exits. */
 function giveUp(message: string, code: 1 | 2): never {
   process.stderr.write(`${message}\n`);
   process.exit(code);
@@ -27,7 +27,7 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
     1,
   );
 }
-// what we make is ours alone; the keeper gives workers the usual mask
+// our files are private; the keeper gives workers the usual umask
 process.umask(0o077);
 const config = configured();
 const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
@@ -37,7 +37,7 @@ const door = await openDoor(config.host, config.port).catch((error: NodeJS.Errno
   return giveUp(`${where} cannot be listened on (${error.code}): check MILLRACE_HOST and MILLRACE_PORT.`, 1);
 });
 
-// only now the rest: from here on the port answers 503 rather than refuse
+// the rest is loaded only now: from here on the port replies 503 instead of refusing connections
 const [{ assemble, StartError }, { runDemo }, { banner }] = await Promise.all([
   import("./assemble.js"),
   import("./demo.js"),
@@ -63,7 +63,7 @@ let signals = 0;
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   process.on(signal, () => {
     signals++;
-    // npm passes on what the group has got already: the second is often the first again
+    // npm forwards a signal that the process group has received already: the second one is often the first again
     if (signals === 1) stop(signal);
     if (signals === 3) process.exit(130);
   });

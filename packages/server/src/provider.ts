@@ -3,54 +3,57 @@ import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
 
 interface Started {
   readonly workerId: string;
-  /** The template's own start command, or none: then the one that comes with what is started. */
+  /** The template's start command; if empty, the default of the image or handler is used. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A worker that is a process of this machine. */
+/** A worker that runs as a process on this machine. */
 export interface ProcessLaunch extends Started {
   /** The handler's directory. */
   readonly directory: string;
 }
 
-/** A worker that is a container. */
+/** A worker that runs as a container. */
 export interface ContainerLaunch extends Started {
   readonly image: string;
-  /** In place of the image's own, where the template has one. */
+  /** Replaces the image's own entry point, if the template sets one. */
   readonly entrypoint: readonly string[];
   readonly mounts: readonly Mount[];
-  /** The TCP ports that its template names. */
+  /** The TCP ports named by the template. */
   readonly ports?: readonly number[];
-  /** What its registry asks for where the image has to be pulled. */
+  /** The registry's credentials, in case the image has to be pulled. */
   readonly auth?: { readonly username: string; readonly password: string } | undefined;
-  /** The GPUs it is to have, by id: all others are hidden from it. */
+  /** The GPUs it gets, by id: all others are hidden from it. */
   readonly gpus?: readonly string[] | undefined;
   readonly cpus?: number | undefined;
-  /** Without it: a share of the engine's machine. */
+  /** Without it, a share of the engine's machine. */
   readonly memoryMib?: number | undefined;
-  /** How much it may write beside its volumes, where the engine can bound that. */
+  /** How much it may write outside its volumes, in GB, if the engine can enforce that. */
   readonly diskGb?: number | undefined;
 }
 
-/** What a start has behind it: its image is there; its container is made. */
+/** The progress of a start: its image is ready, or its container is made. */
 export type StartPhase = "image" | "made";
-/** What a container sees beside its image: a directory of the engine's machine, or a volume that the engine keeps. */
+/** A mount in a container: a directory of the engine's machine, or a volume kept by the engine. */
 export type Mount = { readonly target: string } & ({ readonly source: string } | { readonly volume: string });
 
-/** What who waits for a start may say and hear. */
+/** Callbacks for a start in progress. */
 export interface Starting {
   readonly reached: (phase: StartPhase) => void;
-  /** Hears what is being done, where it takes long. */
+  /** Called with what is being done, if it takes long. */
   readonly note: (doing: string) => void;
-  /** Aborted when the worker is not wanted any more: what has not begun does not begin. */
+  /** Aborted when the worker is no longer wanted: steps that have not begun are skipped. */
   readonly signal: AbortSignal;
 }
 
-/** Whether a worker was started is not known: its provider went away meanwhile. It is to be looked for, not given up. */
+/**
+ * It is unknown whether a worker was started, because its provider went away meanwhile. Look it up instead of giving it
+ * up.
+ */
 export class StartUnsure extends Error {}
 
-/** A worker that could not be started, and what that is to be blamed on. */
+/** A worker could not be started, with the likely cause. */
 export class StartFailed extends Error {
   readonly blame: ExitCause;
 
@@ -69,56 +72,60 @@ export type Sighting =
   | { readonly state: "ended"; readonly exit: Exit }
   | { readonly state: "unknown" };
 
-/** Which lines of a worker's log are wanted. */
+/** Selects lines of a worker's log. */
 export interface LogQuery {
-  /** Those of this microsecond and later. */
+  /** Only lines from this microsecond on. */
   readonly sinceUs?: number | undefined;
-  /** The last so many of those that are there; without it all that are kept. */
+  /** Only the last of the existing lines, this many; without it, all that are kept. */
   readonly tail?: number | undefined;
-  /** Those that are marked as this job's. */
+  /** Only lines marked as this job's. */
   readonly jobId?: string | undefined;
-  /** Also what comes from now on, until the worker ends. */
+  /** Also new lines, until the worker ends. */
   readonly follow?: boolean;
-  /** What may be read of lines that are there already; without it all that are kept. */
+  /** Bounds how much of the existing log is read; without it, all of it is. */
   readonly search?: LogSearch | undefined;
   /** Ends the reading. */
   readonly signal: AbortSignal;
 }
 
-/** How many bytes one request may still have read, of all logs together: who reads counts them off. */
+/** How many bytes a request may still read, over all logs; readers subtract what they have read. */
 export interface LogSearch {
   bytesLeft: number;
 }
 
-/** The contract for running workers: start, look, stop. Everything is named by the worker's id, so that each call may be repeated. */
+/** The contract for running workers. Everything is identified by the worker's id, so that each call may be repeated. */
 export interface Provider<From extends Launch = Launch, Handle extends WorkerHandle = WorkerHandle> {
-  /** Where a worker will be found again, as far as that is known before it is started. */
+  /** The handle that a worker will have, as far as it is known before the start. */
   handleOf(launch: From): Handle | undefined;
-  /** Starts a worker; rejects with one sentence where it cannot, with {@link StartUnsure} where that is not known. */
+  /** Starts a worker; rejects with one sentence if it cannot, or with {@link StartUnsure} if the outcome is unknown. */
   start(launch: From, starting?: Starting): Promise<Handle>;
-  /** What became of a worker, also one that an earlier server started; its handle, where it is known, tells whose it is. */
+  /** A worker's state, even if an earlier server started it. The handle, if known, tells which provider runs it. */
   look(workerId: string, handle?: WorkerHandle): Promise<Sighting>;
   /** Freezes a worker with all its processes; its memory is kept. */
   pause(workerId: string): Promise<void>;
-  /** Lets a paused worker go on. */
+  /** Resumes a paused worker. */
   resume(workerId: string): Promise<void>;
-  /** Asks its leader to stop; a paused one goes on to do so. */
+  /** Asks a worker's leader to stop; a paused worker is resumed for that. */
   stop(workerId: string): Promise<void>;
-  /** Ends it and all its children. `handle` finds those whose keeper is gone. */
+  /** Kills a worker and all its children. `handle` finds them if their keeper is gone. */
   kill(workerId: string, handle: WorkerHandle | undefined): Promise<void>;
-  /** The last lines of a worker's log, for the reason of a failed start. */
+  /** The last lines of a worker's log, to explain a failed start. */
   logTail(workerId: string): Promise<string>;
   /**
-   * A worker's lines in their order, some at a time, never none: also of one that has ended, or was forgotten, as long as they
-   * are kept. Who reads slowly keeps nobody waiting. An unknown worker has none. The worker's own secret is masked, and what {@link Provider.hide} was told.
+   * A worker's lines in order, in batches that are never empty; also for a worker that has ended or was forgotten, as
+   * long as its log is kept. A slow reader holds up nobody. An unknown worker has no lines. Masks the worker's own
+   * secret, and those given to {@link Provider.hide}.
    */
   logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery): AsyncIterable<readonly LogLine[]>;
-  /** From now on masks this text in what is kept and shown of a worker's log; of an unknown worker there is none. */
+  /** From now on masks a secret in what is kept and shown of a worker's log; does nothing for an unknown worker. */
   hide(workerId: string, secret: string): Promise<void>;
   /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
-  /** Calls `listener` whenever a worker has ended, or should be looked for: it may be none of those that are wanted. */
+  /** Calls `listener` when a worker has ended or should be looked up; it may be a worker that nobody wants any more. */
   onEnd(listener: (workerId: string) => void): void;
-  /** We are about to go: workers that are left may live on for `awayMs`; 0 ends the keeper with its last worker. */
+  /**
+   * Announces that this server is about to exit: remaining workers may live on for `awayMs`; with 0, the keeper ends
+   * with its last worker.
+   */
   leave(awayMs: number): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { limits } from "./limits/index.js";
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;
 
-/** A sliding count over the last 10 s, in steps of 100 ms, and what is in flight. */
+/** A sliding count over the last 10 s in steps of 100 ms, and the number in flight. */
 class Window {
   readonly #counts = new Uint32Array(buckets);
   #sum = 0;
@@ -34,7 +34,7 @@ class Window {
     this.inFlight++;
   }
 
-  /** When the oldest counted request leaves the window. */
+  /** How long until the oldest counted request leaves the window, in ms. */
   freeInMs(now: number): number {
     for (let n = buckets - 1; n >= 0; n--) {
       if (this.#counts[(this.#last - n + buckets) % buckets]! > 0) {
@@ -58,7 +58,7 @@ export type Admission =
       readonly limit: number;
       readonly remaining: number;
       readonly retryAfterSeconds: number;
-      /** How many may be in flight, where that many are and the rate would have let it in. */
+      /** The most that may be in flight, if only that limit has refused the request. */
       readonly concurrentMax?: number;
     };
 
@@ -75,7 +75,7 @@ export const rateRows = {
 } as const satisfies Record<string, RateRow>;
 export type RatedOperation = keyof typeof rateRows;
 
-/** Counts requests against their rows. */
+/** Counts requests against the contract's limits. */
 export class Rates {
   readonly #windows = new Map<string, Window>();
 
@@ -117,17 +117,17 @@ export class Rates {
   }
 }
 
-/** What one server may let in of one name without asking again. */
+/** What this server may admit under one name without asking again. */
 interface Kept {
   left: number;
   untilAt: number;
-  /** Requests that stand and wait for a grant. */
+  /** Requests waiting for a grant. */
   waiting: number;
-  /** Resolves with how many were granted. */
+  /** Resolves with the number granted. */
   asked: Promise<number> | undefined;
 }
 
-/** What all servers together may let in: each takes a few requests at a time from the common window. */
+/** A limit shared by all servers: each takes a few requests at a time from the common window. */
 export class Grants {
   readonly #grant: (name: string, limit: number, count: number, now: number) => Promise<number>;
   readonly #isAlone: () => boolean;
@@ -141,12 +141,15 @@ export class Grants {
     this.#isAlone = isAlone;
   }
 
-  /** Whether other servers have their part of what may be let in. */
+  /** Whether other servers share the limit. */
   get isShared(): boolean {
     return !this.#isAlone();
   }
 
-  /** Whether one more request may be let in; `limit` is that of 10 s. What was taken and is not used is lost after 1 s: at most 2 %. */
+  /**
+   * Whether one more request may be admitted; `limit` is per 10 s. What a server has taken and not used is lost after 1
+   * s: at most 2 %.
+   */
   async admit(name: string, limit: number, now: number): Promise<boolean> {
     if (!this.isShared) return true;
     const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, waiting: 0, asked: undefined };

@@ -1,4 +1,4 @@
-/** What became of one outgoing call. */
+/** The outcome of an outgoing call. */
 export interface Sent {
   readonly status: number | undefined;
   readonly error: string | undefined;
@@ -6,7 +6,7 @@ export interface Sent {
 
 /** Outgoing HTTP. Targets are checked at the address actually dialled; redirects are not followed. */
 export interface Sender {
-  /** Sends the pieces of a body one after the other, as fast as they are taken. */
+  /** Sends a body in pieces, one after the other, as fast as they are taken. */
   post(url: string, body: readonly Uint8Array[], headers: Record<string, string>, signal: AbortSignal): Promise<Sent>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ const hostNamesPattern = `^${domainName}( *, *${domainName})*$`;
 const whole = (description: string, fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ description, default: fallback, minimum, maximum });
 
-/** Every setting: its environment variable, its default and one sentence. The reference page is made from it. */
+/** Every setting: its environment variable, its default and one sentence. The reference page is generated from it. */
 export const settings = Type.Object({
   MILLRACE_HOST: Type.String({ description: "The address to listen on.", default: "127.0.0.1", minLength: 1 }),
   MILLRACE_PORT: whole("The port to listen on; 0 picks a free one.", 8000, 0, 65_535),
@@ -39,7 +39,7 @@ export const settings = Type.Object({
       pattern: "^[0-9a-fA-F]{64}$",
     }),
   ),
-  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API hold.", "on"),
+  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API are enforced.", "on"),
   MILLRACE_REQUESTS_PER_WORKER: whole(
     "Requests per 10 s that each running worker adds to the rate limits.",
     100,
@@ -48,7 +48,7 @@ export const settings = Type.Object({
   ),
   MILLRACE_WORKER_URL: Type.Optional(
     Type.String({
-      description: "The address workers reach us at, when not the local one.",
+      description: "The URL at which workers reach this server, if it is not the local one.",
       pattern: "^https?://[^\\s?#]+$",
     }),
   ),
@@ -65,13 +65,13 @@ export const settings = Type.Object({
     3_600,
   ),
   MILLRACE_FLASHBOOT_KEEP: whole(
-    "Seconds a paused worker of an endpoint with FlashBoot is kept, its memory with it.",
+    "Seconds a paused worker of an endpoint with FlashBoot is kept in memory.",
     limits.flashBootMs / 1_000,
     0,
     7 * 86_400,
   ),
   MILLRACE_AWAY_MAX: whole(
-    "Seconds that workers live on while no server is there.",
+    "Seconds that workers stay alive without a server.",
     limits.awayMsDefault / 1_000,
     1,
     86_400,
@@ -89,32 +89,34 @@ export const settings = Type.Object({
     pattern: "^(all|none|(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40})( *, *(\\d{1,3}|GPU-[0-9a-fA-F-]{8,40}))*)$",
   }),
   MILLRACE_ENFORCE_GPUS: Type.Optional(
-    onOff("Whether workers get the GPUs that their endpoint asks for or wait; by default where GPUs are found."),
+    onOff(
+      "Whether workers get the GPUs that their endpoint asks for or wait for them; by default if the host has GPUs.",
+    ),
   ),
   MILLRACE_DOCKER_NETWORK: Type.String({
     default: "bridge",
     pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$",
     description:
-      "The engine's network that worker containers stand in. On its default one they reach each other: where users do not trust each other, name one made without that.",
+      "The engine's network for worker containers. On the default one they can reach each other: if users do not trust each other, name a network without that.",
   }),
   MILLRACE_DOCKER_PUBLISH: Type.Optional(
     Type.String({
       pattern: "^([0-9.]{7,15}|[0-9A-Fa-f:.]{2,45})$",
       description:
-        "An address of this machine (0.0.0.0 for all) at which the ports of templates are published, each at a free port. Without it they are reached from this machine alone, at the container's own address.",
+        "An address of this machine (0.0.0.0 for all) at which the ports of templates are published, each at a free port. Without it they can be reached only from this machine, at the container's own address.",
     }),
   ),
   MILLRACE_DOCKER_VOLUMES: onOff(
-    "Whether containers find network volumes in volumes of the Docker engine, rather than in directories of this machine.",
+    "Whether network volumes are volumes of the Docker engine for containers, instead of directories of this machine.",
     "off",
   ),
   MILLRACE_VOLUME_QUOTAS: onOff(
-    "Whether network volumes are held to their size where their file system can (btrfs; XFS and ext4 with project quotas; as root).",
+    "Whether the size of network volumes is enforced, if their file system can (btrfs; XFS and ext4 with project quotas; as root).",
     "on",
   ),
   MILLRACE_WEBHOOK_PRIVATE: Type.Optional(
     onOff(
-      "Whether webhooks may go to private addresses, and to ports below 1024 other than 80 and 443; by default only while we listen on loopback with neither MILLRACE_TRUST_PROXY nor MILLRACE_HOST_NAMES set, which tell of a proxy that makes us public.",
+      "Whether webhooks may go to private addresses, and to ports below 1024 other than 80 and 443; by default only while we listen on loopback with neither MILLRACE_TRUST_PROXY nor MILLRACE_HOST_NAMES set, either of which means that a proxy makes this server public.",
     ),
   ),
   MILLRACE_LB_DOMAIN: Type.Optional(
@@ -127,34 +129,34 @@ export const settings = Type.Object({
   MILLRACE_HOST_NAMES: Type.Optional(
     Type.String({
       description:
-        "The names under which clients reach this server, comma-separated. Requests to others are refused; loopback's names, addresses and MILLRACE_LB_DOMAIN are always taken. By default any name is taken, but only loopback's while we listen on loopback with no trusted proxy in front.",
+        "The names under which clients reach this server, comma-separated. Requests to other names are refused; loopback's names, IP addresses and MILLRACE_LB_DOMAIN are always accepted. By default every name is accepted, except that a server that listens on loopback without a trusted proxy accepts only loopback's.",
       pattern: hostNamesPattern,
     }),
   ),
   MILLRACE_SERVER_ADDRESS: Type.Optional(
     Type.String({
       description:
-        "host:port where the other servers of the database reach this one; by default MILLRACE_HOST (or, where that is every address, the host of MILLRACE_WORKER_URL) and the port.",
+        "host:port where the other servers of the database reach this one; by default MILLRACE_HOST (or the host of MILLRACE_WORKER_URL, if MILLRACE_HOST means every address) and the port.",
       pattern:
         "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+):([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])$",
     }),
   ),
   MILLRACE_TRUST_PROXY: onOff(
-    "Whether the X-Forwarded headers of load-balanced requests are believed: only behind a proxy that sets them itself.",
+    "Whether the X-Forwarded headers of load-balanced requests are trusted: turn it on only behind a proxy that sets them itself.",
     "off",
   ),
   MILLRACE_LOCATION: Type.Optional(
     Type.Union(
       [...countries, ...dataCenters].map((code) => Type.Literal(code)),
       {
-        description: "The country or data centre this host is in, for endpoints that name locations or dataCenterIds.",
+        description: "The country or data centre of this host, for endpoints that name locations or dataCenterIds.",
       },
     ),
   ),
   MILLRACE_LOG_LEVEL: Type.Union(
     ["debug", "info", "warn", "error", "silent"].map((level) => Type.Literal(level)),
-    { description: "The least level that is logged.", default: "info" },
+    { description: "The lowest level that is logged.", default: "info" },
   ),
 });
-/** The settings as they are read: with their defaults. */
+/** The parsed settings, with their defaults. */
 export type Settings = Static<typeof settings>;

@@ -1,19 +1,22 @@
-/** Hashing, signing and sealing: the only place that touches key material. */
+/** Hashing, signing and sealing: the only code that touches key material. */
 export interface Vault {
-  /** SHA-256, hex: how keys and secrets are stored. */
+  /** SHA-256 in hex: the form in which keys and secrets are stored. */
   hash(text: string | Uint8Array): string;
-  /** The same of what comes with every request, a key or a worker's secret: the last ones are remembered. */
+  /** The same for a key or a worker's secret, which come with every request: recent hashes are remembered. */
   hashKey(key: string): string;
   /** Whether two hashes are equal, in constant time. */
   equal(a: string, b: string): boolean;
   /** Encrypts a text with the server's seal key. */
   seal(text: string): string;
   open(sealed: string): string;
-  /** An HMAC over a text, hex, with a key made of the seal key: servers that share a database know each other's words by it. */
+  /**
+   * An HMAC over a text, in hex, with a key derived from the seal key: servers that share a database recognise each
+   * other by it.
+   */
   mac(text: string): string;
   /**
-   * The Standard Webhooks signature headers of a payload, which comes in pieces, signed with a `whsec_…` secret. While a large one
-   * is signed, others have their turn.
+   * The Standard Webhooks signature headers for a payload in pieces, signed with a `whsec_…` secret. While a large
+   * payload is signed, other work gets its turn.
    */
   sign(
     secret: string,

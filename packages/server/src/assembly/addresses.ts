@@ -3,19 +3,22 @@ import { readFileSync, readlinkSync } from "node:fs";
 import type { Config } from "../config.js";
 import type { ServerAddress } from "../domain/hosts/host.js";
 
-/** A host as it stands in a URL. */
+/** A host as written in a URL. */
 export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
-/** Where what listens at this address is reached from the same machine. */
+/** The address, on this machine, of a server that listens on `host`. */
 export const reachable = (host: string): string => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
 
-/** What the other servers call this machine: the address we listen on, or the one that workers are told. */
+/** The address by which other servers know this machine: the one we listen on, or the one that workers are told. */
 export function hostAddress({ host, workerUrl }: Pick<Config, "host" | "workerUrl">): string {
   if (!/^(127\.|::1$|::$|0\.0\.0\.0$|localhost$)/.test(host)) return host;
   return workerUrl === undefined ? "127.0.0.1" : new URL(workerUrl).hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Where the other servers reach this one: as set, or the address we listen on; where that is every address, the name that workers know. */
+/**
+ * The address where other servers reach this one: as set, or the one we listen on; if we listen on every address, the
+ * name that workers know.
+ */
 export function serverAddress({ host, workerUrl, serverAddress }: Config, port: number): ServerAddress {
   const machine = machineId();
   const isEvery = host === "0.0.0.0" || host === "::";
@@ -23,7 +26,7 @@ export function serverAddress({ host, workerUrl, serverAddress }: Config, port: 
   return { ...at, ...(machine === undefined ? {} : { machine }) };
 }
 
-/** Names this machine since it was started, and the network that we see there (a container has its own loopback). */
+/** Identifies this boot of the machine, and the network that we see there (a container has a loopback of its own). */
 function machineId(): string | undefined {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
@@ -32,6 +35,6 @@ function machineId(): string | undefined {
       .digest("hex")
       .slice(0, 32);
   } catch {
-    return undefined; // not Linux: nobody is called on loopback
+    return undefined; // not Linux: loopback addresses of other servers are never called
   }
 }

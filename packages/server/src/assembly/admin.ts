@@ -4,13 +4,13 @@ import type { Ids } from "../ids.js";
 import type { Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
-/** What seals secrets: given by the environment, kept from before, or drawn now, and then kept once it is used. */
+/** The key that seals secrets: set by the environment, kept from before, or drawn now and then kept once it is used. */
 export function sealKeyOf(config: Config, directory: DataDirectory): { hex: string; isNew: boolean } {
   const known = config.sealKey ?? directory.read("seal-key");
   return { hex: known ?? randomHex(32), isNew: known === undefined };
 }
 
-/** What the admin is made from. */
+/** What making the admin needs. */
 interface Needed {
   readonly config: Config;
   readonly directory: DataDirectory;
@@ -20,10 +20,10 @@ interface Needed {
   readonly ids: Ids;
 }
 
-/** The admin and the bootstrap key: given by the environment, kept from before, or made now. */
+/** Makes sure that there is an admin with a bootstrap key: set by the environment, kept from before, or made now. */
 export async function ensureAdmin({ config, directory, stores, vault, sealKey, ids }: Needed) {
   let [admin] = await stores.keys.users();
-  // a key that was only drawn is kept before anything is sealed by it, and nowhere where something is sealed already
+  // a drawn key is kept before anything is sealed with it, and never if secrets sealed with another one exist
   if (sealKey.isNew && admin) throw new StartError(sealKeyMissing(config));
   if (sealKey.isNew) directory.keep("seal-key", sealKey.hex);
   if (!admin) {
@@ -44,7 +44,7 @@ export async function ensureAdmin({ config, directory, stores, vault, sealKey, i
   let newKey: string | undefined;
   if (config.apiKey !== undefined) directory.keep("api-key", config.apiKey);
   const keys = await stores.keys.keys();
-  // where servers share a database, the first makes the key
+  // if servers share a database, the first one makes the key
   if (stores.shared && keys.length > 0 && !directory.holds("api-key")) return { key: undefined, newKey };
   const key = directory.secret("api-key", () => {
     newKey = `mr_${ids.secret(32)}`;

@@ -8,7 +8,7 @@ import { limits } from "../limits/index.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
 
-/** Whether other servers live on the same database. */
+/** Whether other servers use the same database now. */
 export const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>
   registry.hosts.some((host) => host.no !== hostNo && host.seenAt > now - limits.hostSilenceMs);
 
@@ -20,7 +20,7 @@ interface Hearing {
   readonly lines: ReadonlyMap<number, TakeLine>;
 }
 
-/** The bell of this process, or of all servers on one database. Throws a {@link StartError}. */
+/** Opens the bell of this process, or of all servers on one database. Throws a {@link StartError}. */
 export async function openBell({ databaseUrl, dataDir }: Config, hearing: Hearing): Promise<Bell> {
   if (databaseUrl === undefined) return localBell();
   const { hostId, hostNo, registry, clock, lines } = hearing;

@@ -4,7 +4,10 @@ import { dockerProvider } from "../providers/docker/docker-provider.js";
 import { engineAddress, openEngine } from "../providers/docker/engine.js";
 import { noContainers } from "../providers/no-containers.js";
 
-/** Containers by the engine that this server's environment leads to; what is wrong with that stops nothing but them. */
+/**
+ * Containers, run by the engine that this server's environment points to. If there is a problem with it, only
+ * containers are affected.
+ */
 export function findContainers(config: Config, env: NodeJS.ProcessEnv, hostId: string, logsDir: string, emit: Emit) {
   if (!config.containers) {
     const off = "container images are turned off here (MILLRACE_CONTAINERS); use a directory as the image";

@@ -3,16 +3,16 @@ import type { Clock } from "../clock.js";
 import { Gate } from "../lines/gate.js";
 import type { Registry } from "../memory/registry.js";
 
-/** Where load-balanced requests stand: the scaler hears of them, and the other servers, where there are any. */
+/** Opens the gate for load-balanced requests, which rings the scaler and, if there are any, the other servers. */
 export function openGate(clock: Clock, bell: Bell, registry: Registry, isShared: boolean): Gate {
   const gate = new Gate({
     clock,
     onDemand(endpointNo, isUrgent) {
       bell.ring(topics.demand(endpointNo));
-      if (isUrgent && isShared) bell.ring("hosts"); // they are told how many wait
+      if (isUrgent && isShared) bell.ring("hosts"); // tells them how many wait
     },
     onOpen() {
-      if (isShared) bell.ring("hosts"); // requests that wait at another server may be passed on to us
+      if (isShared) bell.ring("hosts"); // requests that wait at other servers may be passed on to us
     },
     onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
   });

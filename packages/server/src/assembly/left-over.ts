@@ -5,7 +5,9 @@ import { clearEndpoint } from "../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../operations/needs.js";
 import { settleOrphans } from "../operations/workers/worker-life.js";
 
-/** Lets containers that outlived the server before in again: their results are not refused until they are found. */
+/**
+ * Lets containers that outlived the previous server call us again, so that no results are lost until they are found.
+ */
 export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostNo: number): Promise<void> {
   for (const { row } of registry.liveWorkers()) {
     const url = row.hostNo === hostNo && isContainer(row.handle) ? row.workerUrl : undefined;
@@ -13,7 +15,7 @@ export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostN
   }
 }
 
-/** Goes on with what a server before has begun: jobs that nobody holds, and jobs of endpoints that were deleted. */
+/** Resumes what a previous server has begun: jobs without a holder, and jobs of deleted endpoints. */
 export async function goOn(parts: Parts): Promise<void> {
   await settleOrphans(parts, await parts.reader.orphaned(), true);
   for (const endpoint of parts.registry.endpoints()) {

@@ -19,7 +19,7 @@ import { pruneLogs } from "../providers/log-files/pruning.js";
 import type { Sender } from "../sender.js";
 import type { SharedStore } from "../store/index.js";
 
-/** What the loops work with, beside what operations need. */
+/** What loops need beyond what operations need. */
 export interface LoopParts {
   readonly tending: TendOptions;
   readonly polling: PollOptions;
@@ -28,12 +28,14 @@ export interface LoopParts {
   readonly measuring: VolumeMeasuring;
   readonly logsDir: string;
   readonly noteTime: () => void;
-  /** Where servers share a database: what they tell each other, and whose clock is followed. */
+  /** Set if servers share a database: their common state, and the clock that is followed. */
   readonly shared: SharedStore | undefined;
   readonly follow: (ms: number) => void;
 }
 
-/** Everything that happens by itself, until it is stopped: first what decides, so that workers can go in peace, then the rest. */
+/**
+ * Runs all loops. They stop in two steps: first those that decide, so that workers can stop undisturbed, then the rest.
+ */
 export function runLoops(parts: Parts, given: LoopParts) {
   const { bell, clock } = parts;
   const { shared } = given;
@@ -42,7 +44,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   setMaxListeners(0, serving.signal); // one for each loop
   const leases = shared && new Leases(clock);
   const serve = (loop: Loop) => runLoop(loop, parts, serving.signal);
-  /** One that a single server runs, of those there are. */
+  /** Runs a loop on only one of the servers. */
   const own = (make: () => Loop, { signal } = serving) => runOwned(make, leases, parts, signal);
 
   const attempted = new WebhookMemory();

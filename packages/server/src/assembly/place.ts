@@ -7,7 +7,7 @@ import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 
-/** What this host is to operations, with what its engine can tell where there is one. */
+/** What operations may know about this host, including its container engine if there is one. */
 export function placeFacts(
   config: Config,
   directory: DataDirectory,

@@ -3,7 +3,7 @@ import type { WorkerKind } from "../domain/hosts/host.js";
 import type { Inventory } from "../host/inventory.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 
-/** What a machine has; and, where another server could do it instead, which workers cannot be started on it. */
+/** What a machine has. If servers share a database, also which kinds of worker it cannot start, so that another may. */
 export const stockOf = (
   machine: Inventory,
   config: Config,

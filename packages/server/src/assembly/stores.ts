@@ -8,7 +8,7 @@ import type { Stores } from "../store/index.js";
 import { isUnreachable, openPostgres } from "../stores/postgres/open.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 
-/** What the stores are opened with, beside the settings. */
+/** What opening the stores needs besides the settings. */
 interface Opening {
   readonly onFatal?: ((error: Error) => void) | undefined;
   readonly hostId: string;
@@ -17,7 +17,7 @@ interface Opening {
   readonly rings: { readonly onBack: () => void };
 }
 
-/** Opens the database of this directory, or the one that servers share. Throws a {@link StartError}. */
+/** Opens the database of this directory, or the shared one. Throws a {@link StartError}. */
 export async function openStores(config: Config, directory: DataDirectory, opening: Opening): Promise<Stores> {
   const { onFatal = () => {} } = opening;
   try {
@@ -28,7 +28,7 @@ export async function openStores(config: Config, directory: DataDirectory, openi
   }
 }
 
-/** Opens the database that servers share, and follows its clock. One that starts with us is waited for. */
+/** Opens the shared database and follows its clock. Waits for a database that starts along with us. */
 async function openShared(url: string, { hostId, clock, emit, rings }: Opening): Promise<Stores> {
   const giveUpAt = clock.now() + limits.databaseStartMs;
   for (let tries = 1; ; tries++) {

@@ -3,7 +3,7 @@ import { TakeLine } from "../lines/take-line.js";
 import { precedenceOf } from "../operations/jobs/take-jobs.js";
 import type { Needs, Parts } from "../operations/needs.js";
 
-/** A line of takers for each endpoint, rung by its queue. */
+/** A line of polling workers for each endpoint, rung by its queue. */
 export function takeLines(
   lines: Map<number, TakeLine>,
   { jobs, registry, bell, clock, emit }: Needs<"jobs" | "registry" | "bell" | "clock" | "emit">,

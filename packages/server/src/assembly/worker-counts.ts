@@ -1,7 +1,7 @@
 import { workerState } from "../domain/workers/worker.js";
 import type { Needs } from "../operations/needs.js";
 
-/** How many workers of an endpoint are in which state. */
+/** The number of an endpoint's workers in each state. */
 export async function workerCounts(
   { registry, tallies }: Needs<"registry" | "tallies">,
   endpointNo: number,

@@ -4,7 +4,10 @@ import type { Engine } from "../providers/docker/engine.js";
 import { gatewayOf } from "../providers/docker/gateway.js";
 import { bracketed, reachable } from "./addresses.js";
 
-/** Where workers call this server: containers over the engine's bridge, through a door that opens when the first needs it. */
+/**
+ * The URL at which workers call this server. Containers use the engine's bridge, where a listener opens when the first
+ * one needs it.
+ */
 export const workerUrl =
   (config: Config, port: number, engine: Engine | undefined, sideDoor: WorkersDoor) =>
   async (isContainer: boolean): Promise<string> => {

@@ -6,29 +6,29 @@ import { localBell } from "./local.js";
 
 export interface PostgresBellOptions {
   readonly url: string;
-  /** Whose bell this is: one server at a time. */
+  /** The id of this server's host; only one server at a time may have it. */
   readonly hostId: string;
-  /** Whether no other server is there to hear. */
+  /** Whether no other server is there to be notified. */
   readonly isAlone: () => boolean;
-  /** Whether this server itself has who waits for this: then the others need not wake. */
+  /** Whether a waiter on this server takes care of the topic, so that the others need not wake. */
   readonly isServedHere: (topic: Topic) => boolean;
   /** Reads again what other servers have changed. */
   readonly refresh: () => Promise<void>;
 }
 
-/** Another server is this host: it listens to the same database with the same id. */
+/** Another server has this host's id on the same database. */
 export class HostTaken extends Error {}
 
 const channel = "millrace";
-/** Another server has begun to listen. */
+/** Announces that a server has begun to listen. */
 const everything = "*";
 
-/** What must be seen at once: the rest is about rows that the registry has to read first. */
+/** Topics to pass on at once; the others concern rows that the registry must read first. */
 const isHot = (topic: string) => /^(job|queue|stops):/.test(topic);
 
 /**
- * A bell across servers: rings here at once, and at the others through the database, gathered, and after the commit. Throws
- * {@link HostTaken} where another server is this host.
+ * A bell across servers. It rings here at once, and on the other servers through database notifications, which are
+ * gathered and sent after the commit. Throws {@link HostTaken} if another server has this host's id.
  */
 export async function postgresBell(options: PostgresBellOptions): Promise<Bell> {
   const self = randomUUID();
@@ -39,7 +39,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
   const hear = async (topics: readonly string[]) => {
     for (const topic of topics.filter(isHot)) local.ring(topic as Topic);
     if (topics.includes(everything)) local.ring("hosts");
-    if (topics.includes("registry")) refreshed = options.refresh().catch(() => {}); // it is read again soon anyway
+    if (topics.includes("registry")) refreshed = options.refresh().catch(() => {}); // read again soon in any case
     await refreshed;
     for (const topic of topics) if (!isHot(topic)) local.ring(topic as Topic);
   };
@@ -48,7 +48,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     if (from !== self) void hear(topics);
   });
   ear.onOpen = () => {
-    // what was rung while nobody listened is not known: everyone looks
+    // rings were missed while nobody listened: everyone must look
     local.ringAll();
     sender.send(everything);
   };
@@ -56,7 +56,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     await Promise.all([ear.close(), sender.close(), local.close()]);
     throw error;
   });
-  // the net under it all: a ring that was lost costs this long
+  // the safety net: a lost ring delays its effect by at most this long
   const net = setInterval(() => {
     if (!options.isAlone()) local.ringAll();
   }, limits.netMs);
@@ -79,7 +79,10 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
   };
 }
 
-/** A machine that lost its power says no good-bye: the database is to notice, and to let go of what such a session locked. */
+/**
+ * A machine without power does not close its connections: these settings make the database notice, and release the
+ * session's locks.
+ */
 const deadAfter = [
   "tcp_keepalives_idle=3",
   "tcp_keepalives_interval=1",
@@ -99,7 +102,7 @@ const clientOf = (url: string) =>
     query_timeout: limits.netMs,
   });
 
-/** Sends what is rung: one notification at a time, all that has gathered in it. */
+/** Sends rings to other servers, one notification at a time, with all topics gathered so far. */
 class Sender {
   readonly #url: string;
   readonly #self: string;
@@ -131,7 +134,7 @@ class Sender {
           await this.#client.query({ name: "notify", text: "SELECT pg_notify($1, $2)", values: [channel, payload] });
         }
       } catch {
-        // the net catches what is lost
+        // the safety net covers lost rings
         this.#client?.end().catch(() => {});
         this.#client = undefined;
         await new Promise((again) => setTimeout(again, limits.reconnectMs));
@@ -160,7 +163,7 @@ async function connected(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Topics in as few payloads as fit, each with the name of who sends. */
+/** Packs topics into as few payloads as possible, each with the sender's id. */
 function* payloads(self: string, topics: Iterable<string>): Generator<string> {
   let payload = self;
   for (const topic of topics) {
@@ -178,15 +181,15 @@ const endFormer = `SELECT pg_terminate_backend(pid, ${limits.beatMs}) FROM pg_st
   WHERE pid = $1 AND pid <> pg_backend_pid() AND usename = current_user AND application_name = 'millrace bell'`;
 
 /**
- * The connection that listens: asked every few seconds whether it still lives, and opened again where it does not. As long as
- * it stands it holds the lock of its host, so that two servers on copies of one data directory find each other out.
+ * The listening connection, checked every few seconds and reopened if it is dead. While open it holds its host's lock,
+ * so that two servers on copies of one data directory detect each other.
  */
 class Ear {
   readonly #url: string;
   readonly #hostId: string;
   readonly #onPayload: (payload: string) => void;
   #client: pg.Client | undefined;
-  /** The database's process at the other end: when the connection broke it may hold the lock until it is ended. */
+  /** The database process of the last connection; after a break, it may hold the lock until it is terminated. */
   #former: number | undefined;
   #isHost = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -199,14 +202,14 @@ class Ear {
     this.#onPayload = onPayload;
   }
 
-  /** Opens it for the first time. A server that was killed just now may hold the lock a moment longer. */
+  /** Opens the connection for the first time. A server killed just now may hold the lock for a moment. */
   async begin(): Promise<void> {
     await this.#open();
     const giveUpAt = performance.now() + limits.hostLockMs;
     while (!this.#isHost) {
       if (performance.now() > giveUpAt) throw new HostTaken(`the host ${this.#hostId} is another server`);
       await new Promise((again) => setTimeout(again, limits.reconnectMs));
-      if (this.#client) await this.#lock(this.#client).catch(() => {}); // its end opens another
+      if (this.#client) await this.#lock(this.#client).catch(() => {}); // if it ends, another one is opened
     }
   }
 

@@ -12,7 +12,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: "\v",
   "\n": "",
 };
-/** How many hexadecimal digits follow. */
+/** The number of hexadecimal digits that follow. */
 const codes: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 const words: readonly (readonly [word: string, value: boolean | null])[] = [
   ["None", null],
@@ -23,8 +23,9 @@ const words: readonly (readonly [word: string, value: boolean | null])[] = [
 class Unreadable extends Error {}
 
 /**
- * Reads what Python's `str` makes of a dict, a list or a plain value: some workers send their errors so. Strict: undefined
- * where any part of the text is something else, or follows after its end. Tuples become arrays, None becomes null.
+ * Reads the output of Python's `str` for a dict, a list or a plain value, the form in which some workers send errors.
+ * Strict: undefined if any part of the text is something else, or if anything follows. Tuples become arrays, None
+ * becomes null.
  */
 export function readPythonLiteral(text: string): { readonly value: unknown } | undefined {
   try {
@@ -98,7 +99,7 @@ class Reader {
     return { values, hasComma };
   }
 
-  /** `(1)` is a value in brackets, and no tuple. */
+  /** `(1)` is a value in parentheses, not a tuple. */
   #tuple(): unknown {
     const { values, hasComma } = this.#list(")");
     return values.length === 1 && !hasComma ? values[0] : values;

@@ -1,4 +1,4 @@
-/** Every refusal a caller can meet: its HTTP status, and whether trying the same again may help. */
+/** Every refusal a caller can meet: its HTTP status, and whether retrying the same request may help. */
 export const refusals = {
   INVALID_INPUT: { status: 400, retryable: false },
   INVALID_JSON: { status: 400, retryable: false },

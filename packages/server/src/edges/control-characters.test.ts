@@ -24,13 +24,17 @@ it("Control characters and impossible mount paths are refused over REST and Grap
   const rest = [{ dockerStartCmd: ["a\0"] }, { volumeMountPath: "/proc" }, { volumeMountPath: "/\0" }];
   for (const input of rest) {
     const { status, json } = await http.post("/v1/templates", { ...template, ...input });
-    expect([status, json.code, json.error]).toEqual([400, "INVALID_INPUT", expect.stringMatching(/holds|no place/)]);
+    expect([status, json.code, json.error]).toEqual([
+      400,
+      "INVALID_INPUT",
+      expect.stringMatching(/contains|cannot hold a volume/),
+    ]);
   }
   const common = { ...template, containerDiskInGb: 1, volumeInGb: 0, env: [] };
   for (const input of [{ dockerArgs: "a\0" }, { dockerArgs: "", volumeMountPath: "relative" }]) {
     const error = await saved("Template", { ...common, ...input });
     expect(error).toMatchObject({
-      message: expect.stringMatching(/holds|no place/),
+      message: expect.stringMatching(/contains|cannot hold a volume/),
       extensions: { code: "INVALID_INPUT" },
     });
   }
@@ -38,17 +42,17 @@ it("Control characters and impossible mount paths are refused over REST and Grap
 
   const { id: templateId } = await scene.template();
   const { status, json } = await http.post("/v1/endpoints", { templateId, dataCenterIds: ["\0"] });
-  expect([status, json.error]).toEqual([400, "'dataCenterIds' holds a control character: send it without."]);
+  expect([status, json.error]).toEqual([400, "'dataCenterIds' contains a control character; remove it."]);
   const error = await saved("Endpoint", { name: "a\0", templateId, gpuIds: "AMPERE_16" });
-  expect(error).toMatchObject({ message: expect.stringMatching(/'name' holds/) });
+  expect(error).toMatchObject({ message: expect.stringMatching(/'name' contains/) });
 });
 
 it.each([
-  ["templates", { name: "a\x85" }, "'name' holds a control character: send it without."],
-  ["templates", { readme: "a\n\x9b" }, /^'readme' holds a control character other than tabs/],
-  ["templates", { dockerStartCmd: ["b", "a\x85"] }, /^'dockerStartCmd' holds a control character other than tabs/],
-  ["endpoints", { minCudaVersion: "\x85" }, "'minCudaVersion' holds a control character: send it without."],
-  ["networkvolumes", { dataCenterId: "\x85" }, "'dataCenterId' holds a control character: send it without."],
+  ["templates", { name: "a\x85" }, "'name' contains a control character; remove it."],
+  ["templates", { readme: "a\n\x9b" }, /^'readme' contains a control character other than tabs/],
+  ["templates", { dockerStartCmd: ["b", "a\x85"] }, /^'dockerStartCmd' contains a control character other than tabs/],
+  ["endpoints", { minCudaVersion: "\x85" }, "'minCudaVersion' contains a control character; remove it."],
+  ["networkvolumes", { dataCenterId: "\x85" }, "'dataCenterId' contains a control character; remove it."],
 ])("Over REST %s with %j are refused in the same words, as the document says", async (path, wrong, words) => {
   const { json: document } = await http.get("/v1/openapi.json");
   const [[field, value]] = Object.entries(wrong) as [[string, string | string[]]];

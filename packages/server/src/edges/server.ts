@@ -26,19 +26,19 @@ import { sharedPage } from "./shared/replies/shared-page.js";
 import { workerRoutes } from "./worker-protocol/routes.js";
 
 export interface HttpParts extends Parts, JobParts, LogParts {
-  /** The metrics page, as Prometheus reads it. */
+  /** The metrics page in Prometheus' text format. */
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
-  /** The GraphQL routes: one layer of translation does not know the other. */
+  /** The GraphQL routes. Passed in because edges do not import each other. */
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
-  /** What passes requests on to workers' own servers. */
+  /** Passes requests on to workers' own HTTP servers. */
   readonly gateway?: Gateway;
-  /** Whether a request is meant for us; all are where it is left out. */
+  /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
   /** Whether the store answers. */
   readonly isReady: () => Promise<boolean>;
 }
 
-/** Every route over the parts. The server listens already: `take` is given what answers its requests. */
+/** Registers every route. The server is listening already: `take` receives the listener for its requests. */
 export async function buildHttp(
   parts: HttpParts,
   server: Server,
@@ -51,14 +51,14 @@ export async function buildHttp(
         if (parts.gateway?.take(request, reply)) return;
         if (request.httpVersionMinor > 0 && /^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
         if (isTaken(request, reply)) return;
-        // bodies are taken under any content type, malformed ones too: the routes know what they read
+        // bodies are accepted under any content type, even a malformed one: each route knows what it reads
         request.headers["content-type"] = "application/octet-stream";
         (listener as RequestListener)(request, reply);
       });
       return server;
     },
     logger: false,
-    // a malformed path or a parameter that is too long never reaches a route
+    // a malformed path or an overlong parameter never reaches a route
     frameworkErrors: (_error, request, reply) => {
       reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
       const refusal = new Refusal("INVALID_INPUT", "The address is malformed or too long.");
@@ -78,7 +78,7 @@ export async function buildHttp(
   });
   app.decorateRequest("caller");
   app.decorateRequest("endpoint");
-  // with callbacks: each promise that a hook returns costs on every request
+  // with callbacks: a promise per hook costs on every request
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     done(misframed(request.raw, parts.isOurHost));
@@ -140,7 +140,7 @@ async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: b
   await parts.graphql(app, setToZero);
 }
 
-/** A path of any length has no place in such a document. */
+/** Not in the document's paths: OpenAPI cannot describe a path of any depth. */
 const openAiNote = " OpenAI's clients are set to /v2/{endpointId}/openai/v1: any path below becomes a job's input.";
 
 /** The OpenAPI document of the routes registered in this scope. */
@@ -166,7 +166,7 @@ async function documented(
   });
 }
 
-/** Every parameter is one text: a repeated one is joined by commas, as headers are. */
+/** Makes every parameter a single text: repeated ones are joined by commas, as headers are. */
 function parseQuery(text: string): Record<string, string> {
   const query = parse(text);
   for (const name in query) if (Array.isArray(query[name])) query[name] = query[name].join(",");
@@ -182,7 +182,7 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
     return { status: "ready" };
   });
   app.get("/metrics", async (request, reply) => {
-    // counts by endpoint are their owners': on loopback they are open, elsewhere they need a key
+    // counts by endpoint belong to their owners: they are open on loopback, and need a key elsewhere
     if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip))
       await admitToManagement(parts, request.headers.authorization, false);
     const { contentType, bytes } = await metrics();

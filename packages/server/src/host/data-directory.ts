@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The service cannot start, and its operator can mend it: one sentence. */
+/** The service cannot start, for a reason that its operator can fix, in one sentence. */
 export class StartError extends Error {}
 
 export interface DataDirectory {
@@ -23,28 +23,28 @@ export interface DataDirectory {
   readonly logs: string;
   readonly homes: string;
   readonly volumes: string;
-  /** Whether it was empty: the first start. */
+  /** Whether it was empty, so that this is the first start. */
   readonly isNew: boolean;
-  /** Whether such a file is there. */
+  /** Whether it has a file of this name. */
   holds(name: string): boolean;
-  /** The text of a 0600 file in it, made where it is missing. */
+  /** The text of a file with mode 0600, which is made if it is missing. */
   secret(name: string, make: () => string): string;
-  /** Writes such a file anew; it is on the disk when this returns, so that what the database says of it holds. */
+  /** Replaces a file. It is on disk when this returns, so that the database may rely on it. */
   keep(name: string, text: string): void;
-  /** The text of such a file, where there is one. */
+  /** The text of a file; undefined if it is missing. */
   read(name: string): string | undefined;
-  /** Writes such a file anew, whole or not at all, and does not wait for the disk: when the power fails it may be lost. */
+  /** Replaces a file atomically, without waiting for the disk: after a power failure the change may be lost. */
   note(name: string, text: string): void;
 }
 
-/** Like `mkdir -p`, a step at a time: Node's own recursive form never ends below /proc. */
+/** Like `mkdir -p`, one directory at a time: Node's recursive form never returns below /proc. */
 function makeFolders(path: string): void {
   if (existsSync(path)) return;
   makeFolders(dirname(path));
   mkdirSync(path, { mode: 0o700 });
 }
 
-/** Whatever happens meanwhile, the file is the old one or the new one. */
+/** Replaces a file atomically and durably. */
 function writeDurably(folder: string, name: string, text: string): void {
   const next = join(folder, `${name}.new`);
   writeFileSync(next, text, { mode: 0o600 });
@@ -62,12 +62,12 @@ function syncPath(path: string): void {
   }
 }
 
-/** Opens the directory that holds everything: folders 0700, files 0600. */
+/** Opens the directory that holds everything: directories have mode 0700, files 0600. */
 export function openDataDirectory(path: string): DataDirectory {
   try {
     makeFolders(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    // 0700 hides all that SQLite makes in it, whatever the umask
+    // 0700 protects all files that SQLite makes in it, whatever the umask
     chmodSync(path, 0o700);
     writeFileSync(join(path, ".writable"), "", { mode: 0o600 });
   } catch (error) {

@@ -1,6 +1,9 @@
 import type { Stock } from "../domain/hosts/host.js";
 
-/** The contract: what this machine has now. It never rejects: what could not be told is part of the answer. */
+/**
+ * The contract of an inventory: what this machine has now. It never rejects: anything it could not find out is part of
+ * the result.
+ */
 export interface Inventory {
   read(): Promise<Stock>;
 }

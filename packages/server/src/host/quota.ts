@@ -1,14 +1,14 @@
-/** The contract: bounds what a directory may hold, by the file system that it lies on. */
+/** The contract of a quota: limits the size of directories, by means of their file system. */
 export interface Quota {
-  /** By what it bounds, in words; undefined where it bounds nothing. */
+  /** What enforces the limits, in words; undefined if nothing does. */
   readonly by: string | undefined;
-  /** Makes a directory that can be bounded, where there is none; only its owner may enter it. */
+  /** Makes a directory that can be limited, if it is missing; only its owner may enter it. */
   make(path: string): Promise<void>;
   /**
-   * Bounds what may be below a directory to `bytes`, whoever writes it; 0 lifts the bound. What is there already stays, and
-   * counts where the file system can tell. Answers why it could not, in a sentence; undefined where it is bounded.
+   * Limits the size of a directory to `bytes`, whoever writes there; 0 lifts the limit. Existing files stay, and count
+   * if the file system can tell. Resolves with the reason, in a sentence, if it could not; otherwise undefined.
    */
   bound(path: string, bytes: number): Promise<string | undefined>;
-  /** Removes a directory with all that it holds, and its bound; one that is not there is removed. */
+  /** Removes a directory, its contents and its limit. It is no error if the directory is missing. */
   remove(path: string): Promise<void>;
 }

@@ -10,13 +10,13 @@ export { Joined } from "./parts.js";
 export type { Scan, Span } from "./scan.js";
 export { isJsonText, pieceOf } from "./split.js";
 
-/** A checked text: its bytes (perhaps moved) and what was found. */
+/** A checked text: its bytes, which may have been moved, and the findings. */
 export interface Checked {
   readonly bytes: Buffer;
   readonly scan: Scan;
 }
 
-/** A text that was sent to us: in one piece, or on its way to be checked. */
+/** A text that was sent to us: in one piece, or being moved to the thread that checks it. */
 export type Sent = Buffer | PartedText;
 
 const inputBounds: Bounds = {
@@ -30,20 +30,20 @@ const wordBounds: Bounds = {
   names: ["id", "status", "output", "error", "metrics", "stopPod"],
 };
 
-/** Checks what a client sent. It must not be used afterwards: a large body is moved to a thread and back. */
+/** Checks a client's text. `sent` must not be used afterwards: a large body is transferred to a thread and back. */
 export const checkInput = (sent: Sent): Promise<Checked> | Checked => check(sent, inputBounds);
-/** Checks what a worker said: a result is not refused for its number of names. */
+/** Checks a worker's text. A result is not refused for its number of names. */
 export const checkWord = (sent: Sent): Promise<Checked> | Checked => check(sent, wordBounds);
 
-/** The same for an array of words. */
+/** The same for an array of results. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
   check(bytes, { ...wordBounds, elementsMax: limits.doneBatchMax });
 
 const arrayBounds: Bounds = { ...wordBounds, names: [] };
 
 /**
- * The elements of a JSON text that is an array, as they stand in it; undefined where it is none. Each is made when it is
- * asked for: there may be millions, so even where they stand is found for a piece of the array at a time.
+ * The elements of a JSON array as texts; undefined if the text is no array. Each is made only when it is asked for, and
+ * even the positions of elements are found a piece of the array at a time, because there may be millions.
  */
 export async function elementsOf(text: string): Promise<Iterable<string> | undefined> {
   const { bytes, scan } = await check(Buffer.from(text), { ...arrayBounds, pieceBytes: limits.jsonPieceBytes });
@@ -67,8 +67,8 @@ function* elementsAtOnce(bytes: Buffer): Generator<string> {
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
 
 /**
- * The first characters of a value: of a string its own, of anything else those of its JSON. No more bytes become a text than
- * these take, however long the value is.
+ * The first characters of a value: a string's own, or those of any other value's JSON. However long the value, only as
+ * many bytes as needed are decoded.
  */
 export function beginningOf(bytes: Buffer, { start, end }: Span, charsMax: number): string {
   const isString = bytes[start] === 0x22;
@@ -77,7 +77,7 @@ export function beginningOf(bytes: Buffer, { start, end }: Span, charsMax: numbe
   return (isString ? (JSON.parse(`"${text}"`) as string) : text).slice(0, charsMax);
 }
 
-/** Where so many characters end, an escape being one: never within either. */
+/** Where that many characters end, counting an escape as one; never inside a character or an escape. */
 function endOfCharacters(bytes: Buffer, start: number, end: number, charsMax: number): number {
   let at = start;
   for (let chars = 0; chars < charsMax && at < end; chars++) {
@@ -88,15 +88,15 @@ function endOfCharacters(bytes: Buffer, start: number, end: number, charsMax: nu
   return at;
 }
 
-/** The JSON of a span, to be handed on: a large one is never made a text, which would be another copy of it at every step. */
+/** The JSON of a span, for passing on. A large one stays bytes: as a string it would be copied at every step. */
 export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
   span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
 
-/** JSON as a text, for those who must look into it. */
+/** JSON as a string, for callers that must look into it. */
 export const stringOf = (json: JsonText): string =>
   typeof json === "string" ? json : Buffer.from(json.buffer, json.byteOffset, json.length).toString();
 
-/** The parsed value of a small member; undefined also where it is long, since parsing it would hold up the event loop. */
+/** The parsed value of a small member; undefined for a long one, because parsing it could block the event loop. */
 export function memberOf(checked: Checked, name: string): unknown {
   const span = checked.scan.ok ? checked.scan.members.get(name) : undefined;
   if (!span || span.end - span.start > limits.memberBytesMax) return undefined;
@@ -115,7 +115,9 @@ function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {
 let bytesLeft: number = limits.jsonBytesPerTurn;
 let isTurnSet = false;
 
-/** Whether this thread may check so many bytes now. Many bodies can be complete in the same turn of the event loop. */
+/**
+ * Whether this thread may check that many bytes now: many bodies may be complete in the same turn of the event loop.
+ */
 function hasTurn(bytes: number): boolean {
   if (bytes <= limits.jsonBytesFree) return true;
   if (!isTurnSet) setImmediate(nextTurn);
@@ -131,7 +133,7 @@ function nextTurn(): void {
 
 let thread: Worker | undefined;
 let lastNo = 0;
-/** What the thread has done: a check, or a cut. */
+/** The thread's reply to a check or a split. */
 interface Done {
   readonly bytes: Buffer;
   readonly scan?: Scan;
@@ -147,7 +149,7 @@ function startThread(): Worker {
     waiting.delete(no);
     if (waiting.size === 0) started.unref();
   });
-  // it ran out of memory: what it had is refused for now, and the next text begins another
+  // it ran out of memory: its texts are refused for now, and the next one starts a new thread
   started.on("error", (error) => {
     if (thread === started) thread = undefined;
     for (const { reject } of waiting.values()) reject(error);
@@ -162,7 +164,7 @@ function tell(task: Task, moved: ArrayBuffer[] = []): Worker {
   return thread;
 }
 
-/** Gives the thread something to do, and waits for it. */
+/** Gives the thread a task and waits for the result. */
 function inThread(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
   return new Promise((resolve, reject) => {
     waiting.set(task.no, { resolve, reject });
@@ -172,26 +174,26 @@ function inThread(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The same bytes in memory of their own: what is pooled or shared cannot be moved. */
+/** The same bytes in memory of their own, because pooled or shared memory cannot be transferred. */
 const movable = (bytes: Buffer): Bytes =>
   (bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)) as Bytes;
 
 /**
- * A large text that comes in parts. They are moved to the thread, which joins and checks them: what the main thread held of
- * it until its end would be counted by its garbage collector, which would run all the time.
+ * A large text that arrives in parts. They are transferred to the thread, which joins and checks them: kept on the main
+ * thread until the end, they would count towards its garbage collector, which would run constantly.
  */
 export class PartedText {
   readonly #no = ++lastNo;
   readonly #announced: number;
-  /** What has come since parts were last moved. Copied together: to move memory takes as long for a byte as for 64 KiB. */
+  /** Parts that are not transferred yet, copied together: transferring one byte takes as long as 64 KiB. */
   #memory: Bytes | undefined;
   #memoryBytes = 0;
   #length = 0;
   #isOver = false;
-  /** The thread that holds its beginning. */
+  /** The thread that holds the text's beginning. */
   #holder: Worker | undefined;
 
-  /** `announced`: how long the whole says it is; it is never longer. */
+  /** `announced`: the announced length, which is never exceeded. */
   constructor(announced: number) {
     this.#announced = announced;
   }
@@ -201,7 +203,7 @@ export class PartedText {
   }
 
   add(part: Buffer): void {
-    if (this.#isOver) return; // the thread has let it go, and would keep what comes now for ever
+    if (this.#isOver) return; // the thread has dropped the text, and would keep this part for ever
     for (let at = 0; at < part.length; ) {
       const left = Math.max(this.#announced - this.#length, part.length);
       this.#memory ??= Buffer.allocUnsafeSlow(Math.min(limits.jsonPartsBytes, left));
@@ -215,7 +217,7 @@ export class PartedText {
   }
 
   check(bounds: Bounds): Promise<Checked> {
-    // what is left of it would be taken for a text that is not JSON
+    // the remaining parts would be judged as if they were the whole text
     if (this.#isOver) return Promise.reject(new Error("The text was given up before it was checked"));
     this.#send();
     this.#isOver = true;
@@ -223,13 +225,13 @@ export class PartedText {
     return inThread({ no: this.#no, bounds }) as Promise<Checked>;
   }
 
-  /** Nobody will have it checked. */
+  /** Drops the text: nobody will have it checked. */
   drop(): void {
     if (!this.#isOver) tell({ no: this.#no, dropped: true });
     this.#isOver = true;
   }
 
-  /** What is left of it is no text: it must not be judged as one. */
+  /** Whether the thread with the beginning has ended. The rest must not be judged as a text. */
   get #isLost(): boolean {
     return this.#holder !== undefined && this.#holder !== thread;
   }
@@ -244,8 +246,8 @@ export class PartedText {
 }
 
 /**
- * Cuts a chunk's output into pieces of at most `bytesMax`, off this thread. The bytes must not be used afterwards: they are
- * moved where the output has to be cut.
+ * Splits a chunk's output into pieces of at most `bytesMax` bytes, off this thread. `bytes` must not be used
+ * afterwards: if a split is needed, they are transferred.
  */
 export async function splitChunk(bytes: Buffer, span: Span, bytesMax: number): Promise<readonly JsonText[]> {
   if (span.end - span.start <= bytesMax) return [jsonOf(bytes, span)];

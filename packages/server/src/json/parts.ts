@@ -2,13 +2,13 @@ import { limits } from "../limits/index.js";
 
 const nothing = new Uint8Array(0);
 
-/** Parts of a text, put where they belong as they come: to join a large one at its end would be one long step. */
+/** Joins the parts of a text as they arrive: joining a large one at its end would block for too long. */
 export class Joined {
   readonly #announced: number;
   #memory: Uint8Array = nothing;
   #length = 0;
 
-  /** `announced`: how long the whole says it is; it is never longer. */
+  /** `announced`: the announced length, which is never exceeded. */
   constructor(announced: number) {
     this.#announced = announced;
   }
@@ -33,11 +33,14 @@ export class Joined {
     return Buffer.from(buffer as ArrayBuffer, byteOffset, this.#length);
   }
 
-  /** An announcement alone is given no memory; once a share of it has come, it is given all. Parts are not kept: each costs far more than a byte. */
+  /**
+   * Grows with what arrives; the whole announced length is allocated only after a share of it has come. Parts are not
+   * kept, because each costs far more than its bytes.
+   */
   #grow(): void {
     const isBelieved = this.#length >= limits.bodyBelievedShare * this.#announced;
     const wanted = Math.max(2 * this.#length, limits.bodyBytesFree);
-    // not from Node's pool: the whole is moved between threads, and the pool cannot be
+    // not from Node's pool: the memory is transferred between threads, and pooled memory cannot be
     const memory = Buffer.allocUnsafeSlow(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
     memory.set(this.#memory);
     this.#memory = memory;

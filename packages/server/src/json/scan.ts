@@ -1,4 +1,4 @@
-/** Where a value stands in a text, in bytes. */
+/** The position of a value in a text, in bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -8,11 +8,11 @@ export type Scan =
   | {
       readonly ok: true;
       readonly kind: "object" | "array" | "string" | "other";
-      /** The wanted members of a top-level object, by their decoded name; of equal names the last, as everywhere. */
+      /** The wanted members of a top-level object, by decoded name; of equal names the last one counts, as usual. */
       readonly members: ReadonlyMap<string, Span>;
-      /** The elements of a top-level array, as far as they were asked for. */
+      /** The elements of a top-level array, up to `elementsMax`. */
       readonly elements: readonly Span[];
-      /** Runs of elements of a top-level array that fit a piece; an element that does not fit one is a run of its own. */
+      /** Runs of elements of a top-level array that fit in a piece; an element too long for one is a run of its own. */
       readonly runs: readonly Span[];
     }
   | { readonly ok: false; readonly at: number; readonly why: string };
@@ -20,17 +20,19 @@ export type Scan =
 export interface Bounds {
   readonly depthMax: number;
   readonly keysMax: number;
-  /** The members of a top-level object that are wanted: the sender chooses how many there are. */
+  /**
+   * The wanted members of a top-level object. Others are not recorded, because the sender chooses how many there are.
+   */
   readonly names: readonly string[];
-  /** How many elements of a top-level array are wanted. */
+  /** How many elements of a top-level array are recorded. */
   readonly elementsMax?: number;
-  /** The bytes of a piece, where a top-level array is to be cut. */
+  /** The size of pieces in bytes, if a top-level array is to be split. */
   readonly pieceBytes?: number;
 }
 
 const expected = { value: 0, firstValue: 1, firstKey: 2, key: 3, colon: 4, comma: 5, done: 6 } as const;
 const decoder = new TextDecoder();
-/** The second byte of a short escape, and the unit that it stands for. */
+/** The second byte of a short escape, and the character code that it stands for. */
 const escapes = new Map([...'"\\/bfnrt'].map((c, n) => [c.charCodeAt(0), '"\\/\b\f\n\r\t'.charCodeAt(n)]));
 
 class Malformed {
@@ -43,8 +45,8 @@ class Malformed {
 }
 
 /**
- * Checks that UTF-8 bytes are one JSON text, in one pass, without recursion and without building it.
- * The strict grammar of RFC 8259: what Python adds (NaN, Infinity) is named with its position.
+ * Checks that UTF-8 bytes are one JSON text, in one pass, without recursion and without building it. Follows the strict
+ * grammar of RFC 8259; Python's extensions (NaN, Infinity) are reported with their position.
  */
 export function scanJson(bytes: Uint8Array, bounds: Bounds): Scan {
   try {
@@ -140,7 +142,9 @@ class Scanner {
     }
   }
 
-  /** After a value: what may come next. At depth 1 the value that ended is one of the top's own. */
+  /**
+   * Called after a value; returns what may come next. At depth 1, the value belongs to the top-level object or array.
+   */
   #ended(isObject: readonly boolean[], topKey: string | undefined, topStart: number): number {
     if (this.#depth === 0) return expected.done;
     if (this.#depth === 1) {
@@ -164,7 +168,7 @@ class Scanner {
     return { ok: true, kind, members: this.#members, elements: this.#elements, runs: this.#runs };
   }
 
-  /** The name that ends here, if it is wanted. No text is made of the others: an object may have a great many. */
+  /** The name that ends here, if it is wanted. Others are never decoded, because an object may have very many. */
   #name(start: number): string | undefined {
     for (const name of this.#bounds.names) if (this.#isName(name, start)) return name;
     return undefined;
@@ -251,7 +255,7 @@ class Scanner {
     }
   }
 
-  /** In a loop over locals: it is where the time of a large text goes. */
+  /** A loop over local variables, because a large text spends its time here. */
   #string(): void {
     const b = this.#b;
     const start = this.#at;
@@ -266,7 +270,7 @@ class Scanner {
     this.#at = at + 1;
   }
 
-  /** The length of the escape that stands here. */
+  /** The length of the escape at this position. */
   #escape(at: number): number {
     const b = this.#b;
     const c = b[at + 1] ?? 0;

@@ -2,8 +2,8 @@ import { limits } from "../limits/index.js";
 import { scanJson } from "./scan.js";
 
 /**
- * Cuts a chunk's output into pieces of at most `bytesMax`: strings at character boundaries, arrays between elements,
- * anything else (and what still does not fit) as pieces of its JSON text, each a JSON string.
+ * Splits a chunk's output into pieces of at most `bytesMax` bytes: strings at character boundaries, arrays between
+ * elements, and anything else (or whatever still does not fit) as pieces of its JSON text, each a JSON string.
  */
 export function cutOutput(output: string, bytesMax: number): string[] {
   const bytes = Buffer.from(output);
@@ -21,7 +21,7 @@ function cutText(text: string, bytesMax: number): string[] {
   const pieces: string[] = [];
   let from = 0;
   while (from < text.length) {
-    // a character becomes at most 6 bytes as an escape; most become one
+    // as an escape a character takes up to 6 bytes, but most take one
     let to = Math.min(text.length, from + bytesMax - 2);
     let piece = JSON.stringify(text.slice(from, to));
     while (Buffer.byteLength(piece) > bytesMax) {
@@ -40,7 +40,10 @@ function cutText(text: string, bytesMax: number): string[] {
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 
-/** A piece that {@link cutOutput} made of what was no array, as its text; undefined for what was not cut so. */
+/**
+ * The text of a piece that {@link cutOutput} made from something other than an array; undefined if it is not such a
+ * piece.
+ */
 export function pieceOf(output: string, metrics: string | undefined): { text: string; isLast: boolean } | undefined {
   if (!output.startsWith('"') || !metrics?.includes('"parts"')) return undefined;
   const { part, parts } = JSON.parse(metrics) as { part?: unknown; parts?: unknown };
@@ -48,7 +51,7 @@ export function pieceOf(output: string, metrics: string | undefined): { text: st
   return { text: JSON.parse(output), isLast: part + 1 >= parts };
 }
 
-/** Whether pieces that were put together again are the JSON of an object or an array: a string's pieces are mostly not. */
+/** Whether joined pieces are the JSON of an object or array. Pieces of a string hardly ever are. */
 export function isJsonText(text: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false;
   try {

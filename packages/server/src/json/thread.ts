@@ -6,7 +6,7 @@ import { scanUtf8 } from "./utf8.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What the thread is told. A text comes whole with its task, or in parts before it. */
+/** A message to the thread. A text comes whole with its task, or in parts before it. */
 export type Task =
   | { readonly no: number; readonly part: Bytes; readonly announced: number }
   | { readonly no: number; readonly dropped: true }
@@ -16,7 +16,7 @@ export type Task =
 const encoder = new TextEncoder();
 const nothing = new Uint8Array(0);
 
-/** Texts that are not whole yet, by number. */
+/** Incomplete texts, by number. */
 const coming = new Map<number, Joined>();
 
 parentPort?.on("message", (task: Task) => {

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type Bounds, type Scan, scanJson } from "./scan.js";
 
-/** Checks that bytes are UTF-8, and one JSON text. */
+/** Checks that bytes are UTF-8 and a single JSON text. */
 export const scanUtf8 = (bytes: Uint8Array, bounds: Bounds): Scan =>
   isUtf8(bytes) ? scanJson(bytes, bounds) : { ok: false, at: 0, why: "it is not UTF-8" };

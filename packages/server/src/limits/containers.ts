@@ -1,13 +1,13 @@
 import { minute, second } from "./units.js";
 
-/** Containers and their engine. */
+/** Containers and container engines. */
 export const containers = {
   containerProcessesMax: 4_096, // of one container; a handler needs hundreds, a fork bomb everything
-  containerMemoryShare: 0.9, // of its machine's: the server and the engine need the rest
-  containerOomScore: 500, // where memory runs out, containers go before the server
-  engineAnswerMs: 20 * second, // an engine that says nothing for so long is away; making a container takes it seconds
-  pullStallMs: 5 * minute, // a pull of which nothing comes for so long waits for a registry in vain
-  enginePingMs: 2 * second, // before a host gives anything out it waits so long for its engine, each time it starts
-  imageCheckMs: second, // a save waits no longer for what the container engine knows of an image
-  engineRetryMs: second, // a container engine that is away is asked again
+  containerMemoryShare: 0.9, // of the machine's memory; the server and the engine need the rest
+  containerOomScore: 500, // if memory runs out, containers are killed before the server
+  engineAnswerMs: 20 * second, // an engine silent for this long counts as away; making a container takes it seconds
+  pullStallMs: 5 * minute, // a pull without progress for this long is waiting for its registry in vain
+  enginePingMs: 2 * second, // on each start, a host waits this long for its engine before giving anything out
+  imageCheckMs: second, // a save waits at most this long for what the container engine knows of an image
+  engineRetryMs: second, // between attempts to reach a container engine that is away
 } as const;

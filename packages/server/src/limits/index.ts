@@ -16,7 +16,7 @@ import { workers } from "./workers.js";
 
 export { countries, dataCenters } from "./places.js";
 
-/** Every bound of the system, its unit in its name. Durations are milliseconds. */
+/** Every bound of the system, with its unit in its name. Durations are in milliseconds. */
 export const limits = {
   ...contract,
   ...jobs,
@@ -42,31 +42,34 @@ const relations: [boolean, string][] = [
   [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],
   [
     limits.takeHoldMs + limits.workerSilenceMs < limits.idlePingsMs,
-    "a parked poll need not be told of while it is held",
+    "a parked poll need not be reported while it is held",
   ],
-  [limits.busyTakeHoldMs * 5 <= limits.executionTimeoutMsMin, "a result that waits for a take's answer is in time"],
-  [limits.pingMs < limits.executionTimeoutMsMin, "a ping tells of a job that has not begun before its time is over"],
-  [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is read"],
+  [limits.busyTakeHoldMs * 5 <= limits.executionTimeoutMsMin, "a result that waits for a take's reply is in time"],
+  [limits.pingMs < limits.executionTimeoutMsMin, "a ping reveals a job that has not begun before it times out"],
+  [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is not missed"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
   [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],
   [limits.lentOwnerShare < 1, "one owner leaves room for others"],
   [2 * limits.managementBytesMax < limits.replyBytesMax, "a reply holds an endpoint with its template"],
-  [limits.graphqlSmallBytes < limits.replyBytesMax, "a small answer fits what every management request is lent"],
-  [3 * limits.graphqlBytesMax < limits.graphqlLargeBytes, "a large answer and its entries fit what it is lent"],
+  [limits.graphqlSmallBytes < limits.replyBytesMax, "a small reply fits what every management request is lent"],
+  [3 * limits.graphqlBytesMax < limits.graphqlLargeBytes, "a large reply and its entries fit what it is lent"],
   [
     limits.takeBytesMax + limits.runsyncBytesMax <= limits.lentOwnerShare * limits.lentInputBytesMax,
-    "an owner's workers can be handed a whole turn",
+    "an owner's workers can be given a whole turn's jobs",
   ],
-  [limits.takeLentWaitMs < limits.absentAfterMs, "a job whose input waits for room is not yet missed by pings"],
-  [limits.connectionsMax * limits.bodyBytesFree <= limits.bodiesBytesMax, "what is not counted of bodies is bounded"],
+  [
+    limits.takeLentWaitMs < limits.absentAfterMs,
+    "a job whose input waits for room does not yet count as missing from pings",
+  ],
+  [limits.connectionsMax * limits.bodyBytesFree <= limits.bodiesBytesMax, "the uncounted bytes of bodies are bounded"],
   [limits.openaiBytesMax <= limits.bodiesOwnerShare * limits.bodiesBytesMax, "one owner may send the largest body"],
   [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.largeCallBytes <= limits.groupBytesMax, "a group holds several large calls"],
-  [2 * limits.storedPieceBytes <= limits.groupBytesMax, "a piece of a large text fits the half of a group"],
-  [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits what is read of a log at a time"],
-  [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a line that is held has seen the older ones come"],
+  [2 * limits.storedPieceBytes <= limits.groupBytesMax, "a piece of a large text fits in half a group"],
+  [limits.logLineBytesMax * 4 < limits.logBlockBytes, "a line fits in a block read from a log"],
+  [limits.logFlushMs + limits.logPollMs <= limits.logHoldMs, "a held line is shown after all older ones"],
   [limits.webhookSilentMs < limits.webhookTimeoutMs, "a host that lets a call time out is silent"],
   [limits.webhookRetryMs < limits.webhookSilenceKeptMs, "a silent host is still known when it is called again"],
   [limits.handlerPatienceMsMax < limits.crashPauseMsMax, "a repaired handler is tried before the longest pause ends"],

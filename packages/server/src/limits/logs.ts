@@ -1,32 +1,32 @@
 import { kib, mib, minute, second } from "./units.js";
 
-/** What workers print. */
+/** Workers' logs. */
 export const logs = {
   logTailLines: 5,
   logTailBytes: 2 * kib,
-  logFileBytesMax: 4 * mib, // a worker keeps two such files
+  logFileBytesMax: 4 * mib, // a worker keeps two files of this size
   logLineBytesMax: 16 * kib,
   logLinesPerSecondMax: 2_000,
   logBytesPerSecondMax: 512 * kib,
-  logFlushMs: 50, // what a worker says is written so soon: many lines at once
-  logRepeatsToldMs: 10 * second, // a line that repeats for ever is told of so often
-  logsBytesMax: 1_024 * mib, // of all workers' logs on a host; the oldest of those that ended go first
+  logFlushMs: 50, // output is written after this long, many lines at a time
+  logRepeatsToldMs: 10 * second, // interval of the notes on a line that repeats for ever
+  logsBytesMax: 1_024 * mib, // of all workers' logs on a host; the oldest of ended workers go first
   logPruneMs: 10 * minute,
   logTailDefault: 100,
   logTailMax: 10_000,
-  logReplyBytesMax: 16 * mib, // of lines in one reply, made in memory
-  logSearchBytesMax: 64 * mib, // read for one request: a job that nobody knows is not looked for in 1 GB
-  logReadsMax: 4, // such replies that are made at once; others wait
-  logBlockBytes: 256 * kib, // so much of a file is read at a time; a line must fit
-  logSecretsMax: 1_000, // of its jobs, masked in a worker's log: each costs every line a search; a batch holds as many
-  logHideMs: 2 * second, // a job whose secret is to be masked waits this long for its provider; its worker polls meanwhile
-  logPollMs: 100, // a followed file is looked at so often
-  logGatherMs: 50, // lines of several workers are brought in order, and sent, so often
-  logHoldMs: 150, // a line waits so long for others' that are older: as long as their way to us takes
-  logBurstUs: 1_000, // an engine's lines of one microsecond are shown a microsecond apart: the last of them so late
-  logBurstLines: 64, // read before the last lines that are wanted: the times of a burst are counted from its beginning
-  logPassMs: 500, // a worker whose log ended and whose row lives is looked at again
+  logReplyBytesMax: 16 * mib, // of lines in a reply, which is made in memory
+  logSearchBytesMax: 64 * mib, // read per request, so that a search for an unknown job does not read 1 GB
+  logReadsMax: 4, // such replies made at a time; others wait
+  logBlockBytes: 256 * kib, // read from a file at a time; a line must fit
+  logSecretsMax: 1_000, // newest secrets of jobs masked in a worker's log: each costs every line a search; fits a batch
+  logHideMs: 2 * second, // a job whose secret must be masked waits this long for the provider; its poll is held
+  logPollMs: 100, // between two looks at a followed file
+  logGatherMs: 50, // between two rounds of sorting and sending lines of several workers
+  logHoldMs: 150, // a line waits this long for older ones of other workers: as long as lines take to get here
+  logBurstUs: 1_000, // an engine's lines of one microsecond are shown a microsecond apart, up to this long
+  logBurstLines: 64, // read before the first wanted line: the times of a burst are counted from its beginning
+  logPassMs: 500, // before a worker is looked at again whose log has ended while its row is live
   logFollowersMax: 256,
   logFollowersPerOwner: 64,
-  logSourcesMax: 100, // workers of an endpoint that one reader follows at once
+  logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
 } as const;

@@ -1,7 +1,7 @@
-/** The countries of the contract: where a host may be, and what an endpoint may ask for. */
+/** The countries of the contract, where hosts may be and which endpoints may ask for. */
 export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
 
-/** The data centres that public clients name where they mean anywhere. */
+/** The data centres that public clients list when they mean anywhere. */
 export const dataCenters = [
   "EU-RO-1",
   "CA-MTL-1",

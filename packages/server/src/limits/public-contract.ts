@@ -1,6 +1,6 @@
 import { hour, mib, minute, second } from "./units.js";
 
-/** What the contract says in numbers. */
+/** The contract's numbers. */
 export const contract = {
   runBytesMax: 10 * mib,
   runsyncBytesMax: 20 * mib,
@@ -19,7 +19,7 @@ export const contract = {
   ttlMsMax: 7 * 24 * hour,
   ttlMsDefault: 24 * hour,
   rateWindowMs: 10 * second,
-  grantShare: 0.02, // of a limit: what a server takes at once where several share it
+  grantShare: 0.02, // of a limit: how much a server takes at a time if several servers share it
   grantMs: second,
   webhookAttemptsMax: 3,
   webhookRetryMs: 10 * second,

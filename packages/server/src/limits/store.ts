@@ -1,50 +1,50 @@
 import { hour, kib, mib, minute, second } from "./units.js";
 
-/** Databases, and how long what is in them is kept. */
+/** Databases, and how long their records are kept. */
 export const store = {
   queuedCallsMax: 20_000,
   queuedBytesMax: 256 * mib,
   groupCallsMax: 512,
-  lockMs: 5 * second, // a group of writes waits so long for another process that holds the file's lock
+  lockMs: 5 * second, // a group of writes waits this long for another process that holds the file's lock
   groupsOnTheWayMax: 2,
-  checkpointWrites: 500, // a write is some 2 to 6 pages of the log
-  checkpointAgainWrites: 50, // after a checkpoint that met a reader and left a part of the log
-  checkpointBytes: 8 * mib, // of texts in the log: the writing thread would be some 40 ms at them, another one brings them
-  checkpointTailPages: 1_000, // what was written meanwhile: a few milliseconds of the writing thread
-  groupBytesMax: 2 * mib, // 10 ms of the disk's time: small calls wait no longer for large ones
+  checkpointWrites: 500, // a write is about 2 to 6 pages of the log
+  checkpointAgainWrites: 50, // after a checkpoint that was blocked by a reader and left part of the log
+  checkpointBytes: 8 * mib, // of texts in the log; copying them takes about 40 ms, so another thread does it
+  checkpointTailPages: 1_000, // written meanwhile: a few milliseconds of the writing thread
+  groupBytesMax: 2 * mib, // 10 ms of disk time: a small call waits no longer than that for large ones
   storedPieceBytes: mib, // SQLite stores larger texts in pieces of this size, each a write of its own
-  largeCallBytes: 64 * kib, // larger calls are in groups of their own, which let small ones pass
-  diskReserveFileBytes: 16 * mib, // given up when the disk is full after all
-  diskReserveBytes: 64 * mib, // below it submissions are refused, so that finishing still works
-  wordLanes: 3, // connections that write workers' words and our own; clients' calls have as many
+  largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
+  diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
+  diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
+  wordLanes: 3, // connections for writes of workers and our own; clients' writes have as many
   readersMax: 6,
-  textReadersMax: 2, // the same for large texts, each some tens of milliseconds of the database's time
-  rowsReadAtOnce: 500, // endpoints or templates changed by another server, in one query
+  textReadersMax: 2, // the same for large texts, each of which takes some tens of milliseconds of the database's time
+  rowsReadAtOnce: 500, // endpoints or templates changed by another server, read in one query
   rowBytesReadAtOnce: 128 * kib, // of their settings; 10,000 variables take 3 ms to parse
-  endedWorkersReadMs: 2 * minute, // of workers that ended, a server that looks again reads these
-  allWorkersReadMs: 30 * second, // between two such looks only those that were written are read
-  beatMs: second, // a server says that it lives
-  leaseMs: 5 * second, // and owns a loop so long after it said so
+  endedWorkersReadMs: 2 * minute, // a server that reads all workers includes those that ended this recently
+  allWorkersReadMs: 30 * second, // in between, only changed workers are read
+  beatMs: second, // between two reports that a server is alive
+  leaseMs: 5 * second, // a server owns a loop this long after its last report
   hostSilenceMs: 30 * second,
-  missGapMs: 100, // what is not known is looked for in the store at most so often
-  missesMax: 256, // and so much of it at once
+  missGapMs: 100, // between two look-ups in the store of what is not in memory
+  missesMax: 256, // things looked up at a time
   clockSkewMsMax: second,
-  hostLockMs: 15 * second, // a server that was killed may count as connected so long
-  databaseStartMs: 30 * second, // a database that starts with us may take so long
+  hostLockMs: 15 * second, // a server that was killed may still count as connected for this long
+  databaseStartMs: 30 * second, // a database that starts along with the server may take this long
   notifyBytesMax: 7_900,
   notifyGatherMs: 2,
-  gatheredReads: 2, // queries of one kind on their way at once: what comes meanwhile is one query
+  gatheredReads: 2, // queries of one kind under way at a time; calls that come meanwhile share the next one
   floorMs: 10 * second,
   statementMs: 15 * second,
   connectMs: 3 * second,
   connectionIdleMs: 10 * second,
   reconnectMs: 100,
-  plansKeptMsMin: second, // statements are planned anew as the tables grow
+  plansKeptMsMin: second, // statements are planned anew as tables grow
   plansKeptMsMax: minute,
   databaseRetryMs: 500,
-  databasePatienceMs: 10 * second, // clients' calls wait so long for a database that is away, workers' words twice as long
+  databasePatienceMs: 10 * second, // clients' calls wait this long for a database that is away, workers' twice as long
   workerRowKeptMs: 24 * hour,
-  forgetMs: 10 * minute, // so often it is looked for what is kept no longer
+  forgetMs: 10 * minute, // between two searches for records that have outlived their time
   decisionKeptMs: 24 * hour,
   decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them
   hostKeptMs: 24 * hour,

@@ -1,8 +1,8 @@
 import { PlainSignal, type Signal } from "../clock.js";
 
 /**
- * A signal that aborts with the first of `signals`, and lets go of them when `release` is called.
- * (`AbortSignal.any` never lets go of a source that lives as long as the server: half a million waits cost 600 MB.)
+ * A signal that aborts with the first of `signals`, and detaches from them when `release` is called. (`AbortSignal.any`
+ * never detaches from a source that lives as long as the server: half a million waits cost 600 MB.)
  */
 export function either(...signals: readonly Signal[]): { signal: PlainSignal; release: () => void } {
   const signal = new PlainSignal();

@@ -1,7 +1,7 @@
 import type { TallyReader } from "../store/index.js";
 import type { Gate } from "./gate.js";
 
-/** Counts of all endpoints alike: where requests go through the gate they are the gate's, else the store's. */
+/** Reads an endpoint's counts from the gate if its requests go through it, and from the store otherwise. */
 export function gateTallies(stored: TallyReader, gate: Gate, isBalanced: (endpointNo: number) => boolean): TallyReader {
   return {
     async tally(endpointNo) {

@@ -4,28 +4,28 @@ import type { Worker } from "../domain/workers/worker.js";
 import { limits } from "../limits/index.js";
 import { type OtherServer, OtherServers } from "./other-servers.js";
 
-/** A worker as the gate sees it: its row changes under it. */
+/** A worker as the gate sees it. The row is replaced as the worker changes. */
 export interface GateWorker {
   readonly row: Worker;
-  /** When it last had something to do. */
+  /** When it was last busy. */
   busyAt: number;
 }
 
-/** A worker's place at the gate, with what it holds of this server. */
+/** A worker's place at the gate, with what this server has in flight there. */
 export interface Seat {
   readonly worker: GateWorker;
   requests: number;
   /** WebSockets, which may stay for days. */
   sockets: number;
-  /** The most requests it has had at once. */
+  /** The most requests it has had at a time. */
   most: number;
   /** Whether new requests may go to it. */
   isOpen: boolean;
-  /** Its number in the order of being busy: the highest was busy last. */
+  /** Orders seats by when they last got a request: the highest number is the latest. */
   turn: number;
 }
 
-/** One request that stands and waits. */
+/** A request that waits for a worker. */
 interface Standing {
   readonly since: number;
   readonly tried: ReadonlySet<number>;
@@ -33,40 +33,40 @@ interface Standing {
   readonly give: (found: Found | undefined) => void;
 }
 
-/** Where a request goes: a worker that is reached from here, or another server that has one. */
+/** Where a request goes: a worker that this server can reach, or another server that has one. */
 export type Found = Seat | OtherServer;
 
-/** All of one endpoint. */
+/** All that the gate knows of one endpoint. */
 interface Line {
   readonly endpointNo: number;
   readonly seats: Seat[];
   readonly standing: Set<Standing>;
   inFlight: number;
-  /** The most in flight since the scaler was rung last, and before that. */
+  /** The most in flight since the scaler was last rung, and in the interval before that. */
   peak: number;
   peakBefore: number;
   completed: number;
   failed: number;
   retried: number;
-  /** Whether its scaler will be rung soon. */
+  /** Whether a ring for its scaler is scheduled. */
   isRinging: boolean;
 }
 
 export interface GateParts {
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Demand has changed; `isUrgent`: a request waits, and none did before. */
+  /** Demand has changed. `isUrgent`: a request waits, and none was waiting before. */
   readonly onDemand: (endpointNo: number, isUrgent: boolean) => void;
-  /** A worker has had more in flight at once than any of this version before. */
+  /** A worker has had more in flight at a time than any of its version before. */
   readonly onSlots: (row: Worker, slots: number) => void;
-  /** A worker was opened: requests at the other servers may go to it. */
+  /** A worker was opened: requests waiting at other servers may go to it. */
   readonly onOpen?: () => void;
 }
 
 const none: ReadonlySet<number> = new Set();
 
 /**
- * Load-balanced requests: each goes at once to the least-loaded healthy worker; where there is none they stand, first in,
- * first out, bounded in number and time. Counts what is in flight.
+ * Balances requests over workers: each goes at once to the least-loaded healthy worker. If there is none, requests
+ * wait, first in, first out, bounded in number and time. Also counts what is in flight.
  */
 export class Gate {
   readonly #parts: GateParts;
@@ -76,14 +76,14 @@ export class Gate {
   #elsewhere: readonly GateReport[] = [];
   readonly #others = new OtherServers();
   #turns = 0;
-  /** Called when a worker is to be asked for its health at once. */
+  /** Called when a worker should be asked for its health at once. */
   onSuspect: () => void = () => {};
 
   constructor(parts: GateParts) {
     this.#parts = parts;
   }
 
-  /** A worker is healthy: who stands goes to it. */
+  /** Marks a worker healthy and gives it waiting requests. */
   open(worker: GateWorker): void {
     const { endpointNo } = worker.row;
     const seat = this.#seatOf(worker);
@@ -93,13 +93,13 @@ export class Gate {
     if (isNew) this.#parts.onOpen?.();
   }
 
-  /** No new requests go to a worker; those in flight go on. */
+  /** Sends no new requests to a worker; those in flight go on. */
   shut(workerNo: number): void {
     const seat = this.#seats.get(workerNo);
     if (seat) seat.isOpen = false;
   }
 
-  /** A worker has ended. */
+  /** Forgets a worker that has ended. */
   forget(workerNo: number): void {
     const seat = this.#seats.get(workerNo);
     this.#suspects.delete(workerNo);
@@ -112,17 +112,20 @@ export class Gate {
 
   isOpen = (workerNo: number): boolean => this.#seats.get(workerNo)?.isOpen ?? false;
 
-  /** A request failed at a worker: it is to be asked for its health now. */
+  /** A request failed at this worker: ask for its health now. */
   suspect(workerNo: number): void {
-    if (!this.#seats.has(workerNo)) return; // its last requests may end after it has
+    if (!this.#seats.has(workerNo)) return; // a worker's last requests may end after it has
     this.#suspects.add(workerNo);
     this.onSuspect();
   }
 
-  /** Whether a worker was suspected since this was last asked. */
+  /** Whether a worker was suspected since the last call. */
   wasSuspected = (workerNo: number): boolean => this.#suspects.delete(workerNo);
 
-  /** The least-loaded healthy worker, and of equals the one that was busy last, so that the others may go; one that was not tried before others. */
+  /**
+   * The least-loaded healthy worker, workers in `tried` last. Of equals, the one that was busy last, so that the others
+   * become idle.
+   */
   take(endpointNo: number, isSocket: boolean, tried = none): Seat | undefined {
     const line = this.#lines.get(endpointNo);
     if (!line) return undefined;
@@ -142,15 +145,15 @@ export class Gate {
     return best;
   }
 
-  /** Another server that has a healthy worker. */
+  /** Another server that has a healthy worker for this endpoint. */
   other = (endpointNo: number): OtherServer | undefined => this.#others.find(endpointNo, this.#parts.clock.now());
 
-  /** Passes nothing on to a server for `ms`: what one endpoint's requests met there, or what all would meet. */
+  /** Passes no requests to a server for `ms`, either of one endpoint or of all, depending on what failed. */
   avoid({ hostNo }: OtherServer, ms: number, endpointNo?: number): void {
     this.#others.avoid(hostNo, this.#parts.clock.now() + ms, endpointNo);
   }
 
-  /** What was taken is over. */
+  /** Ends a request or WebSocket that `take` began. */
   release(seat: Seat, isSocket: boolean, outcome: "completed" | "failed" | "retried"): void {
     if (isSocket) seat.sockets--;
     else seat.requests--;
@@ -162,10 +165,12 @@ export class Gate {
     this.#ringSoon(endpointNo, line);
   }
 
-  /** Whether one more may stand. */
+  /** Whether no further request may wait. */
   isFull = (endpointNo: number): boolean => (this.#lines.get(endpointNo)?.standing.size ?? 0) >= limits.gateWaitingMax;
 
-  /** Stands until a worker is healthy, here or at another server; undefined when `ms` have passed, or at `signals`. */
+  /**
+   * Waits until a worker is healthy, here or at another server; undefined after `ms`, or when one of `signals` aborts.
+   */
   async stand(endpointNo: number, { ms, isSocket, signals, tried = none }: Wait): Promise<Found | undefined> {
     const line = this.#lineOf(endpointNo);
     const over = new AbortController();
@@ -192,26 +197,26 @@ export class Gate {
     });
   }
 
-  /** What waits and runs, here and at the other servers: what the scaler goes by. */
+  /** What waits and runs, here and at the other servers: the scaler's input. */
   loadOf(endpointNo: number): GateLoad {
     const others = this.#elsewhere.map(({ endpoints }) => endpoints[endpointNo] ?? noLoad);
     return addLoads([this.#ownLoad(endpointNo), ...others]);
   }
 
-  /** How many requests and WebSockets a worker has in flight, of all servers. */
+  /** How many requests and WebSockets a worker has in flight, over all servers. */
   heldBy(workerNo: number): number {
     const seat = this.#seats.get(workerNo);
     const others = this.#elsewhere.reduce((sum, { workers }) => sum + (workers[workerNo] ?? 0), 0);
     return (seat ? seat.requests + seat.sockets : 0) + others;
   }
 
-  /** Whether all that this server has at a worker are WebSockets. */
+  /** Whether all that a worker has in flight are WebSockets of this server. */
   hasOnlySockets(workerNo: number): boolean {
     const seat = this.#seats.get(workerNo);
     return seat !== undefined && seat.sockets > 0 && this.heldBy(workerNo) === seat.sockets;
   }
 
-  /** What each worker of an endpoint has in flight, of all servers. */
+  /** What each worker of an endpoint has in flight, over all servers. */
   holdings(endpointNo: number): Map<number, number> {
     const seats = this.#lines.get(endpointNo)?.seats ?? [];
     const nos = new Set(seats.map(({ worker }) => worker.row.no));
@@ -219,7 +224,7 @@ export class Gate {
     return new Map([...nos].map((no) => [no, this.heldBy(no)]));
   }
 
-  /** What the other servers are told once a second. */
+  /** What this server tells the others once a second. */
   report(): GateReport {
     const endpoints: Record<string, GateLoad> = {};
     for (const no of this.#lines.keys()) endpoints[no] = this.#ownLoad(no);
@@ -230,7 +235,9 @@ export class Gate {
     return { endpoints, workers, open: open.map(({ endpointNo }) => endpointNo) };
   }
 
-  /** Takes over what the other servers have told: what waits and runs there, and which of them requests may be passed on to. */
+  /**
+   * Takes in what the other servers have reported: what waits and runs there, and which of them may be passed requests.
+   */
   hear(reports: readonly GateReport[], others: readonly OtherServer[] = []): void {
     this.#others.hear(others, this.#parts.clock.now());
     for (const line of this.#lines.values()) this.#serve(line);
@@ -244,7 +251,7 @@ export class Gate {
     for (const no of nos) if (sum(before, no) !== sum(reports, no)) this.#parts.onDemand(Number(no), false);
   }
 
-  /** Forgets an endpoint that is deleted: who stands goes. */
+  /** Forgets a deleted endpoint and turns its waiting requests away. */
   close(endpointNo: number): void {
     const line = this.#lines.get(endpointNo);
     if (!line) return;
@@ -284,7 +291,9 @@ export class Gate {
     return { waiting, ...(oldest ? { oldestAt: oldest.since } : {}), inFlight, peak, completed, failed, retried };
   }
 
-  /** Thousands of requests a second are no reason to decide as often. */
+  /**
+   * Rings the scaler at most once per `gateRingMs`: thousands of requests a second need not cause as many decisions.
+   */
   #ringSoon(endpointNo: number, line: Line): void {
     if (line.isRinging) return;
     line.isRinging = true;
@@ -292,7 +301,7 @@ export class Gate {
       line.isRinging = false;
       line.peakBefore = line.peak;
       line.peak = line.inFlight;
-      if (line.peakBefore !== line.peak) this.#ringSoon(endpointNo, line); // what is over now counts once more
+      if (line.peakBefore !== line.peak) this.#ringSoon(endpointNo, line); // the peak falls in the next interval
       this.#parts.onDemand(endpointNo, false);
     }, limits.gateRingMs).unref();
   }
@@ -331,12 +340,12 @@ export class Gate {
 const mayServe = ({ isOpen, worker: { row } }: Seat): boolean =>
   isOpen && row.wanted === "running" && row.endedAt === undefined;
 
-/** How one request stands. */
+/** How a request waits. */
 export interface Wait {
   readonly ms: number;
   readonly isSocket: boolean;
   readonly signals: readonly Signal[];
-  /** Workers that have failed it: taken last. */
+  /** Workers that have failed this request: they are tried last. */
   readonly tried?: ReadonlySet<number> | undefined;
 }
 

@@ -4,18 +4,20 @@ import { limits } from "../limits/index.js";
 import type { JobReader } from "../store/index.js";
 import { type Share, Shares } from "./shares.js";
 
-/** A job as of the moment its texts were read; `texts` is undefined where they are small by now, and in the job. */
+/**
+ * A job as it was when its texts were read; `texts` is undefined if they have become small and are in the job itself.
+ */
 interface Read {
   readonly job: JobReport;
   readonly texts: JobTexts | undefined;
 }
 
-/** A job's large texts in memory, until `release`. */
+/** A job's large texts in memory that is on loan until `release`. */
 export interface LentTexts extends Read {
   release(): void;
 }
 
-/** `full`: no room came in time. `vanished`: the job has expired. */
+/** `full`: no memory became free in time. `vanished`: the job has expired. */
 export type Unlent = "full" | "vanished";
 
 interface Copy {
@@ -24,7 +26,7 @@ interface Copy {
   readonly abandon: () => void;
 }
 
-/** Reads jobs' large texts into lent memory. All readers of one final result share one copy. */
+/** Reads jobs' large texts into borrowed memory. All readers of one final result share a copy. */
 export class TextLender {
   readonly #reader: Pick<JobReader, "findTexts">;
   readonly #shares: Shares;
@@ -37,7 +39,7 @@ export class TextLender {
     this.#clock = clock;
   }
 
-  /** Lends the texts of a job that was just found without them. Resolves to `full` also where the caller goes away. */
+  /** Lends the texts of a job that was read without them. Also resolves to `full` if the caller goes away. */
   async lend(ownerNo: number, job: JobReport, gone: Signal): Promise<LentTexts | Unlent> {
     if (gone.aborted) return "full";
     const key = copyKey(job);
@@ -77,7 +79,7 @@ export class TextLender {
         const found = await this.#reader.findTexts(job.endpointNo, job.id, this.#clock.now(), bytes, gone);
         if (!found) return "vanished";
         if (found.texts || found.job.unreadBytes === 0) return found;
-        share.release(); // it has grown since: that takes another share
+        share.release(); // the texts have grown since, so they need a larger share
         bytes = found.job.unreadBytes;
       }
     };
@@ -91,30 +93,30 @@ export class TextLender {
     };
     const abandon = () => {
       gone.abort();
-      // what is still being read is in memory until the reading has ended
+      // a read still under way keeps its memory until it ends
       if (!isReading) share?.release();
     };
     return { readers: 0, read: read(), abandon };
   }
 }
 
-/** What never changes under this key; undefined for a job that still runs. */
+/** A key under which the texts never change; undefined for a job that is not final. */
 const copyKey = ({ endpointNo, id, starts, finishedAt, status }: JobReport): string | undefined =>
   isFinal(status) ? `${endpointNo}/${id}/${starts}/${finishedAt}` : undefined;
 
-/** The accounts of lent memory, each apart, so that downloads hold up no stream and no worker. */
+/** The budgets of lent memory. They are separate, so that downloads hold up neither streams nor workers. */
 export interface Lending {
   /** Results and lists. */
   readonly shares: Shares;
-  /** Streams as they come, and logs. */
+  /** Streams and logs. */
   readonly streamShares: Shares;
   /** Inputs that workers take. */
   readonly inputShares: Shares;
-  /** Jobs' large texts, on the account of results. */
+  /** Jobs' large texts, charged to `shares`. */
   readonly texts: TextLender;
 }
 
-/** Opens the accounts of lent memory. */
+/** Opens the budgets of lent memory. */
 export function lending(clock: Clock, reader: Pick<JobReader, "findTexts">): Lending {
   const account = (bytesMax: number) =>
     new Shares({ clock, bytesMax, ownerBytesMax: limits.lentOwnerShare * bytesMax, waitMs: limits.lentWaitMs });

@@ -7,10 +7,10 @@ export interface OtherServer {
   readonly open: ReadonlySet<number>;
 }
 
-/** The other servers as they told last, without those that just failed a request. */
+/** The other servers as they last reported, without those that have just failed a request. */
 export class OtherServers {
   #servers: readonly OtherServer[] = [];
-  /** Until when a server, or an endpoint at it, is left out. */
+  /** Until when a server, or one endpoint at it, is skipped. */
   readonly #avoided = new Map<string, number>();
   #turn = 0;
 
@@ -19,7 +19,7 @@ export class OtherServers {
     for (const [key, untilAt] of this.#avoided) if (untilAt <= now) this.#avoided.delete(key);
   }
 
-  /** A server that has a worker for the endpoint; each in its turn where there are several. */
+  /** A server that has a worker for the endpoint; if there are several, they take turns. */
   find(endpointNo: number, now: number): OtherServer | undefined {
     const isAvoided = (key: string) => (this.#avoided.get(key) ?? 0) > now;
     const able = this.#servers.filter(
@@ -28,7 +28,7 @@ export class OtherServers {
     return able[this.#turn++ % able.length];
   }
 
-  /** Leaves a server out for a while, for one endpoint or for all. */
+  /** Skips a server for a while, for one endpoint or for all. */
   avoid(hostNo: number, untilAt: number, endpointNo?: number): void {
     this.#avoided.set(keyOf(hostNo, endpointNo), untilAt);
   }

@@ -1,20 +1,20 @@
 import { type Clock, PlainSignal, type Signal } from "../clock.js";
 
-/** Memory lent to one caller. */
+/** Memory on loan to one caller. */
 export interface Share {
-  /** Gives back all but `bytes`: the size was not known when the share was asked for. */
+  /** Gives back all but `bytes`; used when the size was not known beforehand. */
   keep(bytes: number): void;
-  /** Gives the rest back; a second call does nothing. */
+  /** Gives back the rest; further calls do nothing. */
   release(): void;
 }
 
 export interface SharesParts {
   readonly clock: Clock;
-  /** What is lent to everyone together. */
+  /** The most that is lent in all. */
   readonly bytesMax: number;
-  /** What is lent to one owner at a time, so that others always find room. */
+  /** The most that is lent to one owner, so that others always find room. */
   readonly ownerBytesMax: number;
-  /** How long a request waits for room, where it does not say. */
+  /** How long a request waits for room, unless it says otherwise. */
   readonly waitMs: number;
 }
 
@@ -24,8 +24,8 @@ interface Asking {
 }
 
 /**
- * One account of memory for everything large that leaves the service. Requests that find it full wait in a line per owner;
- * the owners take turns. A request larger than the whole account is granted once nothing else is lent.
+ * A budget of memory for everything large that leaves the service. When it is used up, requests wait in one line per
+ * owner, and the owners take turns. A request larger than the whole budget is granted once nothing else is lent.
  */
 export class Shares {
   readonly #parts: SharesParts;
@@ -41,12 +41,12 @@ export class Shares {
     return this.#heldBytes;
   }
 
-  /** Whether a request waits for room: readers that make no progress should give theirs back. */
+  /** Whether a request waits for room: readers that make no progress should then give theirs back. */
   get isWanted(): boolean {
     return this.#lines.size > 0;
   }
 
-  /** A share of `bytes`; undefined where no room came in time, or the caller has gone. */
+  /** A share of `bytes`; undefined if no room became free in time or the caller has gone. */
   async ask(ownerNo: number, bytes: number, gone: Signal, waitMs = this.#parts.waitMs): Promise<Share | undefined> {
     if (gone.aborted) return undefined;
     let leave = () => {};
@@ -76,7 +76,10 @@ export class Shares {
     return share;
   }
 
-  /** Serves the lines in turn. A request that only lacks common room holds up the owners behind it, or it would starve. */
+  /**
+   * Serves the lines in turn. A request that lacks only common room holds up the owners behind it: otherwise it would
+   * starve.
+   */
   #grant(): void {
     for (let hasGranted = true; hasGranted; ) {
       hasGranted = false;
@@ -85,7 +88,7 @@ export class Shares {
         if (!this.#fitsOwner(ownerNo, asking.bytes)) continue;
         if (this.#heldBytes > 0 && this.#heldBytes + asking.bytes > this.#parts.bytesMax) return;
         this.#drop(ownerNo, asking);
-        // to the end of the turns
+        // this owner's next turn comes last
         if (line.length > 0) {
           this.#lines.delete(ownerNo);
           this.#lines.set(ownerNo, line);
@@ -107,7 +110,7 @@ export class Shares {
     if (!line || at < 0) return;
     line.splice(at, 1);
     if (line.length === 0) this.#lines.delete(ownerNo);
-    // the first of its line may have held up others
+    // the first in its line may have held up others
     if (at === 0 && this.#lines.size > 0) queueMicrotask(() => this.#grant());
   }
 

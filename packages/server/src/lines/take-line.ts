@@ -1,32 +1,38 @@
 import { limits } from "../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../store/index.js";
 
-/** One worker's poll, standing in the line of its endpoint. */
+/** A worker's poll, waiting in the line of its endpoint. */
 interface Poll {
   readonly workerNo: number;
   readonly count: number;
   readonly settle: (jobs: TakenJob[]) => void;
-  /** Whether it may be asked for: false once its time is over, its client is gone, or a newer poll took its place. */
+  /**
+   * Whether jobs may be asked for on its behalf: false once its time is over, its client is gone, or a newer poll
+   * replaced it.
+   */
   open: boolean;
-  /** Whether a turn is on the way that asks for it: jobs may already be its own. */
+  /** Whether a turn under way asks on its behalf: jobs may already be assigned to it. */
   inTurn: boolean;
 }
 
 export interface TakeLineParts {
-  /** One store call for all who stand in the line. */
+  /** One store call for everyone in the line. */
   readonly take: (asks: readonly Ask[]) => Promise<Taken>;
-  /** When a worker last held a job: the most recently busy one is served first, so that the others may go. 0: the last of all. */
+  /**
+   * When a worker last held a job. The most recently busy one is served first, so that the others become idle; 0 comes
+   * last.
+   */
   readonly busyAt: (workerNo: number) => number;
-  /** Whether jobs are handed to a worker; everyone where it is not said. A closed one may stand here until its poll ends. */
+  /** Whether a worker may get jobs; if absent, all may. A closed worker may stay in the line until its poll ends. */
   readonly mayTake?: (workerNo: number) => boolean;
   readonly onError: (error: unknown) => void;
-  /** Jobs may wait, and nobody who may take them stands here. */
+  /** Called when jobs may be waiting and nobody in the line may take them. */
   readonly onLeft?: () => void;
 }
 
 /**
- * Workers that ask for jobs of one endpoint. A line takes one turn at a time; a ring during a turn means one turn more;
- * a line known to be dry asks nothing.
+ * Workers that ask for one endpoint's jobs. A line takes one turn at a time, and a ring during a turn causes one more.
+ * A line known to be dry asks for nothing.
  */
 export class TakeLine {
   readonly #parts: TakeLineParts;
@@ -43,21 +49,21 @@ export class TakeLine {
     return this.#polls.size;
   }
 
-  /** Whether a worker stands here that may take a job. */
+  /** Whether a worker in the line may take a job. */
   get canServe(): boolean {
     const { mayTake = () => true } = this.#parts;
     for (const { open, workerNo } of this.#polls.values()) if (open && mayTake(workerNo)) return true;
     return false;
   }
 
-  /** A job may be waiting. */
+  /** Says that a job may be waiting. */
   ring(): void {
     this.#dry = false;
     if (this.#turning) this.#again = true;
     else if (this.#polls.size > 0) void this.#turn();
   }
 
-  /** Stands until jobs come, or until `leave` is called; a worker has one place in the line, its newest poll's. */
+  /** Waits until jobs come or `leave` is called. A worker has one place in the line, that of its newest poll. */
   stand(workerNo: number, count: number): { jobs: Promise<TakenJob[]>; leave: () => void } {
     const former = this.#polls.get(workerNo);
     if (former) this.#leave(former);
@@ -77,7 +83,7 @@ export class TakeLine {
 
   #leave(poll: Poll): void {
     poll.open = false;
-    if (!poll.inTurn) poll.settle([]); // else its turn settles it
+    if (!poll.inTurn) poll.settle([]); // otherwise the turn settles it
   }
 
   async #turn(): Promise<void> {

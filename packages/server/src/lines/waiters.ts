@@ -4,13 +4,14 @@ import { type Clock, PlainSignal, type Signal } from "../clock.js";
 export interface Wait {
   readonly topic: Topic;
   readonly untilAt: number;
-  /** Aborted when the caller is gone, or the server stops: then the present state is the answer. */
+  /** Aborted when the caller goes away or the server stops: the wait then ends with the current state. */
   readonly signals: readonly Signal[];
 }
 
 /**
- * Waits for one thing: subscribes, reads, then sleeps until the topic rings, the time is over or the caller is gone.
- * `read` says when to look again though nothing rings (`lookAt`), and `done` when what it found is the answer; the last thing read is returned in any case.
+ * Waits for one thing: subscribes, reads, then sleeps until the topic rings, time is up or the caller goes away. `read`
+ * says whether its value is the answer (`done`), and when to look again even without a ring (`lookAt`). Returns the
+ * last value read in any case.
  */
 export async function waitFor<T>(
   { bell, clock }: { bell: Bell; clock: Clock },

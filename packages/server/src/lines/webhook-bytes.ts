@@ -1,6 +1,6 @@
 import { limits } from "../limits/index.js";
 
-/** A webhook's body that is to be read. */
+/** A webhook body that is to be read. */
 export interface Body {
   readonly no: number;
   readonly ownerNo: number;
@@ -8,16 +8,16 @@ export interface Body {
 }
 
 /**
- * Memory for the large bodies that are being delivered. An owner may have as much as is still free, so that something is left for
- * one more owner. A body waits before it is read; while it does, no later one of its owner goes before it, and an owner that has
- * nothing comes before those that have something.
+ * Memory for the large bodies under delivery. An owner may have as much as is still free, so that something is left for
+ * one more owner. A body waits before it is read. Meanwhile no later body of its owner overtakes it, and owners that
+ * have nothing come before those that have something.
  */
 export class WebhookBytes {
   readonly #bytesMax: number;
   readonly #smallBytesMax: number;
   #lent = 0;
   readonly #owners = new Map<number, number>();
-  /** The body of each owner that is next, the longest wait first. */
+  /** Each owner's next body, the longest wait first. */
   readonly #next = new Map<number, { readonly no: number; isSeen: boolean }>();
 
   constructor({
@@ -28,7 +28,7 @@ export class WebhookBytes {
     this.#smallBytesMax = smallBytesMax;
   }
 
-  /** Lends a body its bytes until the returned function is called; undefined where it has to wait. */
+  /** Lends a body its memory until the returned function is called; undefined if it has to wait. */
   lend({ no, ownerNo, bytes }: Body): (() => void) | undefined {
     if (bytes <= this.#smallBytesMax) return () => {};
     const next = this.#next.get(ownerNo);
@@ -43,12 +43,12 @@ export class WebhookBytes {
     return () => this.#add(ownerNo, -bytes);
   }
 
-  /** Something else keeps this body from being delivered: the others do not wait for it. */
+  /** Another reason keeps this body from being delivered: others do not wait for it. */
   pass({ no, ownerNo }: Body): void {
     if (this.#next.get(ownerNo)?.no === no) this.#next.delete(ownerNo);
   }
 
-  /** All that is due was looked at once: nobody waits for a body that is not due any more. */
+  /** Everything due was looked at once: bodies that are no longer due stop holding up others. */
   endRound(): void {
     for (const [ownerNo, next] of this.#next) {
       if (!next.isSeen) this.#next.delete(ownerNo);

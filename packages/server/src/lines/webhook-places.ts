@@ -1,6 +1,6 @@
 import { limits } from "../limits/index.js";
 
-/** Whose webhook it is, and where it goes. */
+/** Whose webhook is called, and at which host. */
 export interface Call {
   readonly ownerNo: number;
   readonly host: string;
@@ -13,15 +13,18 @@ interface Owner {
 }
 
 /**
- * The places for calls of webhooks. An owner may have as many as are still free, so that there is always room for one more owner:
- * one owner gets half of all places, each of two a third. In the same way an owner's silent hosts leave room for its other ones.
+ * Places for concurrent webhook calls. An owner may have as many as are still free, so that one more owner always finds
+ * room: one owner alone gets half of all places, two get a third each. In the same way, an owner's silent hosts leave
+ * room for its other hosts.
  */
 export class WebhookPlaces {
   readonly #callsMax: number;
   #calls = 0;
   readonly #owners = new Map<number, Owner>();
   readonly #hosts = new Map<string, number>();
-  /** Until when a host whose last call was not answered counts as silent, the one that was called last at the end. */
+  /**
+   * Until when a host counts as silent because its last call was not answered; the most recently called host is last.
+   */
   readonly #silentUntil = new Map<string, number>();
 
   constructor({ callsMax = limits.webhookConcurrency }: { callsMax?: number } = {}) {
@@ -38,11 +41,11 @@ export class WebhookPlaces {
     if (this.#isSilent(call, now)) {
       return held < limits.webhookConcurrencyPerSilentHost && (owner?.silentCalls ?? 0) < room;
     }
-    // while many hosts are called, each has one place
+    // when many hosts are to be called, each gets one place
     return held === 0 || calls < room;
   }
 
-  /** Takes a place; the call's end gives it back, and says whether the host kept silent. */
+  /** Takes a place. The returned function gives it back, and notes whether the host was silent. */
   enter(call: Call, now: number): (end: { isSilent: boolean; now: number }) => void {
     const { ownerNo, host } = call;
     const owner = this.#owners.get(ownerNo) ?? { calls: 0, silentCalls: 0, hosts: new Map() };
@@ -64,7 +67,7 @@ export class WebhookPlaces {
     };
   }
 
-  /** Brings calls in the order in which they should get places: owner by owner in turn, and host by host of each. */
+  /** Sorts calls into the order in which they should get places: owners take turns, and so do the hosts of each. */
   inTurns<C extends Call>(calls: readonly C[]): C[] {
     const ofOwners = grouped(calls, ({ ownerNo }) => this.#owners.get(ownerNo)?.calls ?? 0, "ownerNo");
     return interleaved(
@@ -99,7 +102,7 @@ function add(counts: Map<string, number>, key: string, n: number): void {
   else counts.set(key, count);
 }
 
-/** Lists of calls that have the same owner, or the same host; those with the fewest places come first. */
+/** Groups calls by owner or by host; the groups with the fewest places come first. */
 function grouped<C extends Call>(calls: readonly C[], placesOf: (call: C) => number, by: keyof Call): C[][] {
   const lists = new Map<string | number, C[]>();
   for (const call of calls) {

@@ -7,7 +7,10 @@ type Expiring = Needs<
   "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared"
 >;
 
-/** Deletes what has expired, in small batches, and old records with it. Reads hide the expired at once; this cleans up. */
+/**
+ * Deletes expired jobs in small batches, and old records along with them. Reads hide expired jobs at once; this cleans
+ * up.
+ */
 export function expireJobsLoop(needs: Expiring): Loop {
   let recordsAt = 0;
   return {
@@ -32,9 +35,9 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.shared?.forgetHosts(now - limits.hostKeptMs);
 }
 
-/** Ends running jobs whose executionTimeout has passed. */
+/** Ends running jobs that have exceeded their execution timeout. */
 export function timeOutJobsLoop(needs: Expiring): Loop {
-  // what a worker said while we did not listen is on its way: it comes first
+  // after a gap, workers' messages may still be on their way: they are heard first
   let judgeAt = needs.clock.now() + limits.absentAfterMs;
   needs.clock.onGap(() => {
     judgeAt = needs.clock.now() + limits.absentAfterMs;

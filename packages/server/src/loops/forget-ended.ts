@@ -2,7 +2,7 @@ import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-/** Forgets workers that ended and endpoints that were deleted long ago. Every server does it for its own memory. */
+/** Forgets workers that ended, and endpoints that were deleted, long ago. Each server does so for its own memory. */
 export function forgetEndedLoop({ registry }: Needs<"registry">): Loop {
   return {
     name: "forget-ended",

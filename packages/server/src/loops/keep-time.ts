@@ -1,7 +1,7 @@
 import { limits } from "../limits/index.js";
 import type { Loop } from "./loop.js";
 
-/** Notes our time once a minute, so that a server that starts again goes on from it, whatever the wall says by then. */
+/** Saves our time once a minute, so that a restarted server continues from it, whatever the system clock says. */
 export function keepTimeLoop(note: () => void): Loop {
   return {
     name: "keep-time",

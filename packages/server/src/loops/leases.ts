@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import type { Needs } from "../operations/needs.js";
 import { type Loop, runLoop } from "./loop.js";
 
-/** Which loops this server owns. An owner that could not renew its lease stops before another may begin. */
+/** Which loops this server owns. An owner that cannot renew its lease stops before another server may begin. */
 export class Leases {
   readonly #clock: Clock;
   readonly #listeners = new Set<() => void>();
@@ -18,30 +18,30 @@ export class Leases {
     return this.#held.has(name) && this.#clock.now() < this.#untilAt;
   }
 
-  /** Whether this server stops: it owns nothing any more, and wants no more workers. */
+  /** Whether this server is stopping: it owns nothing any more, and wants no more workers. */
   get isResigned(): boolean {
     return this.#resigned;
   }
 
-  /** Gives everything up: what this server owned is another's from its next beat on. */
+  /** Gives up all loops; another server takes them over at its next beat. */
   resign(): void {
     this.#resigned = true;
     this.hold(new Set(), 0);
   }
 
-  /** These are ours until then. */
+  /** Sets which loops this server owns, and until when. */
   hold(names: ReadonlySet<string>, untilAt: number): void {
     this.#held = this.#resigned ? new Set() : names;
     this.#untilAt = untilAt;
     this.#tell();
   }
 
-  /** The lease could not be renewed. */
+  /** Called when the lease could not be renewed. */
   check(): void {
     if (this.#clock.now() >= this.#untilAt) this.#tell();
   }
 
-  /** Calls `listener` whenever something was taken or lost. */
+  /** Calls `listener` whenever ownership changes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -53,8 +53,8 @@ export class Leases {
 }
 
 /**
- * Runs a loop while this server owns it; each time it becomes the owner the loop begins anew, knowing nothing.
- * Without leases there is one server, and it owns everything.
+ * Runs a loop while this server owns it. Each time it becomes the owner, a new loop starts without state. Without
+ * leases there is only one server, and it owns everything.
  */
 export async function runOwned(
   make: () => Loop,

@@ -3,18 +3,18 @@ import type { Clock } from "../clock.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits/index.js";
 
-/** Something that happens by itself. `tick` does what is due and says when to look next; a ring makes it look sooner. */
+/** Work that nobody asks for. `tick` does what is due and returns when to look next; a ring makes it look sooner. */
 export interface Loop {
   readonly name: string;
   readonly topics: readonly Topic[];
   /** The least time between two ticks, in milliseconds. */
   readonly gapMs: number;
-  /** Called once, for loops that listen to more than fixed topics. */
+  /** Called once; for loops that listen to more than fixed topics. */
   readonly listen?: (wake: () => void) => () => void;
   tick(now: number, signal: AbortSignal): Promise<number | undefined>;
 }
 
-/** Without a reason of its own each abort would make an exception with its stack: on the hot path that is 14 % of the time. */
+/** Without a reason, each abort would create an exception with its stack: 14 % of the time on the hot path. */
 const woken = "woken";
 
 /** Runs a loop until `signal` aborts: ticks never overlap and never throw out; with nothing to do, nothing runs. */
@@ -39,7 +39,7 @@ export async function runLoop(
       try {
         lookAt = await loop.tick(clock.now(), signal);
       } catch (error) {
-        emit({ type: "server.warning", message: `the loop '${loop.name}' failed and tries again`, error });
+        emit({ type: "server.warning", message: `the loop '${loop.name}' failed and will try again`, error });
         lookAt = clock.now() + limits.netMs;
       }
       await clock.sleep(loop.gapMs, signal);

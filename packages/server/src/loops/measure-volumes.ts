@@ -13,7 +13,7 @@ type Measuring = Needs<"registry" | "place" | "emit" | "clock">;
 
 const noBytes: ReadonlyMap<string, number> = new Map();
 
-/** Notes what volumes hold at this host: at the start, and again while workers use them and when one has ended. */
+/** Notes what volumes hold on this host: at the start, while workers use them, and once more when one has ended. */
 export class VolumeMeasuring {
   readonly #needs: Measuring;
   readonly #count: typeof measureFolder;
@@ -21,7 +21,7 @@ export class VolumeMeasuring {
   readonly #stirred = new Set<string>();
   #wake = () => {};
   readonly #passed = new Set<string>();
-  /** Ids of those whose disk does not answer: asked again and again, each would hold one more of few threads. */
+  /** Ids of volumes whose disk does not answer. Each further attempt would block one more of a few threads. */
   readonly #hung = new Set<string>();
 
   constructor(needs: Measuring, count = measureFolder) {
@@ -29,7 +29,7 @@ export class VolumeMeasuring {
     this.#count = count;
   }
 
-  /** To be told of every event. */
+  /** Must be called with every event. */
   readonly hear: Emit = (event) => {
     if (event.type !== "worker.started" && event.type !== "worker.ended") return;
     this.#stirred.add(event.endpointId);
@@ -56,7 +56,7 @@ export class VolumeMeasuring {
     };
   }
 
-  /** What was never measured, and what may have changed. */
+  /** The volumes that were never measured, or may have changed. */
   #due(): Volume[] {
     const { registry, place } = this.#needs;
     const stirred = new Set(this.#stirred);
@@ -79,7 +79,7 @@ export class VolumeMeasuring {
     this.#passed.delete(id);
   }
 
-  /** What containers have written, where they find volumes in the engine's own; undefined where it does not tell. */
+  /** What containers have written, if they use the engine's own volumes; undefined if the engine does not tell. */
   async #ofEngine(): Promise<ReadonlyMap<string, number> | undefined> {
     const { engine } = this.#needs.place.volumes;
     return engine ? engine.measure().catch(() => undefined) : noBytes;
@@ -92,7 +92,8 @@ export class VolumeMeasuring {
     signal: Signal,
   ): Promise<void> {
     const { registry, place } = this.#needs;
-    if (existsSync(join(place.volumes.dir, volume.id))) await boundVolume(this.#needs, volume); // it may have grown at another host
+    // its size may have been raised on another host
+    if (existsSync(join(place.volumes.dir, volume.id))) await boundVolume(this.#needs, volume);
     const found = await this.#counted(volume.id, signal);
     if (signal.aborted || !registry.volume(volume.id)) return;
     const bytes = found.bytes + (engines?.get(volume.id) ?? 0);
@@ -101,14 +102,14 @@ export class VolumeMeasuring {
     this.#tell(volume, use);
   }
 
-  /** In its time: a count that takes too long is told as far as it came, and one that hangs is left behind. */
+  /** Counts with a time limit: a slow count is reported as far as it got, and one that hangs is left behind. */
   async #counted(id: string, signal: Signal): Promise<Omit<VolumeUse, "at">> {
     const { clock, place } = this.#needs;
     const [late, over] = [new PlainSignal(), new PlainSignal()];
     const stop = () => late.abort();
     signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
-    // made at another host, it is not here until a worker needs it
+    // a volume made on another host has no directory here until a worker needs it
     const unread = (error: NodeJS.ErrnoException) => ({ bytes: 0, isWhole: error.code === "ENOENT" });
     const count = this.#count(join(place.volumes.dir, id), late).catch(unread);
     this.#hung.add(id);
@@ -124,7 +125,7 @@ export class VolumeMeasuring {
     });
   }
 
-  /** Once each time that the size is passed. */
+  /** Emits one event each time the size is passed. */
   #tell(volume: Volume, use: VolumeUse): void {
     if (!isPassed(volume, use)) this.#passed.delete(volume.id);
     else if (!this.#passed.has(volume.id)) {

@@ -69,7 +69,7 @@ describe("A GPU", () => {
     const holder = `worker ${only(first).row.id} of endpoint ${first.id}`;
     expect(await scene.status(second, id)).toMatchObject({
       waitReason: "no_capacity",
-      waitDetail: `It needs NVIDIA L4; of the 1 here 0 are free; held by ${holder}.`,
+      waitDetail: `It needs NVIDIA L4; free here: 0 of 1; held by ${holder}.`,
     });
     expect((await readHealth(scene.parts, second)).workers).toMatchObject({ throttled: 1, initializing: 0 });
   });
@@ -91,9 +91,7 @@ describe("A GPU", () => {
     const shown = await showWorkers(scene.parts, scene.now(endpoint));
     const [waiting] = shown.filter(({ state }) => state === "throttled");
     const [up] = shown.filter(({ state }) => state === "initializing");
-    expect(waiting?.why).toBe(
-      `It needs GPU; of the 1 here 0 are free; held by worker ${up?.id} of endpoint ${endpoint.id}.`,
-    );
+    expect(waiting?.why).toBe(`It needs GPU; free here: 0 of 1; held by worker ${up?.id} of endpoint ${endpoint.id}.`);
     expect(up).not.toHaveProperty("why");
   });
 
@@ -108,7 +106,7 @@ describe("A GPU", () => {
     await scene.advance(1_000);
     const [next] = scene.workersOf(endpoint);
     expect(next?.row.why).toBe(
-      `It needs GPU; of the 1 here 0 are free; held by worker ${lost.row.id} of a host that is silent.`,
+      `It needs GPU; free here: 0 of 1; held by worker ${lost.row.id} of a host that is silent.`,
     );
     await scene.advance(limits.awayMsDefault);
     expect(next?.row.resources?.gpus).toMatchObject([{ id: "GPU-1" }]);
@@ -262,7 +260,7 @@ describe("A GPU", () => {
   const versions = (endpoint: Endpoint) => scene.workersOf(endpoint).map(({ row }) => `${row.version} ${row.wanted}`);
 
   it.each([
-    ["others have", "NVIDIA A40", "of the 1 here 0 are free"],
+    ["others have", "NVIDIA A40", "free here: 0 of 1"],
     ["nobody has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
   ])("that %s keeps a release waiting, which says so, and the workers there are serve on", async (_, type, why) => {
     await on({ gpus: [l4(1), l4(2), a40] });
@@ -448,7 +446,7 @@ describe("Processors and memory", () => {
     expect(launchOf(only(first))?.env).toMatchObject({ RUNPOD_CPU_COUNT: "3", RUNPOD_MEM_GB: "12" });
     expect(launchOf(only(second))).toBeUndefined();
     expect(only(second).row.why).toBe(
-      `It needs 2 vCPU; of 4 vCPU and 16 GB here 1 vCPU and 4 GB are free; held by worker ${only(first).row.id} of endpoint ${first.id}.`,
+      `It needs 2 vCPU; free here: 1 vCPU and 4 GB of 4 vCPU and 16 GB; held by worker ${only(first).row.id} of endpoint ${first.id}.`,
     );
     end(only(first));
     await scene.advance(50);

@@ -2,10 +2,10 @@ import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-/** What is known of a worker: it runs, it has ended, or its row is gone. */
+/** Whether a worker runs, has ended, or has no row any more. */
 type Fate = "lives" | "ended" | "unknown";
 
-/** Deletes this host's logs with their workers' rows, and the oldest of them where they take too much room. */
+/** Deletes this host's logs along with their workers' rows, and the oldest logs if they take too much disk. */
 export function pruneLogsLoop(
   { registry }: Needs<"registry">,
   prune: (fateOf: (workerId: string) => Fate) => Promise<void>,

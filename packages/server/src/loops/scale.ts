@@ -19,13 +19,13 @@ interface Last {
   readonly reason: string;
   untilAt: number;
   times: number;
-  /** What is not stored yet, the oldest first: its writes have failed. */
+  /** Decisions not stored yet, oldest first, because writing them failed. */
   readonly unstored: (() => Promise<void>)[];
 }
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Demand → desired → plan → worker rows that say what is wanted. It calls no provider. */
+/** Turns demand into worker rows that say what is wanted. It calls no provider. */
 export function scaleLoop(needs: Scaling): Loop {
   const dirty = new Set<number>();
   const dueAt = new Map<number, number>();
@@ -33,7 +33,7 @@ export function scaleLoop(needs: Scaling): Loop {
   const last = new Map<number, Last>();
   let wake = () => {};
 
-  /** Hears the demand of every endpoint there is. */
+  /** Listens to the demand of every endpoint. */
   function listenToAll(): void {
     for (const { no } of needs.registry.endpoints()) {
       if (heard.has(no)) continue;
@@ -46,7 +46,7 @@ export function scaleLoop(needs: Scaling): Loop {
     }
   }
 
-  /** Forgets those that the registry has forgotten. */
+  /** Forgets endpoints that the registry has forgotten. */
   function forgetGone(): void {
     for (const [no, off] of heard) {
       if (needs.registry.endpointByNo(no)) continue;
@@ -60,7 +60,7 @@ export function scaleLoop(needs: Scaling): Loop {
     const decided = endpoint.deletedAt === undefined ? heldOr(endpoint, plan(inputs)) : dismissal(inputs);
     await act(needs, endpoint, decided);
     await record(needs, last, endpoint, inputs, decided);
-    // what was started changes what comes next, before any of it rings
+    // starting workers changes the next decision, before any of them rings
     const lookAt = decided.start + decided.resume.length > 0 ? now : decided.lookAt;
     if (lookAt === undefined) dueAt.delete(endpoint.no);
     else dueAt.set(endpoint.no, lookAt);
@@ -83,28 +83,28 @@ export function scaleLoop(needs: Scaling): Loop {
       listenToAll();
       forgetGone();
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
-      // first: nobody has to make a place for those who find one
+      // first of all: workers that find a place need nobody to make way
       const { left, lookInMs } = await placeThrottled(needs);
       for (const no of [...dirty]) {
         const endpoint = needs.registry.endpointByNo(no);
         dirty.delete(no);
-        // of those behind one that cannot be looked at just now none waits for it
+        // one endpoint's failure must not delay the rest
         if (endpoint) await look(endpoint, now).catch((error) => again(endpoint, now, error));
       }
-      // what they wait for may come, or they may not be needed any more
+      // what these workers wait for may become free, or they may not be needed any more
       for (const no of left) dueAt.set(no, Math.min(dueAt.get(no) ?? never, now + lookInMs));
       return dueAt.size > 0 ? Math.min(...dueAt.values()) : undefined;
     },
   };
 }
 
-/** Says with each decision that the present version is not what workers are made of, where that is so. */
+/** Adds to each decision, if so, that workers are not made from the current version. */
 const heldOr = (endpoint: Endpoint, decided: Plan): Plan =>
   servingVersion(endpoint) === endpoint.version
     ? decided
     : {
         ...decided,
-        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} serves on; ${decided.reason}`,
+        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} keeps serving; ${decided.reason}`,
       };
 
 /** A deleted endpoint's workers all stop at once. */
@@ -121,7 +121,7 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
   const { reason } = decided;
-  // those that wait for a job are not kept waiting by what goes
+  // first: jobs wait for these, and not for workers that go
   await each(needs, decided.resume, (worker) => resumeWorker(needs, worker, reason));
   for (let n = 0; n < decided.start; n++) await start(needs, endpoint);
   if (decided.start > 0) needs.bell.ring("workers");
@@ -130,7 +130,7 @@ async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<v
   await each(needs, decided.stop, (worker) => dismiss(needs, endpoint, worker, whyStopped(worker, reason)));
 }
 
-/** Stops a worker. One that was given work since that was decided does it first: it is closed, and stopped when it is idle. */
+/** Stops a worker. If it got work after the decision, it finishes that first: it is closed, and stopped when idle. */
 async function dismiss(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, why: string): Promise<void> {
   const { row } = worker;
   if (row.wanted === "running" && row.readyAt !== undefined && endpoint.deletedAt === undefined) {
@@ -144,11 +144,11 @@ async function dismiss(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, w
   await stopWorker(needs, worker, why, needs.place.stopGraceMs);
 }
 
-/** What a worker holds; from when it is closed on that only falls. */
+/** How many jobs or requests a worker holds. Once it is closed, this only falls. */
 const heldNow = async (needs: Scaling, { settings }: Endpoint, no: number): Promise<number> =>
   settings.type === "LB" ? needs.gate.heldBy(no) : (await needs.reader.heldBy(no)).length;
 
-/** One that was closed goes for the reason for which that was done. */
+/** A worker that was closed first is stopped for the same reason. */
 const whyStopped = ({ row }: LiveWorker, reason: string): string =>
   row.wanted === "closed" ? (row.why ?? reason) : reason;
 
@@ -159,7 +159,7 @@ async function each(needs: Scaling, nos: readonly number[], change: (worker: Liv
   }
 }
 
-/** Makes a worker's row, at a host that has what it needs; where none has, it waits for one. */
+/** Makes a worker's row on a host that has what it needs; if no host has, the worker waits for a place. */
 async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
   const version = servingVersion(endpoint);
   const found = await placeFor(needs, endpoint, version);
@@ -178,7 +178,7 @@ async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
   if (!isPlaced) await makeWay(needs, found.giveWay);
 }
 
-/** A decision is kept when its outcome or its reason differs from the one before: "why did it (not) scale?" */
+/** Records a decision if its outcome or reason differs from the one before: "why did it (not) scale?" */
 async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoint, inputs: ScaleInputs, decided: Plan) {
   const { outcome, reason } = decided;
   const before = last.get(endpoint.no);
@@ -213,7 +213,7 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
   await store(present);
 }
 
-/** Stores decisions in their order. One that cannot be stored now is stored after the next look. */
+/** Stores decisions in order. One that cannot be stored now is stored after the next look. */
 async function store({ unstored }: Last): Promise<void> {
   for (let next = unstored[0]; next; next = unstored[0]) {
     await next();

@@ -8,12 +8,12 @@ import type { Loop } from "./loop.js";
 
 type Sharing = Needs<"registry" | "clock" | "place" | "emit" | "gate" | "bell">;
 
-/** The loops that have one owner among the servers. */
+/** The loops that only one of the servers runs. */
 export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire-jobs", "time-out-jobs"] as const;
 
 /**
- * Once a second a server says that it lives and what it has heard of workers, keeps its leases, and learns which hosts there
- * are; then it reads again what the others may have changed.
+ * Once a second, a server reports that it is alive and what it has heard from workers, renews its leases, and learns
+ * which hosts there are. Then it reads what other servers may have changed.
  */
 export function shareStateLoop(
   needs: Sharing,
@@ -23,7 +23,7 @@ export function shareStateLoop(
 ): Loop {
   const { registry, clock, place, emit, gate, bell } = needs;
   let saidAt = 0;
-  /** What the others were told. */
+  /** What the others were told last. */
   let told: ReadonlySet<string> = new Set();
   let isAway = false;
   let timeAt = clock.now() + timeEveryMs;
@@ -33,7 +33,7 @@ export function shareStateLoop(
     const signs = registry.signs(saidAt);
     const { hostNo } = place;
     const asked = leases.isResigned ? [] : ownedLoops;
-    // a server that stops looks too silent to be given workers, and too lively to be lost with those it has
+    // a stopping server must seem too silent to be given workers, but not so silent that those it has count as lost
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();
     const { server } = place;
@@ -46,7 +46,7 @@ export function shareStateLoop(
       untilAt,
       signs,
     });
-    // while the database was away we did not hear what workers said to other servers
+    // while the database was away, we missed what workers said to other servers
     if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), hostNo);
     saidAt = now;
     registry.hosts = said.hosts;
@@ -56,10 +56,10 @@ export function shareStateLoop(
       server ? others.flatMap((host) => callable(host, server)) : [],
     );
     const tells = newsOf(report);
-    // the server that decides how many workers there are looks at once, and so do those whose requests wait for a worker
+    // the server that scales looks at once, and so do servers whose requests wait for a worker
     if ([...tells].some((each) => !told.has(each))) bell.ringElsewhere("hosts");
     told = tells;
-    // a new owner has to know what the one before it has written
+    // a new owner must know what the one before it has written
     await registry.refresh();
     leases.hold(said.leases, untilAt - limits.beatMs);
   }
@@ -78,11 +78,11 @@ export function shareStateLoop(
     async tick(now) {
       try {
         await look(now);
-        if (isAway) emit({ type: "server.warning", message: "the database answers again" });
+        if (isAway) emit({ type: "server.warning", message: "the database is available again" });
         isAway = false;
       } catch (error) {
         leases.check();
-        if (!isAway) emit({ type: "server.warning", message: "the database does not answer; trying on", error });
+        if (!isAway) emit({ type: "server.warning", message: "the database does not answer; retrying", error });
         isAway = true;
       }
       return now + limits.beatMs;
@@ -92,20 +92,23 @@ export function shareStateLoop(
 
 const timeEveryMs = 10_000;
 
-/** What the others must hear at once: which endpoints' requests wait here, and which have a healthy worker. */
+/** What the others must learn at once: the endpoints whose requests wait here, and those with a healthy worker. */
 const newsOf = ({ endpoints, open = [] }: GateReport): Set<string> =>
   new Set([
     ...Object.keys(endpoints).flatMap((no) => ((endpoints[no]?.waiting ?? 0) > 0 ? [`waits ${no}`] : [])),
     ...open.map((no) => `open ${no}`),
   ]);
 
-/** Another server as the gate knows it, where requests may be passed on to it. */
+/** Another server as the gate knows it, if requests may be passed on to it. */
 const callable = ({ no, server, gate }: Host, here: ServerAddress): OtherServer[] =>
   server && gate?.open && mayCall(server, here)
     ? [{ hostNo: no, host: server.host, port: server.port, open: new Set(gate.open) }]
     : [];
 
-/** How far the database's clock is ahead of this machine's, in milliseconds; half of the round trip is its error. */
+/**
+ * How far the database's clock is ahead of this machine's, in ms, by the fastest of three round trips. Less than a
+ * round trip counts as 0.
+ */
 export async function aheadOf(shared: SharedStore): Promise<number> {
   let best = { tripMs: Number.POSITIVE_INFINITY, ahead: 0 };
   for (let n = 0; n < 3; n++) {

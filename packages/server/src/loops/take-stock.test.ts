@@ -101,7 +101,7 @@ describe("A host without GPUs", () => {
     await scene.advance(10 * limits.stockRareMs);
     expect(facts.gpusEnforced).toBe(false);
     expect(scene.warnings()).toEqual([
-      { type: "server.warning", message: expect.stringMatching(/recorded, and not enforced.*nvidia-smi finds no GPU/) },
+      { type: "server.warning", message: expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/) },
     ]);
   });
 

@@ -19,13 +19,13 @@ export class StockTaking {
     this.#settings = settings;
   }
 
-  /** As far as is known now; there is nothing to give out before the first look has ended. */
+  /** What is known now; before the first look has ended, there is nothing to give out. */
   get facts(): HostFacts {
     const { location, enforceGpus } = this.#settings;
     return this.#known?.facts ?? { location, gpus: [], gpusEnforced: enforceGpus ?? true, cpus: 1, memoryMib: 0 };
   }
 
-  /** Looks once; whether anything is other than it was. */
+  /** Looks once; returns whether anything has changed. */
   async look(): Promise<boolean> {
     const before = this.#known;
     const change = takeIn(before, await this.#inventory.read(), this.#settings);
@@ -34,14 +34,14 @@ export class StockTaking {
     return JSON.stringify(before?.facts) !== JSON.stringify(change.known.facts);
   }
 
-  /** To be told of every event. A start that failed may tell of what this host has lost since it was looked at. */
+  /** Must be called with every event. A failed start may mean that this host has lost something since the last look. */
   readonly hear: Emit = (event) => {
     if (event.type !== "worker.startFailed") return;
     this.#isAsked = true;
     this.#wake();
   };
 
-  /** Looks again, often where there are GPUs, and calls `onChange` with what is new. */
+  /** Looks again, more often if there are GPUs, and calls `onChange` with what has changed. */
   loop(onChange: (facts: HostFacts) => void | Promise<void>): Loop {
     return {
       name: "take-stock",
@@ -54,16 +54,16 @@ export class StockTaking {
         };
       },
       tick: async (now) => {
-        // the first look was made at the start
+        // the first look was taken when the server started
         const isDue = this.#known === undefined || this.#isAsked || now >= (this.#lookAt ?? now + 1);
-        this.#isAsked = false; // a start that fails during the look asks for another
+        this.#isAsked = false; // a start that fails during this look asks for another
         if (isDue && (await this.look())) await onChange(this.facts);
         if (isDue || this.#lookAt === undefined) this.#lookAt = now + this.#periodMs;
         return this.#lookAt;
       },
     };
   }
-  /** When it is looked at next without being asked to; undefined before the loop has begun. */
+  /** When the next look is due unless one is asked for; undefined before the loop has begun. */
   #lookAt: number | undefined;
   #isAsked = false;
   #wake = () => {};
@@ -82,7 +82,7 @@ export class StockTaking {
     if (before === undefined && gpus.length === 0) {
       const effect = gpusEnforced
         ? "workers of endpoints that ask for GPUs wait for one"
-        : "what endpoints ask of GPUs is recorded, and not enforced (MILLRACE_ENFORCE_GPUS)";
+        : "the GPUs that endpoints ask for are recorded, but not enforced (MILLRACE_ENFORCE_GPUS)";
       emit({ type: "server.warning", message: `no GPU to give out here: ${effect}. ${gpuProblem ?? ""}`.trim() });
     } else if (gpuProblem !== undefined && gpuProblem !== before?.facts.gpuProblem && lost.length === 0) {
       emit({ type: "server.warning", message: gpuProblem });

@@ -3,10 +3,10 @@ import { type Habits, noHabits } from "../domain/jobs/prefetch.js";
 import { type Heard, nothingHeard } from "../domain/workers/absence.js";
 import type { Worker } from "../domain/workers/worker.js";
 
-/** What this server knows of a worker beyond its row: begun anew at each start. */
+/** What this server knows of a worker beyond its row. Not kept across restarts of the server. */
 export interface LiveWorker {
   row: Worker;
-  /** Its last call of any kind; at our start, now. */
+  /** When it last called in any way; after our start, the time of the start. */
   seenAt: number;
   /** When it last held a job, or became ready. */
   busyAt: number;
@@ -15,23 +15,23 @@ export interface LiveWorker {
   heard: Heard;
   /** How it takes its jobs. */
   habits: Habits;
-  /** Jobs it was already told to stop. */
+  /** Stops of jobs that it was already told about. */
   readonly told: Set<string>;
-  /** How many of its polls are held now. */
+  /** Its polls that are held now. */
   readonly polls: Set<{ readonly arrivedAt: number }>;
-  /** Jobs on their way to it: taken, but the answer is not yet written. */
+  /** Ids of jobs on their way to it: taken, but the reply is not written yet. */
   readonly unwritten: Set<string>;
-  /** How many failed starts before it were forgiven because it came up. */
+  /** How many failed starts before it were forgiven because it started well. */
   forgave: number;
-  /** What is being done to start it, where that takes long and is done here. */
+  /** What is being done to start it, if it takes long and is done here. */
   doing?: string | undefined;
-  /** Set when its polls are to be answered at once. */
+  /** Aborted when its polls must be answered at once. */
   dismissed: PlainSignal;
 }
 
 const isLive = ({ row }: LiveWorker): boolean => row.endedAt === undefined;
 
-/** The workers in memory, by their number, their id and their endpoint; also those that ended, until they are forgotten. */
+/** The workers in memory, by number, id and endpoint, including those that ended, until they are forgotten. */
 export class LiveWorkers {
   readonly #byNo = new Map<number, LiveWorker>();
   readonly #nos = new Map<string, number>();
@@ -44,10 +44,10 @@ export class LiveWorkers {
   }
   live = (): LiveWorker[] => [...this.#byNo.values()].filter(isLive);
   ended = (): LiveWorker[] => [...this.#byNo.values()].filter((worker) => !isLive(worker));
-  /** An endpoint's, that have not ended. */
+  /** An endpoint's workers that have not ended. */
   of = (endpointNo: number): LiveWorker[] => [...(this.#byEndpoint.get(endpointNo) ?? [])].filter(isLive);
 
-  /** How many entries there are, of all kinds. */
+  /** How many entries there are in all maps. */
   get size(): number {
     return this.#byNo.size + this.#nos.size + this.#byEndpoint.size;
   }
@@ -56,7 +56,7 @@ export class LiveWorkers {
     const live: LiveWorker = {
       row,
       seenAt: now,
-      busyAt: now, // a whole idle time after a restart, too
+      busyAt: now, // after a restart, too, the idle timeout starts over
       polledAt: now,
       heard: nothingHeard,
       habits: noHabits,

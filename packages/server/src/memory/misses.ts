@@ -1,7 +1,7 @@
 import { limits } from "../limits/index.js";
 import type { Stores } from "../store/index.js";
 
-/** What may be missed in memory because another server has just made it. */
+/** What may be missing in memory because another server has just made it. */
 export type Sought = "key" | "endpoint" | "volume" | "worker";
 
 interface Miss {
@@ -11,12 +11,13 @@ interface Miss {
   readonly reject: (error: unknown) => void;
 }
 
-/** All our ids and hashes; anything else is not looked for. */
+/** The form of all our ids and hashes; anything else is not looked up. */
 const isId = (id: string): boolean => /^[\w-]{1,128}$/.test(id);
 
 /**
- * Looks in the store for what is not in memory: all that is missed meanwhile by one query of each kind, on an index. Only what
- * is there has everything read again. What is not is never remembered: another server may make it at any moment.
+ * Looks in the store for what is not in memory: misses that gather are looked up in one indexed query per kind. Only if
+ * something is found, everything is read again. A miss is never remembered: another server may make the thing at any
+ * moment.
  */
 export class Misses {
   readonly #stores: Stores;
@@ -30,7 +31,7 @@ export class Misses {
     this.#refresh = refresh;
   }
 
-  /** Resolves when what is sought is in memory, or is nowhere. */
+  /** Resolves once the thing is in memory, or is known to exist nowhere. */
   async look(kind: Sought, id: string): Promise<void> {
     if (!isId(id)) return;
     await new Promise<void>((resolve, reject) => {

@@ -21,18 +21,21 @@ import { Misses, type Sought } from "./misses.js";
 export type { LiveWorker } from "./live-workers.js";
 
 export interface RegistryOptions {
-  /** Something was written that other servers have in memory, too. */
+  /** Called when something was written that other servers hold in memory, too. */
   readonly onChange?: () => void;
   readonly now?: () => number;
 }
 
-/** The stored row, with `lastDoneAt` from memory: only a worker's first result is stored. */
+/** The stored row, but `lastDoneAt` from memory: only a worker's first result is stored. */
 const asStored = ({ lastDoneAt }: Worker, stored: Worker): Worker => ({
   ...stored,
   lastDoneAt: lastDoneAt ?? stored.lastDoneAt,
 });
 
-/** What every request needs, in memory: keys, endpoints, templates, volumes and workers. Writes go through to the store. */
+/**
+ * Holds in memory what every request needs: keys, endpoints, templates, volumes and workers. Writes go through to the
+ * store.
+ */
 export class Registry {
   readonly #stores: Stores;
   readonly #keys = new Map<string, ApiKey>();
@@ -43,19 +46,21 @@ export class Registry {
   readonly #volumes = new Map<string, Volume>();
   readonly #registryAuths = new Map<string, RegistryAuth>();
   readonly #workers = new LiveWorkers();
-  /** By endpoint and version. */
+  /** The most jobs held or asked for, by endpoint and version. */
   readonly #slots = new Map<number, Map<number, number>>();
   readonly #forgetting = new Set<(endpointNo: number) => void>();
   readonly #options: RegistryOptions;
   #lastChange: Promise<unknown> = Promise.resolve();
   #hosts: readonly Host[] = [];
   #listeningAt = 0;
-  /** Counts the writes and the readings: what was read before a write does not replace it. */
+  /** Counts writes and reads: a read that began before a write must not overwrite it. */
   #turns = 0;
-  /** What the last reading of workers has seen, for the next one; and when all of them were read. */
+  /**
+   * The change mark of the last read of workers, from which the next one goes on, and when all of them were last read.
+   */
   #mark: string | undefined;
   #allReadAt = 0;
-  /** By worker, the last change of its row that is on its way. */
+  /** By worker, the last change of its row under way. */
   readonly #changing = new WeakMap<LiveWorker, Promise<boolean>>();
   /** Workers with a refused change whose effect may still be in memory. */
   readonly #refused = new WeakSet<LiveWorker>();
@@ -70,7 +75,7 @@ export class Registry {
     this.#misses = new Misses(stores, () => this.refresh());
   }
 
-  /** Reads everything; every worker's last sign of life is `now`. */
+  /** Reads everything; every worker counts as heard of at `now`. */
   async load(now: number): Promise<void> {
     await this.reloadKeys();
     for (const endpoint of await this.#stores.endpoints.all()) this.#put(endpoint);
@@ -81,12 +86,12 @@ export class Registry {
     for (const row of await this.#stores.workers.all(now - limits.workerRowKeptMs)) this.#workers.admit(row, now);
   }
 
-  /** Whether other servers may change what is here. */
+  /** Whether other servers may change what is in memory here. */
   get isShared(): boolean {
     return this.#stores.shared !== undefined;
   }
 
-  /** Hosts that run workers, this one among them; none where there is one server. */
+  /** Hosts that run workers, including this one; empty if there is one server. */
   get hosts(): readonly Host[] {
     return this.#hosts;
   }
@@ -94,7 +99,7 @@ export class Registry {
     this.#hosts = hosts;
   }
 
-  /** Finds something; what is not known is looked for once in the store, where another server may have put it. */
+  /** Finds something in memory. If it is missing, looks once in the store, where another server may have put it. */
   async known<T>(kind: Sought, id: string, find: () => T | undefined): Promise<T | undefined> {
     const found = find();
     if (found !== undefined || !this.isShared) return found;
@@ -102,7 +107,7 @@ export class Registry {
     return find();
   }
 
-  /** Reads again what other servers may have changed; resolves when a reading that began after this call is over. */
+  /** Reads again what other servers may have changed; resolves when a read that began after this call is done. */
   refresh(): Promise<void> {
     if (!this.#reading) {
       this.#reading = this.#readAll(this.#options.now?.() ?? 0).finally(() => {
@@ -125,7 +130,7 @@ export class Registry {
     const before = { endpoints: this.endpoints(), workers: this.liveWorkers() };
     const since = now < this.#allReadAt + limits.allWorkersReadMs ? this.#mark : undefined;
     const endedSince = now - limits.endedWorkersReadMs;
-    // before the reading: what is written meanwhile is read again by the next
+    // taken before the read: what is written meanwhile is read again next time
     const mark = await shared?.mark();
     const isOurs = (kept: object) => {
       const writes = this.#writes.get(kept);
@@ -151,7 +156,7 @@ export class Registry {
       const live = this.#workers.byNo(row.no);
       if (!live) this.#workers.admit(row, now);
       else if (!isOurs(live)) live.row = row;
-      else isComplete = false; // another's change beside ours is still to be read
+      else isComplete = false; // another server's change beside ours has yet to be read
       this.#hear(row);
     }
     if (since === undefined) {
@@ -163,7 +168,10 @@ export class Registry {
     for (const kept of [...this.#writes.keys()]) if (!isOurs(kept)) this.#writes.delete(kept);
   }
 
-  /** A deleted endpoint that has nothing left to do is not read any more. */
+  /**
+   * Marks endpoints as deleted that were no longer read: a deleted endpoint with nothing left to do is not read any
+   * more.
+   */
   #missDeleted(before: readonly Endpoint[], read: readonly Endpoint[], now: number): void {
     const there = new Set(read.map(({ no }) => no));
     for (const { no } of before) {
@@ -172,7 +180,7 @@ export class Registry {
     }
   }
 
-  /** Nor is a worker that ended while we did not look, longer ago than is read. */
+  /** Marks workers as ended that were no longer read: they ended while we did not look, too long ago to be read. */
   #missEnded(before: readonly LiveWorker[], read: readonly Worker[], now: number): void {
     const there = new Set(read.map(({ no }) => no));
     for (const live of before) {
@@ -182,20 +190,23 @@ export class Registry {
     }
   }
 
-  /** Takes over what other servers have heard of a worker. */
+  /** Takes in what other servers have heard of a worker. */
   #hear(row: Worker): void {
     const live = this.#workers.byNo(row.no) as LiveWorker;
     live.seenAt = Math.max(live.seenAt, row.seenAt);
     live.busyAt = Math.max(live.busyAt, row.busyAt);
     live.polledAt = Math.max(live.polledAt, row.polledAt);
     this.noteSlots(row.endpointNo, row.version, row.slots);
-    // by what is known now: what was read may be older than our own last word
+    // decided from the row in memory: the row just read may be older than our own last change
     const { askedAt, endedAt, wanted } = live.row;
     if (askedAt !== undefined || endedAt !== undefined || isFrozen(live.row)) live.dismissed.abort();
     else if (live.dismissed.aborted && wanted === "running") live.dismissed = new PlainSignal();
   }
 
-  /** Nobody was heard, because we did not listen: each silence begins anew. But for what this host's own workers said to us, where that is given. */
+  /**
+   * Restarts every worker's silence, because we did not listen. `ownHostNo`: except for that host's workers, which
+   * talked to us.
+   */
   hearAll(now: number, ownHostNo?: number): void {
     this.#listeningAt = now;
     for (const worker of this.liveWorkers()) {
@@ -203,15 +214,15 @@ export class Registry {
     }
   }
 
-  /** Since when a host has been silent while we listened: undefined where it is this one's, or not known. */
+  /** Since when a host has been silent while we listened; undefined for this host or if unknown. */
   hostSilentAt(hostNo: number): number | undefined {
     const host = this.#hosts.find(({ no }) => no === hostNo);
     return host && Math.max(host.seenAt, this.#listeningAt);
   }
 
-  /** What this server has heard of live workers since `since`, for the others. */
+  /** What this server has heard of live workers since `since`, for the other servers. */
   signs(since: number): Sign[] {
-    // a poll is told of when it comes and when it ends: a worker counts as idle only long after
+    // polls are reported when they come and end, which suffices: a worker counts as idle only long after
     return this.liveWorkers()
       .filter((worker) => Math.max(worker.seenAt, worker.busyAt, worker.polledAt) >= since)
       .map(({ row, seenAt, busyAt, polledAt }) => ({
@@ -223,7 +234,7 @@ export class Registry {
       }));
   }
 
-  /** Marks something as written by us, until a reading that begins after the write. */
+  /** Protects what we write from being overwritten by reads that began before the write was over. */
   async #written<T>(kept: object, write: () => Promise<T>): Promise<T> {
     if (!this.isShared) return write();
     const writes = this.#writes.get(kept) ?? { onTheWay: 0, lastTurn: 0 };
@@ -249,7 +260,7 @@ export class Registry {
   key = (hash: string): ApiKey | undefined => this.#keys.get(hash);
   user = (no: number): User | undefined => this.#users.get(no);
 
-  /** Runs changes of resources one after the other, over all servers: each reads what the one before has written. */
+  /** Runs changes of resources one after the other, across all servers: each sees what the one before has written. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     const { shared } = this.#stores;
     const run = () =>
@@ -291,7 +302,7 @@ export class Registry {
     await this.#written(this.#endpoints, () => this.#stores.endpoints.remove(endpoint.no, now));
     this.#putDeleted(this.#endpoints.get(endpoint.no) ?? endpoint, now);
   }
-  /** Calls `listener` with each endpoint that is forgotten: what else is in memory for it goes, too. */
+  /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
   onForget(listener: (endpointNo: number) => void): void {
     this.#forgetting.add(listener);
   }
@@ -304,7 +315,10 @@ export class Registry {
       for (const listener of this.#forgetting) listener(no);
     }
   }
-  /** How the start of a worker of this version went, as the endpoint was then; three that fail hold a version that never came up. */
+  /**
+   * Records how the start of a worker of this version went, for the endpoint as it was then. Three failures hold a
+   * version that never started well.
+   */
   async noteStart({ no, version: present, provenVersion }: Endpoint, version: number, said: StartNote): Promise<void> {
     const { failedStarts, at, verdict } = said;
     const isUp = failedStarts === 0;
@@ -323,9 +337,9 @@ export class Registry {
       this.#stores.endpoints.noteStart(no, { present, tried: version, failedStarts, at, verdict, isHeld }),
     );
   }
-  /** The versions of an endpoint that are kept, the newest first. */
+  /** A version of an endpoint, if it is still kept. */
   release = (no: number, n: number): Promise<Release | undefined> => this.#stores.endpoints.release(no, n);
-  /** The most jobs that a worker of the version that serves has held or asked for; 1 until known. */
+  /** The most jobs that a worker of the serving version has held or asked for; 1 until known. */
   slots = (endpoint: Endpoint): number => this.#slots.get(endpoint.no)?.get(servingVersion(endpoint)) ?? 1;
   noteSlots(endpointNo: number, version: number, slots: number): void {
     const known = this.#slots.get(endpointNo) ?? new Map<number, number>();
@@ -365,7 +379,7 @@ export class Registry {
   removeRegistryAuth = (auth: RegistryAuth): Promise<void> =>
     this.#takeFrom(this.#registryAuths, auth, () => this.#stores.registryAuths.remove(auth.no));
 
-  /** Writes a resource, then keeps it. */
+  /** Writes a resource, then keeps it in memory. */
   #putIn<T extends { readonly id: string }>(kept: Map<string, T>, write: () => Promise<T>): Promise<T> {
     return this.#written(kept, async () => {
       const resource = await write();
@@ -393,7 +407,7 @@ export class Registry {
     const row = await this.#stores.workers.create(made);
     this.#options.onChange?.();
     const live = this.#workers.byNo(row.no) ?? this.#workers.admit(row, made.createdAt);
-    // a reading that is on its way has not seen it
+    // a read under way has not seen it
     if (this.isShared) this.#writes.set(live, { onTheWay: 0, lastTurn: ++this.#turns });
     return live;
   }
@@ -415,7 +429,7 @@ export class Registry {
       if (stored && isLast() && this.#refused.delete(worker)) worker.row = asStored(worker.row, stored);
       return isMade || isMadeBefore;
     };
-    // one after the other: what the one before asks for is what this one was decided from
+    // one after the other: a change was decided from the row that the one before makes
     const before = this.#changing.get(worker);
     const saved: Promise<boolean> = this.#written(worker, () => (before ? before.then(save, save) : save()));
     this.#changing.set(worker, saved);
@@ -425,7 +439,7 @@ export class Registry {
       if (isLast()) this.#changing.delete(worker);
     }
   }
-  /** Gives a worker that waits for one its place; false where it waits no more, or another server owns the scaler. */
+  /** Gives a waiting worker its place. False if it no longer waits, or another server runs the scaler. */
   async placeWorker(worker: LiveWorker, found: Place): Promise<boolean> {
     return this.#written(worker, async () => {
       const isPlaced = await this.#stores.workers.place(worker.row.no, found);
@@ -433,22 +447,25 @@ export class Registry {
       return isPlaced;
     });
   }
-  /** An endpoint's workers with those that ended, the newest first. */
+  /** An endpoint's workers including ended ones, newest first. */
   workersListed = (endpointNo: number, limit: number): Promise<Worker[]> =>
     this.#stores.workers.ofEndpoint(endpointNo, limit);
-  /** A worker's row, also of one that ended long ago. */
+  /** A worker's row, even if the worker ended long ago. */
   workerListed = (id: string): Promise<Worker | undefined> => this.#stores.workers.find(id);
   /** Deletes the rows of workers that ended long ago. */
   async forgetWorkers(endedBefore: number): Promise<void> {
     this.#workers.forget(endedBefore);
     await this.#stores.workers.forget(endedBefore);
   }
-  /** Forgets workers that ended and endpoints that were deleted before, where their workers have ended; in memory alone. */
+  /**
+   * Forgets workers that ended, and endpoints that were deleted, before a time, once their workers have ended. Affects
+   * memory only.
+   */
   forgetEnded(before: number): void {
     this.#workers.forget(before);
     this.#forgetEndpoints(before);
   }
-  /** How many entries are in memory for endpoints and workers. */
+  /** How many entries memory has for endpoints and workers. */
   get size(): number {
     const slots = [...this.#slots.values()].reduce((sum, { size }) => sum + size, 0);
     return this.#endpoints.size + this.#endpointNos.size + this.#workers.size + slots + this.#writes.size;
@@ -465,7 +482,7 @@ export class Registry {
   }
 }
 
-/** Puts what was read in the place of what was there. */
+/** Replaces everything kept by what was read. */
 function replace<T extends { readonly id: string }>(kept: Map<string, T>, read: readonly T[]): void {
   kept.clear();
   for (const each of read) kept.set(each.id, each);

@@ -3,7 +3,9 @@ import { invalid } from "../errors.js";
 import { limits } from "../limits/index.js";
 import type { Needs } from "./needs.js";
 
-/** Refuses settings that would take an owner's endpoints and templates above the memory that each server keeps for them. */
+/**
+ * Refuses settings that would push the memory each server holds for an owner's endpoints and templates over its limit.
+ */
 export function checkKept(
   { registry }: Needs<"registry">,
   ownerNo: number,
@@ -12,7 +14,7 @@ export function checkKept(
 ): void {
   const before = replaced === undefined ? 0 : weightOf(replaced);
   const added = weightOf(settings) - before;
-  // an owner who is above the bound may still shrink settings, or change a word
+  // an owner over the limit may still shrink settings or make small edits
   if (replaced !== undefined && added <= limits.settingsBytesFree) return;
   let kept = added;
   for (const { ownerNo: owner, settings: each } of registry.templates()) if (owner === ownerNo) kept += weightOf(each);

@@ -42,9 +42,9 @@ function said(rule: FieldRule, value: unknown): string | undefined {
 describe("A field", () => {
   it.each<[string, FieldRule, unknown, RegExp]>([
     ["a text that is too long", text(3), "four", /'field' may have 3 characters at most/],
-    ["a number as text field", text(3), 5, /'field' must be a text/],
-    ["a text with control characters", text(3, "none"), "a\n", /'field' holds a control character: /],
-    ["one with others than line ends", text(9, "lines"), "a\nb\x1b", /other than tabs and line ends/],
+    ["a number as text field", text(3), 5, /'field' must be a string/],
+    ["a text with control characters", text(3, "none"), "a\n", /'field' contains a control character; /],
+    ["one with others than line ends", text(9, "lines"), "a\nb\x1b", /other than tabs and line breaks/],
     ["a negative size", integer(0, 9), -1, /'field' must be a whole number from 0 to 9\./],
     ["a number that is too large", integer(0, 9), 10, /from 0 to 9/],
     ["a fraction", integer(0, 9), 0.5, /whole number/],
@@ -56,11 +56,11 @@ describe("A field", () => {
     ["a list with a text that is too long", list(text(3)), ["a", "four"], /'field' may have 3 characters/],
     ["a list that is a string", list(text(3)), "a", /must be a list/],
     ["an invalid port", list({ is: "port" }), ["80/http", "80"], /'80' in field is not a port: write number\/http/],
-    ["an invalid variable name", variables, { "1A": "" }, /'1A' in field is not a name of a variable/],
+    ["an invalid variable name", variables, { "1A": "" }, /'1A' in field is not a valid variable name/],
     ["a variable that is a number", variables, { A: 1 }, /field\.A must be a string without NUL/],
     ["a variable with NUL", variables, { A: "\0" }, /field\.A must be/],
     ["a variable that is too long", variables, { A: "x".repeat(131_073) }, /field\.A may have 131072 characters/],
-    ["variables that are a string", variables, "A=1", /'field' must be an object of texts/],
+    ["variables that are a string", variables, "A=1", /'field' must be an object of strings/],
   ])("refuses %s", (_, rule, value, words) => {
     expect(said(rule, value)).toMatch(words);
   });

@@ -6,11 +6,11 @@ export interface TextRule {
   readonly is: "text";
   /** In characters, not UTF-16 units. */
   readonly charsMax: number;
-  /** `none`: no control characters; `lines`: only tabs and line ends; absent: not checked here. */
+  /** `none`: no control characters; `lines`: only tabs and line breaks; absent: not checked here. */
   readonly controls?: "none" | "lines";
 }
 
-/** What a field of a resource may hold, over any interface. */
+/** The values a resource's field may hold, over any interface. */
 export type FieldRule =
   | TextRule
   | { readonly is: "integer"; readonly from: number; readonly to: number; readonly zero?: "the default" }
@@ -28,7 +28,7 @@ export const integer = (from: number, to: number): FieldRule => ({ is: "integer"
 export const flag: FieldRule = { is: "flag" };
 export const choice = (of: readonly string[]): FieldRule => ({ is: "choice", of });
 export const variables: FieldRule = { is: "variables", valueCharsMax: 131_072 };
-/** The rule of names. */
+/** The rule for names. */
 export const nameRule = text(191, "none");
 
 /**
@@ -66,13 +66,13 @@ const checks: { readonly [Is in FieldRule["is"]]: Check<Extract<FieldRule, { is:
 };
 
 function checkText(field: string, { charsMax, controls }: TextRule, value: unknown): void {
-  if (typeof value !== "string") throw invalid(`'${field}' must be a text.`);
+  if (typeof value !== "string") throw invalid(`'${field}' must be a string.`);
   if (isLonger(value, charsMax)) throw invalid(`'${field}' may have ${charsMax} characters at most.`);
   if (controls === "none" && hasControls(value)) throw invalid(holdsControls(field, false));
   if (controls === "lines" && hasOddControls(value)) throw invalid(holdsControls(field, true));
 }
 
-/** A character may take two UTF-16 units, so characters are counted only if the units exceed the bound. */
+/** A character may take two UTF-16 units, so characters are counted only if the units exceed the limit. */
 const isLonger = (value: string, charsMax: number): boolean =>
   value.length > charsMax && (value.length > 2 * charsMax || [...value].length > charsMax);
 
@@ -100,10 +100,10 @@ const noPort = (field: string, value: unknown) =>
 
 /** Names must be usable as environment variables. */
 function checkVariables(field: string, rule: Extract<FieldRule, { is: "variables" }>, value: unknown): void {
-  if (typeof value !== "object" || value === null) throw invalid(`'${field}' must be an object of texts.`);
+  if (typeof value !== "object" || value === null) throw invalid(`'${field}' must be an object of strings.`);
   for (const [name, each] of Object.entries(value)) {
     const shown = name.slice(0, 80);
-    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw invalid(`'${shown}' in ${field} is not a name of a variable.`);
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)) throw invalid(`'${shown}' in ${field} is not a valid variable name.`);
     if (typeof each !== "string" || each.includes("\0"))
       throw invalid(`${field}.${shown} must be a string without NUL.`);
     if (isLonger(each, rule.valueCharsMax))
@@ -113,6 +113,6 @@ function checkVariables(field: string, rule: Extract<FieldRule, { is: "variables
 
 /** The message about a text with control characters. */
 export function holdsControls(field: string, isLined: boolean): string {
-  const which = isLined ? "a control character other than tabs and line ends" : "a control character";
-  return `'${field}' holds ${which}: send it without.`;
+  const which = isLined ? "a control character other than tabs and line breaks" : "a control character";
+  return `'${field}' contains ${which}; remove it.`;
 }

@@ -12,7 +12,7 @@ import type { Registry } from "../memory/registry.js";
 import type { Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
-/** What operations and loops may ask for; each names what it needs. */
+/** Everything operations and loops can depend on; each names the parts it needs. */
 export interface Parts
   extends Lending,
     Omit<
@@ -25,62 +25,64 @@ export interface Parts
   readonly registry: Registry;
   readonly vault: Vault;
   readonly emit: Emit;
-  /** The line of an endpoint's takers. */
+  /** The line of workers that wait for an endpoint's jobs. */
   readonly line: (endpointNo: number) => TakeLine;
-  /** Where load-balanced requests find their workers. */
+  /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
-  /** Aborted when the server stops: held requests answer their present state. */
+  /** Aborted when the server stops: held requests then reply with the current state. */
   readonly draining: Signal;
   readonly place: PlaceFacts;
-  /** Masks a text in what is kept and shown of a worker's log. */
+  /** Masks a secret in what is kept and shown of a worker's log. */
   readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
 }
 
 /** What this host is, and what it lets users do. */
 export interface PlaceFacts {
   readonly hostNo: number;
-  /** Where the other servers reach this one, where there may be others. */
+  /** Where other servers reach this one; absent if there can be no others. */
   readonly server?: ServerAddress;
-  /** What it has for workers now. */
+  /** What this host has for workers right now. */
   readonly facts: () => HostFacts;
   readonly localProcesses: boolean;
   readonly volumes: VolumePlace;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;
   readonly stopGraceMs: number;
-  /** The share of this host's memory that is free. */
+  /** The share of this host's memory that is free, 0 to 1. */
   readonly freeMemoryShare: () => number;
-  /** How long workers live on without their server. */
+  /** How long workers stay alive without their server. */
   readonly awayMs: number;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
-  /** Whether a directory holds a handler that is started without being told how; without it every one does. */
+  /** Whether a directory holds a handler that starts without a command. If absent, every directory does. */
   readonly hasHandler?: (directory: string) => boolean;
-  /** What keeps a container image from running here, as far as the engine knows it now; undefined where nothing does. */
+  /**
+   * Why a container image cannot run here, as far as the engine knows now; undefined if nothing is known against it.
+   */
   readonly imageComplaint?: (image: string, hasCommand: boolean) => Promise<string | undefined>;
 }
 
-/** Where this host keeps network volumes, each in a directory of its id. */
+/** Where this host keeps network volumes, each in a directory named after its id. */
 export interface VolumePlace {
   readonly dir: string;
   readonly quota: Quota;
-  /** What they hold here, by their ids, as of the last measurement. */
+  /** Disk use by volume id, as of the last measurement. */
   readonly use: Map<string, VolumeUse>;
-  /** What they are bounded to here. */
+  /** Size limits in force here, by volume id. */
   readonly bounds: Map<string, VolumeBound>;
-  /** The engine's own volumes that stand for them, where containers find theirs in such. */
+  /** The engine's own volumes that stand in for them, if containers mount those instead. */
   readonly engine?: EngineVolumes;
 }
 
 export interface EngineVolumes {
   remove(volumeId: string): Promise<void>;
-  /** How many bytes each holds, by the ids of network volumes; none that no container has used. */
+  /** Bytes used, by network volume id. Volumes that no container has used are left out. */
   measure(): Promise<ReadonlyMap<string, number>>;
 }
 
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;
 
-/** What operations speak of, for those who only translate. */
+/** Types in the results of operations, for edges, which only translate. */
 export type { Found, Seat } from "../lines/gate.js";
 export type { OtherServer } from "../lines/other-servers.js";
 export type { LiveWorker } from "../memory/registry.js";

@@ -6,7 +6,7 @@ import { isPassed, type Volume } from "../domain/endpoints/volume.js";
 import { tiersOfTypes } from "../domain/hosts/gpu.js";
 import type { Needs } from "./needs.js";
 
-/** A time as callers see it. */
+/** A time as callers see it: ISO 8601. */
 export const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** A template as callers see it. */
@@ -18,7 +18,7 @@ export const showTemplate = ({ id, settings: { isMountPathGiven, ...settings } }
   runtimeInMin: 0,
 });
 
-/** A volume as callers see it, with what it held when it was last measured here. */
+/** A volume as callers see it, with its disk use as last measured here. */
 export function showVolume({ place }: Needs<"place">, volume: Volume) {
   const { id, name, size, dataCenterId } = volume;
   const { use: uses, bounds } = place.volumes;
@@ -57,7 +57,7 @@ export async function showDecisions({ decisions, clock }: Needs<"decisions" | "c
   const rows = await decisions.list(endpoint.no, 500);
   return rows.map((row, at) => ({
     from: iso(row.fromAt),
-    // the newest holds still
+    // the newest decision still holds
     until: iso(at === 0 ? clock.now() : row.untilAt),
     times: row.times,
     inputs: JSON.parse(row.inputs) as Record<string, unknown>,

@@ -2,11 +2,11 @@ import { isContainer, type WorkerHandle } from "../domain/workers/worker.js";
 import type { ContainerLaunch, Launch, ProcessLaunch, Provider } from "../provider.js";
 
 /**
- * Processes and containers as one provider: what a worker is started from decides, and its handle tells afterwards. A
- * container's is known before it is started, so a worker without one is a process.
+ * Runs processes and containers as one provider: a launch says which kind it is, and later the worker's handle does. A
+ * container's handle is known before its start, so a worker without a handle is a process.
  */
 export function byImage(processes: Provider<ProcessLaunch>, containers: Provider<ContainerLaunch>): Provider {
-  /** Those that run in containers, or did. */
+  /** Workers that run, or ran, in containers. */
   const contained = new Set<string>();
   const homeOf = (workerId: string, handle?: WorkerHandle): Provider<never> => {
     if (isContainer(handle)) contained.add(workerId);
@@ -28,7 +28,7 @@ export function byImage(processes: Provider<ProcessLaunch>, containers: Provider
     kill: (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
     logTail: (workerId) => homeOf(workerId).logTail(workerId),
     logs(workerId, handle, query) {
-      // also of one that was forgotten, and is not to be remembered for that
+      // also for forgotten workers, without remembering them again
       const home = isContainer(handle) || contained.has(workerId) ? containers : processes;
       return home.logs(workerId, handle, query);
     },

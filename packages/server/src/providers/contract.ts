@@ -4,31 +4,31 @@ import { limits } from "../limits/index.js";
 import type { Launch, LogQuery, Provider } from "../provider.js";
 import { type Puppet, Stage } from "./puppet-fixture.js";
 
-/** What the contract asks to be started; the provider's own test adds what only its kind has. */
+/** What the contract asks a provider to start; the provider's own test adds what is special to its kind. */
 export interface Wish {
   readonly workerId: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** A directory that the worker must see under this very path: its puppet is there. */
+  /** A directory that the worker must see under this path: its puppet is in it. */
   readonly directory: string;
 }
 
-/** A provider as the contract opens it. */
+/** A provider opened for the contract. */
 export interface OpenedProvider {
   readonly provider: Provider;
   launch(wish: Wish): Launch;
-  /** What it cannot start, and the sentence that says why. */
+  /** Launches that must fail, and the error to expect. */
   readonly unstartable: readonly [why: RegExp, launch: (wish: Wish) => Launch][];
-  /** Another server's provider over the same host, after the one before has left. */
+  /** Another server's provider for the same host, after the earlier one has left. */
   again(): Promise<Provider>;
   end(): Promise<void>;
 }
 
-/** Resolves with the first end of this worker that a provider tells. */
+/** Resolves when the provider first reports the end of this worker. */
 export const endOf = (provider: Provider, workerId: string): Promise<void> =>
   new Promise((resolve) => provider.onEnd((id) => void (id === workerId && resolve())));
 
-/** A worker's lines, once there are so many that are wanted, or without `count` those that are there. */
+/** The lines of a worker's log, as many as the query wants. */
 export async function linesOf(provider: Provider, workerId: string, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   for await (const some of provider.logs(workerId, undefined, { signal: never, ...query })) lines.push(...some);
@@ -38,7 +38,7 @@ export async function linesOf(provider: Provider, workerId: string, query: Parti
 const never = new AbortController().signal;
 const textsOf = (lines: readonly LogLine[]) => lines.map(({ text }) => text);
 
-/** Someone who follows a worker's log. */
+/** Follows a worker's log. */
 function follower(provider: Provider, workerId: string, query: Partial<LogQuery> = {}) {
   const leaving = new AbortController();
   const lines = provider.logs(workerId, undefined, { signal: leaving.signal, follow: true, ...query });
@@ -49,7 +49,7 @@ function follower(provider: Provider, workerId: string, query: Partial<LogQuery>
       leaving.abort();
       void reader.return?.();
     },
-    /** Resolves with the texts when one of them is this, or with what there was when the log ended. */
+    /** Resolves with all texts so far once one equals `text`, or when the log ends. */
     async until(text?: string): Promise<string[]> {
       while (text === undefined || !textsOf(heard).includes(text)) {
         const { done, value } = await reader.next();
@@ -61,7 +61,7 @@ function follower(provider: Provider, workerId: string, query: Partial<LogQuery>
   };
 }
 
-/** What every provider promises of the workers it runs. `open` makes a host of its own. */
+/** What every provider promises about its workers. `open` makes a host of its own. */
 export function providerContract(name: string, open: () => Promise<OpenedProvider>): void {
   describe(name, () => {
     let stage: Stage;
@@ -201,7 +201,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     it("keeps the last lines of what a worker said on either pipe, whole or not", async () => {
       const { puppet } = await start();
       await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `line ${n}\n`).join(""));
-      // an engine reads the two pipes side by side
+      // an engine reads the two pipes independently
       const reader = follower(provider, id);
       await reader.until("line 19");
       reader.leave();
@@ -215,7 +215,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     });
 
     describe("of a worker's log", () => {
-      /** Waits until this text is kept: a worker's word takes a moment to get there. */
+      /** Waits until this text is in the log, which takes a moment. */
       const kept = async (text: string, workerId = id) => {
         const reader = follower(provider, workerId);
         await reader.until(text);
@@ -392,7 +392,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     });
 
     describe("paused", () => {
-      /** A worker with a child, both asked something while they are frozen. */
+      /** A worker with a child, both asked something while frozen. */
       const paused = async () => {
         const { handle, puppet } = await start();
         puppet.do("child", "child");
@@ -401,7 +401,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         for (const each of [puppet, child]) each.do("hello");
         return { handle, puppet, child };
       };
-      /** Long enough for whoever is awake to answer. */
+      /** Long enough for anything awake to answer. */
       const another = async () => {
         const { puppet: other } = await start("worker00000002");
         for (let n = 0; n < 100; n++) await other.ask("hello");
@@ -485,7 +485,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await other.ask("hello")).toBe("hello");
         const next = await opened.again();
         let end = endOf(next, id);
-        // it may be told of though it runs still: that it is to be looked for
+        // an end may be reported for a worker that still runs: it only means that it must be looked up
         while ((await next.look(id)).state === "running") {
           await end;
           end = endOf(next, id);

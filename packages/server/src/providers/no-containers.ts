@@ -1,14 +1,17 @@
 import type { ContainerLaunch, Provider } from "../provider.js";
 import { readLogFiles } from "./log-files/reading.js";
 
-/** Where there is no container engine to speak to; `why` is a sentence. What earlier containers said is still kept. */
+/**
+ * The provider where no container engine can be reached; `why` is a sentence. Logs of earlier containers can still be
+ * read.
+ */
 export const noContainers = (why: string, logsDir: string): Provider<ContainerLaunch> => ({
   handleOf: () => undefined,
   async start() {
     throw new Error(why);
   },
   async look(_workerId, handle) {
-    // it may run still, where nobody can see it
+    // it may still run, unseen
     if (handle !== undefined) throw new Error(why);
     return { state: "unknown" };
   },

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** What a worker of these tests runs: it calls the test, and does what it is told, line by line. */
+/** The program of workers in these tests: it connects to the test and does what it is told, line by line. */
 const puppetSource = `
 const { connect } = require("node:net");
 const { spawn } = require("node:child_process");
@@ -36,7 +36,9 @@ require("node:readline").createInterface({ input: line }).on("line", (text) => {
 });
 `;
 
-/** A process that runs the puppet, seen through its line to the test: the line's end is the process's. */
+/**
+ * A process that runs the puppet program, seen through its connection to the test: when that ends, so has the process.
+ */
 export class Puppet {
   readonly pid: number;
   readonly ppid: number;
@@ -61,13 +63,13 @@ export class Puppet {
     this.#socket.write(`${JSON.stringify([act, value ?? null])}\n`);
   }
 
-  /** The next thing it tells. */
+  /** The next message from the puppet. */
   async hear(): Promise<unknown> {
     if (this.#heard.length > 0) return this.#heard.shift();
     return await new Promise((resolve) => this.#listeners.push(resolve));
   }
 
-  /** Whether it has told something that was not heard yet. */
+  /** Whether the puppet has sent a message that was not read yet. */
   get hasSpoken(): boolean {
     return this.#heard.length > 0;
   }
@@ -78,7 +80,7 @@ export class Puppet {
   }
 }
 
-/** Where puppets call the test. */
+/** The server that puppets connect to. */
 export class Stage {
   readonly directory = realpathSync(mkdtempSync(join(tmpdir(), "millrace-stage-")));
   readonly #script = join(this.directory, "puppet.cjs");
@@ -96,7 +98,7 @@ export class Stage {
   #meet(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on("error", () => socket.destroy());
-    const lines = createInterface({ input: socket }).on("error", () => {}); // the close says it
+    const lines = createInterface({ input: socket }).on("error", () => {}); // the close reports it
     lines.once("line", (text) => {
       const { name, ...ids } = JSON.parse(text);
       const puppet = new Puppet(socket, lines, ids);
@@ -110,7 +112,7 @@ export class Stage {
     return [process.execPath, this.#script, this.#socket, name];
   }
 
-  /** The next puppet that calls by this name. */
+  /** The next puppet that connects under this name. */
   async meet(name: string): Promise<Puppet> {
     const there = this.#arrived.get(name)?.shift();
     if (there) return there;
@@ -119,12 +121,12 @@ export class Stage {
     });
   }
 
-  /** How many have called by this name and were not met. */
+  /** How many have connected under this name and were not met. */
   unmet(name: string): number {
     return this.#arrived.get(name)?.length ?? 0;
   }
 
-  /** A puppet that no provider knows: in a group of its own. */
+  /** A puppet unknown to every provider, in a process group of its own. */
   async stranger(name: string, env: Record<string, string> = {}): Promise<Puppet> {
     const [file = "", ...args] = this.command(name);
     spawn(file, args, { detached: true, stdio: "ignore", env: { ...env, PATH: process.env.PATH ?? "" } }).unref();

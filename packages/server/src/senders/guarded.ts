@@ -5,24 +5,27 @@ import { Agent, request } from "undici";
 import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
 
-/** Whether an address is a public one: not private, loopback, link-local, multicast, reserved, unassigned, nor one of these mapped. */
+/**
+ * Whether an address is public: not private, loopback, link-local, multicast, reserved or unassigned, nor such an
+ * address mapped to IPv6.
+ */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
-  // only 2000::/3 is given out: what lies outside may be routed inside a network, or come to mean something
+  // only 2000::/3 is assigned: other addresses may be routed inside a network, or get a meaning later
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(globalUnicast)) return false;
   return parsed.range() === "unicast";
 }
 
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Below 1024 live mail, shells and name servers, some of which can be spoken to in HTTP's lines. */
+/** Ports below 1024 belong to mail, shells and name servers, some of which can be addressed through HTTP. */
 const isWebPort = (port: string): boolean => port === "" || port === "80" || port === "443" || Number(port) >= 1_024;
 
 class Refused extends Error {}
 const late = `no whole answer within ${limits.webhookTimeoutMs / 1_000} s`;
 
-/** A sender whose every connection goes to an address that was checked after it was resolved. */
+/** A sender that connects only to addresses checked after name resolution. */
 export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Sender {
   const agent = new Agent({
     connections: limits.webhookConcurrencyPerHost,
@@ -34,7 +37,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         resolve(hostname, { ...options, all: true }, (error, addresses) => {
           if (error) return callback(error, "", 0);
           const forbidden = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
-          // which address it is would tell its asker what our network holds
+          // naming the address would reveal our network to the caller
           if (forbidden) return callback(new Refused("its address is not a public one"), "", 0);
           if (options.all) return callback(null, addresses);
           callback(null, addresses[0]!.address, addresses[0]!.family);
@@ -52,7 +55,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
       try {
         const { hostname, port } = new URL(url);
         const literal = hostname.replace(/^\[|\]$/g, "");
-        // a literal address is dialled without a lookup
+        // literal addresses are dialled without a lookup
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
           return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
         }
@@ -79,7 +82,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
   };
 }
 
-/** Reads a bounded part of a reply that nobody needs, so that its connection may be used again. */
+/** Reads a bounded part of a reply whose body is not needed, so that the connection can be reused. */
 async function drop(body: AsyncIterable<Uint8Array> & { destroy(): unknown }): Promise<void> {
   let bytes = 0;
   for await (const chunk of body) {

@@ -8,10 +8,10 @@ interface Options<Label extends string> {
   readonly registry: Registry;
 }
 
-/** What was observed under one set of labels. */
+/** The observations under one set of labels. */
 class Series {
   readonly labels: readonly (string | number)[];
-  /** How many fell into each bucket, and last those above all. */
+  /** Observations per bucket; the last counts those above all buckets. */
   readonly counts: number[];
   readonly #buckets: readonly number[];
   sum = 0;
@@ -36,8 +36,8 @@ interface Branch {
 }
 
 /**
- * A histogram that is observed at every request, printed by prom-client. Its own looks its labels up by a text made of them,
- * at each observation: 3 % of what a load-balanced request costs.
+ * A histogram for observations on every request, exported through prom-client. prom-client's own histogram builds a
+ * string of the labels for each observation: 3 % of the cost of a load-balanced request.
  */
 export class Durations<Label extends string> {
   readonly name: string;
@@ -51,7 +51,7 @@ export class Durations<Label extends string> {
     options.registry.registerMetric(this as unknown as Metric<Label>);
   }
 
-  /** The series of these labels, in the order of their names. */
+  /** The series for these labels, in the order of their names. */
   of(...labels: (string | number)[]): Series {
     let branch = this.#root;
     for (const label of labels) {
@@ -69,7 +69,7 @@ export class Durations<Label extends string> {
     return branch.series;
   }
 
-  /** What prom-client asks for at a scrape: as its own histograms answer. */
+  /** Called by prom-client at each scrape; same form as its own histograms. */
   async get() {
     const { name, help } = this.#options;
     const values = this.#all.flatMap((series) => this.#valuesOf(series));

@@ -1,7 +1,7 @@
 import pino, { type Logger } from "pino";
 import type { Emit, MillraceEvent } from "../events.js";
 
-/** What each event is worth: its level, and its sentence. Jobs that go well are told at `debug`: metrics count them. */
+/** The level and sentence of each event. Jobs that go well are logged at `debug`, because metrics count them. */
 function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", string] | undefined {
   switch (event.type) {
     case "server.started":
@@ -29,11 +29,11 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
     case "worker.ready":
       return ["info", `worker ready after ${event.afterMs} ms`];
     case "worker.stopping":
-      return ["info", `worker is to stop: ${event.why}`];
+      return ["info", `stopping the worker: ${event.why}`];
     case "worker.pausing":
-      return ["info", `worker is paused: ${event.why}`];
+      return ["info", `pausing the worker: ${event.why}`];
     case "worker.resuming":
-      return ["info", `worker goes on: ${event.why}`];
+      return ["info", `resuming the worker: ${event.why}`];
     case "worker.ended":
       return ["info", `worker ended: ${event.why}`];
     case "worker.startFailed":
@@ -47,9 +47,12 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
     case "volume.passed":
       return ["warn", `a volume holds more than its size of ${event.sizeGb} GB`];
     case "volume.bounded":
-      return ["info", `a volume is held to its ${event.sizeGb} GB by ${event.by}`];
+      return ["info", `a volume's size of ${event.sizeGb} GB is enforced by ${event.by}`];
     case "volume.unbounded":
-      return [event.isExpected ? "debug" : "warn", `a volume is not held to its ${event.sizeGb} GB: ${event.why}`];
+      return [
+        event.isExpected ? "debug" : "warn",
+        `a volume's size of ${event.sizeGb} GB is not enforced: ${event.why}`,
+      ];
     case "endpoint.scaled":
       return ["info", `${event.outcome}: ${event.reason}`];
     case "webhook.attempted":
@@ -57,7 +60,7 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
   }
 }
 
-/** The log: JSON lines, or pretty on a terminal; each event that matters is one line. */
+/** The log: JSON lines, or pretty on a terminal, with one line for each event that matters. */
 export function eventLog(level: string): Emit {
   const logger: Logger = process.stdout.isTTY
     ? pino({ level, base: null, transport: { target: "pino-pretty", options: { ignore: "pid,hostname" } } })

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Emit } from "../events.js";
 import { Durations } from "./durations.js";
 
-/** What is asked at each scrape. */
+/** The sources of gauges, read at each scrape. */
 export interface MetricSources {
   readonly endpoints: () => { no: number; id: string }[];
   readonly tally: (
@@ -13,10 +13,10 @@ export interface MetricSources {
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 
-/** Counters made from events, and gauges read from the store when Prometheus asks. */
+/** Counters fed by events, and gauges read when Prometheus scrapes. */
 export function metrics(sources: MetricSources) {
   const registry = new Registry();
-  // the event loop is looked at so often: more would be most of what an idle server does
+  // the sampling interval of the event loop in ms: a shorter one would be most of an idle server's work
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
   const delay = new Durations({

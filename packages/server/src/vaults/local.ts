@@ -56,7 +56,7 @@ export function localVault(sealKey: Buffer): Vault {
   };
 }
 
-/** The same bytes, at most `webhookPieceBytes` at a time. */
+/** The same bytes, in slices of at most `webhookPieceBytes`. */
 function* slices(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += limits.webhookPieceBytes) {

@@ -41,18 +41,20 @@ export interface Endpoint {
   readonly version: number;
   readonly createdAt: number;
   readonly deletedAt: number | undefined;
-  /** The newest version that a worker has come up with; 0 where none has. */
+  /** The newest version that a worker has started well with; 0 if there is none. */
   readonly provenVersion: number;
-  /** The version that came up nowhere, where that is the present one: the one before it serves on. */
+  /** The version whose workers failed at start, if it is the current one: the one before it keeps serving. */
   readonly heldVersion: number | undefined;
-  /** Starts in a row that failed, and when the last did. */
+  /** How many starts in a row have failed, and when the last one did. */
   readonly failedStarts: number;
   readonly failedAt: number | undefined;
   /** Why the last start failed, with the last lines of its log. */
   readonly verdict: string | undefined;
 }
 
-/** The version that workers are made of now: the present one, or, where that one came up nowhere, the one that did. */
+/**
+ * The version that workers are made from now: the current one, or the last proven one while the current one is held.
+ */
 export const servingVersion = ({
   version,
   provenVersion,
@@ -60,7 +62,7 @@ export const servingVersion = ({
 }: Pick<Endpoint, "version" | "provenVersion" | "heldVersion">): number =>
   heldVersion === version && provenVersion > 0 ? provenVersion : version;
 
-/** What an endpoint is when nothing was said (contract and decisions.md: Management). */
+/** The settings of an endpoint unless given (contract and decisions.md: Management). */
 export const endpointDefaults = {
   type: "QB",
   computeType: "GPU",
@@ -80,7 +82,7 @@ export const endpointDefaults = {
   workersMin: 0,
 } as const satisfies Partial<EndpointSettings>;
 
-/** The settings that workers are made of: another value makes a new version. */
+/** The settings that workers are made from: changing one makes a new version. */
 export const madeOf = [
   "templateId",
   "env",
@@ -95,11 +97,11 @@ export const madeOf = [
   "minCudaVersion",
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
-/** Whether a save changes what a worker is made of, so that the workers there are must be replaced. */
+/** Whether a save changes what workers are made from, so that existing workers must be replaced. */
 export const needsRelease = (before: EndpointSettings, after: EndpointSettings): boolean =>
   madeOf.some((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
 
-/** The settings kept for a deleted endpoint, which stays in memory for a day: without lists and environment. */
+/** The settings kept for a deleted endpoint, which stays in memory for a day: no lists and no environment. */
 export const settingsOfDeleted = (settings: EndpointSettings): EndpointSettings => ({
   ...endpointDefaults,
   name: settings.name,

@@ -12,20 +12,20 @@ export interface WorkerPlace {
   readonly cpuCount: number;
   readonly memoryGb: number;
   readonly gpus: readonly Pick<Gpu, "id" | "name">[];
-  /** Whether there are GPUs that are others'. */
+  /** Whether the host has GPUs that this worker must not use. */
   readonly hostHasGpus: boolean;
   readonly volume: { readonly id: string; readonly path: string } | undefined;
-  /** Undefined where an image brings its own. */
+  /** Undefined for an image, which brings its own. */
   readonly home: string | undefined;
-  /** From the server's own environment, by allow-list. */
+  /** Taken from the server's own environment by an allow-list. */
   readonly inherited: Readonly<Record<string, string>>;
-  /** What its HTTP server is to listen on, where it is to have one. */
+  /** The port that the worker's HTTP server must listen on, if it is to have one. */
   readonly port?: number | undefined;
   /** The template's and the endpoint's own variables. */
   readonly own: Readonly<Record<string, string>>;
 }
 
-/** Of our own environment workers get these names and nothing else. */
+/** The only variables of our own environment that workers inherit. */
 export const inheritedNames = [
   "PATH",
   "LANG",
@@ -38,8 +38,8 @@ export const inheritedNames = [
 ];
 
 /**
- * A process sees the GPUs that are its own. A container's engine sees to that itself, but where its default runtime is NVIDIA's
- * that one goes by a variable, which images and templates set to `all`.
+ * Restricts a process to its own GPUs. For containers the engine does so, but if NVIDIA's runtime is its default, that
+ * runtime obeys a variable, which images and templates set to `all`.
  */
 function visibleGpus({ gpus, home, hostHasGpus }: WorkerPlace): Record<string, string> {
   if (!hostHasGpus) return {};
@@ -47,7 +47,7 @@ function visibleGpus({ gpus, home, hostHasGpus }: WorkerPlace): Record<string, s
   return home === undefined ? { NVIDIA_VISIBLE_DEVICES: ids || "void" } : { CUDA_VISIBLE_DEVICES: ids };
 }
 
-/** The environment a worker is given (spec: What a worker is given). Own variables never override the protocol's. */
+/** The environment of a worker (spec: What a worker is given). User variables never override the protocol's. */
 export function workerEnvironment(place: WorkerPlace): Record<string, string> {
   const query = `?gpu=${encodeURIComponent(place.gpus[0]?.name ?? "cpu")}&token=${place.secret}`;
   const calls = `${place.workerUrl}/v2/${place.endpointId}`;

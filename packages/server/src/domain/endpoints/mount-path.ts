@@ -1,6 +1,9 @@
 import { hasControls } from "../plain-text.js";
 
-/** Directories of the kernel and the engine: a container with something else there does not start, or escapes its bounds. */
+/**
+ * Directories of the kernel and the engine: a container with something mounted there does not start, or escapes its
+ * sandbox.
+ */
 const systems = ["/proc", "/sys", "/dev"];
 
 /** Whether a volume can be mounted at this path in a container. */

@@ -1,4 +1,4 @@
-/** Credentials of a container registry. Both words are sealed, and shown to nobody. */
+/** Credentials of a container registry. User name and password are sealed, and never shown. */
 export interface RegistryAuth {
   readonly no: number;
   readonly id: string;

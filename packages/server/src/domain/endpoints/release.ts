@@ -7,11 +7,14 @@ export interface Release {
   readonly madeAt: number;
   readonly settings: EndpointSettings;
   readonly template: TemplateSettings;
-  /** The version that a rollback brought back. */
+  /** The version that this rollback restores. */
   readonly rollbackOf: number | undefined;
-  /** When a worker of it first asked for a job. */
+  /** When a worker of this version first asked for a job. */
   readonly provenAt: number | undefined;
-  /** When three of its workers had failed at start before any came up, and why the last one did. */
+  /**
+   * When the version was held, because three of its workers had failed at start before any succeeded; `verdict` says
+   * why.
+   */
   readonly heldAt: number | undefined;
   readonly verdict: string | undefined;
 }

@@ -15,7 +15,7 @@ export interface TemplateSettings {
   readonly readme: string;
   readonly volumeInGb: number;
   readonly volumeMountPath: string;
-  /** Whether somebody has asked for that path: the default hides what an image has there. */
+  /** Whether a user has asked for this path: mounting the default unasked would hide what an image has there. */
   readonly isMountPathGiven?: true;
 }
 
@@ -26,7 +26,7 @@ export interface Template {
   readonly settings: TemplateSettings;
 }
 
-/** What a template is when nothing was said. */
+/** The settings of a template unless given. */
 export const templateDefaults = {
   category: "NVIDIA",
   containerDiskInGb: 50,
@@ -45,20 +45,20 @@ export const templateDefaults = {
 export const isPath = (imageName: string): boolean =>
   /^(file:|\/|\.\/|\.\.\/|~\/)/.test(imageName) || imageName === "." || imageName === "..";
 
-/** Whether an image reference names a handler's file, where its directory, or an image, is wanted. */
+/** Whether an image reference names a handler's file; its directory, or an image, is needed. */
 export const namesHandler = (imageName: string): boolean => /(^|[/:])handler\.(ts|js|mjs|py)$/.test(imageName);
 
 const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "category"]);
 
-/** Whether a save changes what a worker is made of. */
+/** Whether a save changes what workers are made from. */
 export const changesWorkers = (before: TemplateSettings, after: TemplateSettings): boolean =>
   (Object.keys({ ...before, ...after }) as (keyof TemplateSettings)[]).some(
     (field) => !inPlace.has(field) && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
   );
 
 /**
- * Splits one command string as a shell would, without a shell: blanks part, quotes and backslashes join.
- * `serve --greet "hello world"` gives three words. An open quote runs to the end.
+ * Splits a command string into words as a shell would, without a shell: blanks separate, quotes and backslashes join.
+ * `serve --greet "hello world"` gives three words. An unclosed quote runs to the end.
  */
 export function splitCommand(command: string): string[] {
   const words: string[] = [];
@@ -84,6 +84,6 @@ export function splitCommand(command: string): string[] {
   return words;
 }
 
-/** The one string that {@link splitCommand} splits into these words again. */
+/** The string that {@link splitCommand} splits into these words again. */
 export const joinCommand = (words: readonly string[]): string =>
   words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");

@@ -1,4 +1,4 @@
-/** How a container engine's own volume is named that stands for a network volume. */
+/** The name of a container engine's own volume that stands for a network volume. */
 export const engineVolume = (id: string): string => `millrace-${id}`;
 
 /** The id of the network volume that an engine's volume stands for; undefined for all others. */
@@ -14,24 +14,24 @@ export interface Volume {
   readonly dataCenterId: string;
 }
 
-/** What a volume holds, when it was last measured at one host. */
+/** What a volume holds, as last measured on one host. */
 export interface VolumeUse {
   readonly bytes: number;
   readonly at: number;
-  /** Whether all of it could be read and counted: else it is this much at least. */
+  /** Whether everything could be read and counted; otherwise `bytes` is a lower bound. */
   readonly isWhole: boolean;
 }
 
-/** What a volume is bounded to at one host. */
+/** A volume's size limit on one host. */
 export interface VolumeBound {
   readonly bytes: number;
-  /** Why its file system does not hold it to that; undefined where it does. */
+  /** Why the file system does not enforce it; undefined if it does. */
   readonly why: string | undefined;
 }
 
-/** Its size in bytes; 0 is none. */
+/** A volume's size in bytes; 0 means unlimited. */
 export const sizeBytes = ({ size }: Pick<Volume, "size">): number => size * 2 ** 30;
 
-/** Whether more is in it than its size says; one of size 0 has none. */
+/** Whether a volume holds more than its size. A volume of size 0 has no limit. */
 export const isPassed = (volume: Pick<Volume, "size">, { bytes }: Pick<VolumeUse, "bytes">): boolean =>
   volume.size > 0 && bytes > sizeBytes(volume);

@@ -1,4 +1,4 @@
-/** Measured overhead of an object's entry beside its texts, in bytes. */
+/** Measured overhead of an object's entry in addition to its texts, in bytes. */
 const entryBytes = 100;
 const resourceBytes = 1_024;
 

@@ -1,16 +1,16 @@
 /** One GPU of a host. */
 export interface Gpu {
-  /** Its UUID, as the driver tells it. */
+  /** Its UUID, as the driver reports it. */
   readonly id: string;
   readonly index: number;
   /** Its type's name, such as NVIDIA L4. */
   readonly name: string;
-  /** 0 where it has none of its own, but shares the machine's. */
+  /** 0 if it has no memory of its own but shares the machine's. */
   readonly memoryMib: number;
   readonly driver: string;
 }
 
-/** The seven tiers of the contract, each with the GPU types that belong to it, in order. */
+/** The seven tiers of the contract, each with its GPU types, in order. */
 export const gpuTiers = {
   AMPERE_16: [
     "NVIDIA RTX A4000",
@@ -62,7 +62,7 @@ const untiered = [
   "Tesla V100-FHHL-16GB",
 ];
 
-/** Their memory in GB, as they are sold. */
+/** Nominal memory in GB, by GPU type. */
 const memoryInGb: Readonly<Record<string, number>> = {
   "NVIDIA RTX A4000": 16,
   "NVIDIA RTX A4500": 20,
@@ -142,12 +142,12 @@ export function tiersOfTypes(gpuTypeIds: readonly string[]): string {
   return tiers.includes(undefined) ? "" : [...new Set(tiers)].join(",");
 }
 
-/** Whether two names are one type's: the public list has some with odd blanks and letters, and drivers others. */
+/** Whether two names mean the same type: some in the public list, and some from drivers, differ in blanks and case. */
 export const isSameType = (one: string, other: string): boolean =>
   oneBlank(one).toLowerCase() === oneBlank(other).toLowerCase();
 const oneBlank = (name: string) => name.replace(/\s+/g, " ").trim();
 
-/** A GPU type as callers see it: what is known of it, and how many one worker can have. */
+/** A GPU type as callers see it: what is known of it, and how many of it one worker can have. */
 export interface GpuTypeView {
   readonly id: string;
   readonly displayName: string;
@@ -156,7 +156,7 @@ export interface GpuTypeView {
   readonly maxGpuCount: number;
 }
 
-/** Every type that an endpoint may ask for: those of the public interface, then those that only these hosts have. */
+/** Every type that an endpoint may ask for: those of the public interface, then those found only on these hosts. */
 export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]): GpuTypeView[] {
   const known = [...tierOf.keys(), ...untiered];
   const present = hosts.flatMap(({ gpus }) => gpus);
@@ -168,7 +168,7 @@ export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]
       displayName: oneBlank(id.replace(/^NVIDIA\s+(GeForce )?/, "")),
       manufacturer: id.startsWith("AMD") ? "AMD" : "Nvidia",
       memoryInGb: memoryInGb[id] ?? Math.round((present.find(isIt)?.memoryMib ?? 0) / 1_024),
-      // a worker's GPUs are all of one host
+      // a worker's GPUs are all on one host
       maxGpuCount: Math.max(0, ...hosts.map(({ gpus }) => gpus.filter(isIt).length)),
     };
   });

@@ -60,7 +60,7 @@ describe("What is known of a host", () => {
     [
       "loses one that is not listed any more",
       [here([0, 1]), here([1])],
-      { gpus: [1], ...nothing, lost: [[0, "nvidia-smi does not list it any more."]] },
+      { gpus: [1], ...nothing, lost: [[0, "nvidia-smi no longer lists it."]] },
     ],
     [
       "loses one with the problem that names it",

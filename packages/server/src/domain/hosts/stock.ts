@@ -2,21 +2,21 @@ import { limits } from "../../limits/index.js";
 import type { Gpu } from "../hosts/gpu.js";
 import type { HostFacts, Stock } from "../hosts/host.js";
 
-/** What is known of a host after some looks at it. */
+/** What is known of a host after some looks. */
 export interface Known {
   readonly facts: HostFacts;
-  /** Whether it is a machine with GPUs: that stays, also when all of them fall off. */
+  /** Whether the machine has GPUs: stays true even if all of them disappear. */
   readonly hasGpus: boolean;
-  /** How many looks in a row could not tell. */
+  /** How many looks in a row could not tell which GPUs there are. */
   readonly doubts: number;
-  /** Those that were here once and are not now. */
+  /** GPUs that were here once and are missing now. */
   readonly away: readonly Gpu[];
 }
 
-/** What its operator says of a host. */
+/** What the operator has set for a host. */
 export interface HostSettings {
   readonly location: string | undefined;
-  /** Undefined: where there are GPUs. */
+  /** Undefined: enforced if there are GPUs. */
   readonly enforceGpus: boolean | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface StockChange {
   readonly lost: readonly { readonly gpu: Gpu; readonly why: string }[];
 }
 
-/** Takes in what a look has found. One that cannot tell changes nothing until so many in a row could not. */
+/** Takes in what a look has found. A look that cannot tell changes nothing, unless it is one too many in a row. */
 export function takeIn(before: Known | undefined, stock: Stock, settings: HostSettings): StockChange {
   const had = before?.facts.gpus ?? [];
   const doubts = stock.gpus === undefined ? (before?.doubts ?? 0) + 1 : 0;
@@ -61,5 +61,5 @@ export function takeIn(before: Known | undefined, stock: Stock, settings: HostSe
 }
 
 function whyGone({ id }: Gpu, problems: readonly string[]): string {
-  return problems.find((problem) => problem.includes(id)) ?? problems[0] ?? "nvidia-smi does not list it any more.";
+  return problems.find((problem) => problem.includes(id)) ?? problems[0] ?? "nvidia-smi no longer lists it.";
 }

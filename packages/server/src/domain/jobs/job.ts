@@ -5,7 +5,7 @@ export type JobStatus = "IN_QUEUE" | "IN_PROGRESS" | "COMPLETED" | "FAILED" | "C
 /** Every way a job changes state; nothing else may write `status`. */
 export const transitions = {
   take: { from: ["IN_QUEUE"], to: "IN_PROGRESS" }, // a worker asked for work
-  progress: { from: ["IN_PROGRESS"], to: "IN_PROGRESS" }, // its worker tells how far it is
+  progress: { from: ["IN_PROGRESS"], to: "IN_PROGRESS" }, // its worker reports how far it is
   complete: { from: ["IN_PROGRESS"], to: "COMPLETED" }, // its handler returned
   fail: { from: ["IN_PROGRESS"], to: "FAILED" }, // its handler raised an error, or it was lost too often
   giveBack: { from: ["IN_PROGRESS"], to: "IN_QUEUE" }, // its worker or its result was lost, or we stopped the worker
@@ -17,7 +17,7 @@ export type JobEvent = keyof typeof transitions;
 
 const finals: ReadonlySet<JobStatus> = new Set(["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"]);
 
-/** Whether a job in this state is over (only `/retry` brings one back). */
+/** Whether a job in this state has ended (only `/retry` brings it back). */
 export const isFinal = (status: JobStatus): boolean => finals.has(status);
 
 /** Whether `event` may happen to a job in this state. */
@@ -33,7 +33,7 @@ export interface Job {
   readonly place: number;
   readonly lowPriority: boolean;
   readonly starts: number;
-  /** Starts that we took back ourselves: they do not count against the job. */
+  /** Starts that do not count against the job, because we took it back ourselves. */
   readonly excused: number;
   readonly retries: number;
   readonly workerNo: number | undefined;
@@ -52,12 +52,14 @@ export interface Job {
   readonly stopWanted: boolean;
 }
 
-/** A job with what its worker said, as JSON text. */
+/** A job with its worker's output, error and progress, as JSON text. */
 export interface JobReport extends Job {
   readonly output: string | undefined;
   readonly error: string | undefined;
   readonly progress: string | undefined;
-  /** Bytes of these three together where they are too large to be read with the job, and undefined here; else 0. */
+  /**
+   * Bytes of those three together if they are too large to be read with the job, and so undefined here; otherwise 0.
+   */
   readonly unreadBytes: number;
 }
 
@@ -68,7 +70,7 @@ export interface JobTexts {
   readonly progress: readonly Uint8Array[] | undefined;
 }
 
-/** One change of a job, decided; the store applies it only where the job is still in its `from` state. */
+/** A decided change of a job. The store applies it only if the job is still in the change's `from` state. */
 export type Change =
   | { readonly by: "giveBack"; readonly excused: boolean }
   | { readonly by: "fail"; readonly error: string }
@@ -76,13 +78,13 @@ export type Change =
   | { readonly by: "cancel"; readonly error?: string }
   | { readonly by: "retry" };
 
-/** Whether the loss of its worker, or of its result, would fail a job. */
+/** Whether a job would fail if its worker or its result were lost. */
 export const isLastStart = (job: Pick<Job, "starts" | "excused">): boolean =>
   job.starts - job.excused >= limits.startsMax;
 
 /**
- * Decides what the loss of its worker, or of its result, does to a job. `why` begins the sentence of the failure, and `last`
- * says how its last worker ended, where that is known.
+ * Decides what happens to a job whose worker or result was lost. `why` begins the error's sentence; `last` says how its
+ * last worker ended, if known.
  */
 export function settleLoss(job: Pick<Job, "starts" | "excused">, why: string, last?: string): Change {
   if (!isLastStart(job)) return { by: "giveBack", excused: false };
@@ -90,7 +92,7 @@ export function settleLoss(job: Pick<Job, "starts" | "excused">, why: string, la
   return { by: "fail", error: `${why} (${limits.startsMax} starts in all).${ending}` };
 }
 
-/** How long a job waited for its present start so far, and how long that has run so far. */
+/** How long a job has waited for its current start, and how long that start has run, in ms. */
 export function times(job: Pick<Job, "queuedAt" | "takenAt" | "finishedAt">, now: number) {
   const end = job.finishedAt ?? now;
   return {
@@ -99,26 +101,32 @@ export function times(job: Pick<Job, "queuedAt" | "takenAt" | "finishedAt">, now
   };
 }
 
-/** When a job that ended at `finishedAt` is gone: ttl is the harder limit of the two. */
+/** When a job that ended at `finishedAt` is deleted: at the end of its ttl or its retention, whichever is earlier. */
 export const goneAt = (job: Pick<Job, "ttlEndAt" | "retentionMs">, finishedAt: number): number =>
   Math.min(job.ttlEndAt, finishedAt + job.retentionMs);
 
-/** JSON as it came: a text, or where it is large its UTF-8 bytes, which whoever is given them may move away. */
+/**
+ * JSON as received: a string, or UTF-8 bytes if it is large. Whoever receives the bytes may transfer them to another
+ * thread.
+ */
 export type JsonText = string | Uint8Array;
 
-/** The worker's last word on a job, judged. */
+/** A worker's final result for a job, judged. */
 export type Verdict =
   | { readonly status: "COMPLETED"; readonly output: JsonText | undefined }
   | { readonly status: "FAILED"; readonly error: string; readonly output: JsonText | undefined };
 
-/** What a client may ask of its job beside its input (contract: Policy object). */
+/** What a client may set for its job besides the input (contract: Policy object). */
 export interface Policy {
   readonly executionTimeoutMs?: number;
   readonly ttlMs?: number;
   readonly lowPriority: boolean;
 }
 
-/** How long a finished job is kept. `/runsync` with `wait`: that long, within 1 to 5 minutes. */
+/**
+ * How long a finished job is kept, in ms. For `/runsync` it is the request's `wait`, but at least 1 and at most 5
+ * minutes.
+ */
 export function retentionMs(route: "run" | "runsync", waitMs?: number): number {
   if (route === "run") return limits.runRetentionMs;
   return Math.min(Math.max(waitMs ?? 0, limits.runsyncRetentionMs), limits.runsyncRetentionMsMax);

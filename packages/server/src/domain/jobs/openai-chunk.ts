@@ -1,8 +1,8 @@
 import { isObject } from "./openai-error.js";
 
 /**
- * A finished chat completion as the one chunk of a stream: what was a message is the difference to nothing. Clients that
- * stream read `delta` alone. Undefined where it is something else.
+ * Turns a finished chat completion into a single stream chunk with the message as its `delta`: streaming clients read
+ * nothing else. Undefined if it is not a chat completion.
  */
 export function chunkOfCompletion(completion: unknown): object | undefined {
   if (!isObject(completion) || completion.object !== "chat.completion") return undefined;
@@ -16,7 +16,7 @@ function choiceOf(choice: unknown): unknown {
   return { ...rest, delta: isObject(message) ? deltaOf(message) : {} };
 }
 
-/** In a stream each call of a tool says which one it is. */
+/** In a stream, each tool call must carry its index. */
 function deltaOf(message: Record<string, unknown>): object {
   const calls = message.tool_calls;
   if (!Array.isArray(calls)) return message;

@@ -1,18 +1,18 @@
 import { readPythonLiteral } from "../python-literal.js";
 import type { JobReport } from "./job.js";
 
-/** An error as OpenAI's clients read it, and the HTTP status that it is answered with. */
+/** An error in the form that OpenAI's clients read, with the HTTP status of its reply. */
 export interface OpenAiError {
   readonly status: number;
   readonly message: string;
   readonly type: string;
   readonly param: string | null;
   readonly code: string | number | null;
-  /** Clients send again what failed with 409 or 5xx; this one would only fail, or cost, as much again. */
+  /** Clients resend requests that failed with 409 or 5xx; this one would only fail, or cost, as much again. */
   readonly isLast?: true;
 }
 
-/** How OpenAI calls the errors of a status. */
+/** OpenAI's error type for a status. */
 export function errorType(status: number): string {
   if (status === 401) return "authentication_error";
   if (status === 403) return "permission_error";
@@ -29,19 +29,19 @@ function lastError(status: number, code: string, message: string): OpenAiError {
   return { ...openAiError(status, code, message), isLast: true };
 }
 
-/** Of a job that was neither finished nor failed by its worker. */
+/** For a job that expired before its worker finished it. */
 export const jobExpired = lastError(504, "JOB_EXPIRED", "The job's time to live passed before it was done.");
-/** Of an answer that has begun when its worker is lost: it cannot begin again unseen. */
+/** For an answer whose worker was lost halfway: it cannot start over without the client noticing. */
 export const workerLost = openAiError(
   502,
   "WORKER_LOST",
   "The worker was lost in the middle of the answer; send the request again.",
 );
 
-/** Of a job that can be waited for no longer. */
+/** For a job that can no longer be waited for. */
 export const serviceStopping = openAiError(503, "UNAVAILABLE", "The service is stopping; send the request again.");
 
-/** Why a job that has ended has no result; undefined where it may have one. */
+/** Why a job that has ended has no result; undefined if it may have one. */
 export function errorOfEnd({ status, error }: Pick<JobReport, "status" | "error">): OpenAiError | undefined {
   switch (status) {
     case "FAILED":
@@ -59,21 +59,21 @@ export function errorOfEnd({ status, error }: Pick<JobReport, "status" | "error"
 export const errorText = ({ message, type, param, code }: OpenAiError): string =>
   JSON.stringify({ error: { message, type, param, code } });
 
-/** What a FAILED job's error says: JSON, the text of a Python dict, or a plain sentence. */
+/** Reads a FAILED job's error: JSON, the text of a Python dict, or a plain sentence. */
 export function errorOfJob(text: string): OpenAiError {
   const said = readAny(text);
   const error = errorIn(said) ?? errorOf(said, true);
   if (error) return error;
-  // what the stock worker package says of an exception
+  // the stock worker package reports an exception like this
   const raised = isObject(said) ? said.error_message : undefined;
   return openAiError(500, "JOB_FAILED", typeof raised === "string" && raised !== "" ? raised : text);
 }
 
-/** The error that an output is: some workers hand theirs over as if it were a result. */
+/** The error in an output: some workers return errors as if they were results. */
 export function errorIn(output: unknown): OpenAiError | undefined {
   if (!isObject(output)) return undefined;
   if (output.object === "error") return errorOf(output, true);
-  if (output.object !== undefined) return undefined; // a response object tells of its own failure so
+  if (output.object !== undefined) return undefined; // a response object reports its own failure like this
   const { error } = output;
   return typeof error === "string" ? errorOfJob(error) : errorOf(error, false);
 }
@@ -86,7 +86,7 @@ function readAny(text: string): unknown {
   }
 }
 
-/** Whether a value is an object of JSON. */
+/** Whether a value is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -1,19 +1,19 @@
 /**
- * Some workers ask for their next job while one runs, and begin it when the result of the first is posted: they prefetch.
- * Nothing in the protocol says so; their takes and pings show it.
+ * Some workers prefetch: they ask for their next job while one runs, and begin it once the first one's result is
+ * posted. Nothing in the protocol says so; their takes and pings show it.
  */
 
-/** What one server knows of how a worker takes its jobs: begun anew at the server's start. */
+/** What this server knows about how a worker takes jobs. Not kept across restarts of the server. */
 export interface Habits {
-  /** Its last take: when it came, and whether it asked for a single job and said that another is in progress. */
+  /** Its last take: when, and whether it asked for a single job while saying that another is in progress. */
   readonly lastTake: { readonly at: number; readonly isBusy: boolean } | undefined;
-  /** It has asked for several jobs, or named several in one ping: it begins what it is handed at once. */
+  /** It has asked for several jobs, or named several in one ping: it begins every job at once. */
   readonly runsSeveral: boolean;
-  /** A ping has left out what it was just handed, and named another job. */
+  /** A ping has left out the job it was just given, and named another one. */
   readonly prefetches: boolean;
-  /** The job that the last ping showed not to have begun. */
+  /** The job that had not begun at the last ping. */
   readonly ahead: string | undefined;
-  /** Jobs that a ping has named, with the start it was about. */
+  /** Jobs that a ping has named, with the number of the start. */
   readonly begun: ReadonlyMap<string, number>;
 }
 export const noHabits: Habits = {
@@ -30,17 +30,17 @@ interface Held {
   readonly takenAt: number;
 }
 
-/** Hears a take: whoever asks again has begun what it was handed before. */
+/** Notes a take: a worker that asks again has begun what it was given before. */
 export function hearTake(before: Habits, at: number, { count, isBusy }: { count: number; isBusy: boolean }): Habits {
   return { ...before, lastTake: { at, isBusy: isBusy && count === 1 }, runsSeveral: before.runsSeveral || count > 1 };
 }
 
-/** Whether the worker begins a job only once it has posted the result of the one before. */
+/** Whether the worker begins a job only after posting the result of the one before. */
 export const isPrefetching = ({ prefetches, runsSeveral }: Habits): boolean => prefetches && !runsSeveral;
 
 /**
- * The job that a worker may not have begun: the last it was handed, by a take that said that another is in progress. It has
- * neither named that job in a ping since, nor asked again. Takes that another server heard are unknown here.
+ * The job that a worker may not have begun: the last one it was given, by a take that said another is in progress. It
+ * has neither named that job in a ping since, nor asked again. Takes heard by other servers are unknown here.
  */
 export function nextOf<Job extends Held>(
   { lastTake, runsSeveral, begun }: Habits,
@@ -52,7 +52,10 @@ export function nextOf<Job extends Held>(
   return last.takenAt < (lastTake?.at ?? 0) ? undefined : last;
 }
 
-/** Hears a ping. `ahead` waits for an earlier job that the ping names; `begun` are the jobs that it names for the first time. */
+/**
+ * Notes a ping. `ahead` is prefetched and waits for an earlier job that the ping names; `begun` are the jobs named for
+ * the first time.
+ */
 export function hearList<Job extends Held>(before: Habits, held: readonly Job[], listed: ReadonlySet<string>) {
   const named = held.filter((job) => listed.has(job.id));
   const isKnown = (job: Job) => before.begun.get(job.id) === job.starts;

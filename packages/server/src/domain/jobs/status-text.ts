@@ -1,7 +1,7 @@
 import { isFinal, type JobReport, type JobStatus, type JobTexts, times } from "./job.js";
 import type { WaitReason } from "./wait-reason.js";
 
-/** What is said of a waiting job beside its state. */
+/** What a waiting job's status shows besides its state. */
 export interface Waiting {
   readonly waitReason: WaitReason;
   readonly waitDetail: string;
@@ -9,8 +9,8 @@ export interface Waiting {
 }
 
 /**
- * A job's status body as JSON text (contract: Job). Output and progress go in as the text they came as, so nothing is
- * parsed and written again. `extra` is more JSON text, of whole members.
+ * A job's status body as JSON text (contract: Job). Output and progress are inserted as received, never parsed and
+ * re-serialised. `extra`: more JSON members as text.
  */
 export function statusText(job: JobReport, now: number, waiting?: Waiting, extra = ""): string {
   const output = isFinal(job.status) ? job.output : job.status === "IN_PROGRESS" ? job.progress : undefined;
@@ -21,7 +21,7 @@ export function statusText(job: JobReport, now: number, waiting?: Waiting, extra
   return text + tail(job, waiting, extra);
 }
 
-/** The same body in pieces, of a job whose texts were read apart from it. */
+/** The same body in pieces, for a job whose texts were read separately. */
 export function statusPieces(job: JobReport, texts: JobTexts, now: number, extra = ""): (string | Uint8Array)[] {
   const output = isFinal(job.status) ? texts.output : job.status === "IN_PROGRESS" ? texts.progress : undefined;
   const error = isFinal(job.status) ? texts.error : undefined;
@@ -47,6 +47,6 @@ function tail(job: JobReport, waiting: Waiting | undefined, extra: string): stri
   return `${text}${extra}}`;
 }
 
-/** What is left to say of a job that is gone, under its idempotency key. */
+/** The status body of an expired job that is still known by its idempotency key. */
 export const goneText = ({ jobId, lastStatus }: { readonly jobId: string; readonly lastStatus: JobStatus }): string =>
   JSON.stringify({ id: jobId, status: lastStatus, expired: true });

@@ -14,10 +14,10 @@ export type WaitReason =
   | "start_failed"
   | "crash_looping";
 
-/** The pause before the next worker is started, after one that failed. */
+/** The pause before the next start, after one that failed. */
 export interface CrashPause {
   readonly leftMs: number;
-  /** Whether its handler is in a folder, whose changes end the pause. */
+  /** Whether its handler is in a directory, where a change ends the pause. */
   readonly isWatched: boolean;
 }
 
@@ -26,15 +26,15 @@ export interface WaitFacts {
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
   readonly pause: CrashPause;
-  /** What is being done to start a worker, where that takes long. */
+  /** What is being done to start a worker, if it takes long. */
   readonly doing?: string | undefined;
   /** Why a worker that was asked for has no place yet. */
   readonly throttled?: string | undefined;
-  /** Why this host cannot run the endpoint's workers, where it cannot. */
+  /** Why no host can run the endpoint's workers, if none can. */
   readonly obstacle?: { readonly reason: "no_capacity" | "location"; readonly detail: string } | undefined;
 }
 
-/** What is said of workers that ended before they were of any use; undefined where none did. */
+/** Describes workers that ended before they were of any use; undefined if none did. */
 export function startFailure(
   { endpoint, states, pause }: Pick<WaitFacts, "endpoint" | "states" | "pause">,
   before: string,
@@ -51,7 +51,7 @@ export function startFailure(
     : { reason: "start_failed" as const, detail: `The last worker failed to start; ${why}` };
 }
 
-/** When the next worker comes, and what a person may do so that it comes at once. */
+/** When the next worker starts, and what a user can do to start it at once. */
 function nextStart({ leftMs, isWatched }: CrashPause): string {
   if (leftMs <= 0) return "the next one is about to be started";
   const save = isWatched
@@ -60,7 +60,7 @@ function nextStart({ leftMs, isWatched }: CrashPause): string {
   return `the next one is started in ${Math.ceil(leftMs / 1_000)} s, and ${save} starts it at once`;
 }
 
-/** Why a job is still waiting, as one word and as a sentence a person can act on. */
+/** Why a job is still waiting, as a code and as a sentence that a user can act on. */
 export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDetail: string } {
   const { settings } = facts.endpoint;
   const say = (reason: WaitReason, detail: string) => ({ waitReason: reason, waitDetail: detail });
@@ -84,7 +84,10 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   }
   if (facts.lowPriority) return say("low_priority", "A lowPriority job waits for a worker that other jobs start.");
   if (facts.states.length >= settings.workersMax) {
-    return say("workers_max_reached", `The workers there are still stop, and workersMax is ${settings.workersMax}.`);
+    return say(
+      "workers_max_reached",
+      `The existing workers are still stopping, and workersMax is ${settings.workersMax}.`,
+    );
   }
   return say("no_worker", "There is no worker yet; one is about to be started.");
 }

@@ -35,13 +35,13 @@ test.each([
   {
     it: "workers that are ill",
     facts: { states: ["idle" as const] },
-    says: /do not answer GET \/ping/,
+    says: /answers GET \/ping/,
     isHopeless: false,
   },
   {
     it: "workers at hosts that are not reached",
     facts: { states: ["idle" as const], isOutOfReach: true },
-    says: /at other hosts/,
+    says: /on other hosts/,
     isHopeless: false,
   },
   {

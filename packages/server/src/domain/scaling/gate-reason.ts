@@ -6,17 +6,17 @@ export interface GateFacts {
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
   readonly pause: CrashPause;
-  /** What is being done to start a worker, where that takes long. */
+  /** What is being done to start a worker, if it takes long. */
   readonly doing?: string | undefined;
   /** Why a worker that was asked for has no place yet. */
   readonly throttled?: string | undefined;
-  /** Whether those that are ready are at hosts that this server does not reach. */
+  /** Whether all ready workers are on hosts that this server cannot reach. */
   readonly isOutOfReach?: boolean;
-  /** Why no host can run its workers, where none can. */
+  /** Why no host can run its workers, if none can. */
   readonly obstacle?: string | undefined;
 }
 
-/** Why no worker answers a request; `isHopeless`: waiting would change nothing. */
+/** Why no worker takes a request. `isHopeless`: waiting would not help. */
 export function gateReason(facts: GateFacts): { sentence: string; isHopeless: boolean } {
   const { endpoint, states, doing, throttled, isOutOfReach, obstacle } = facts;
   const { settings } = endpoint;
@@ -28,14 +28,16 @@ export function gateReason(facts: GateFacts): { sentence: string; isHopeless: bo
   const failure = ready === 0 ? startFailure(facts, "was ready") : undefined;
   if (failure) return say(failure.detail);
   if (ready > 0 && isOutOfReach)
-    return say("Its workers are at other hosts, at addresses that this server does not reach: send it to theirs.");
-  if (ready > 0) return say("The workers there are do not answer GET /ping with 200.");
+    return say(
+      "Its workers are on other hosts, at addresses that this server cannot reach: send the request to their server.",
+    );
+  if (ready > 0) return say("None of the workers answers GET /ping with 200.");
   if (count("starting") > 0)
     return say(
       `A worker is starting ${doing === undefined ? "and has not answered GET /ping with 200 yet" : `(${doing})`}.`,
     );
   if (throttled !== undefined) return say(throttled);
   if (states.length >= settings.workersMax)
-    return say(`The workers there are still stop, and workersMax is ${settings.workersMax}.`);
+    return say(`The existing workers are still stopping, and workersMax is ${settings.workersMax}.`);
   return say("No worker was started in time.");
 }

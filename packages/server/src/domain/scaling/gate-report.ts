@@ -1,17 +1,20 @@
-/** What waits and runs at one server's gate, for one endpoint. */
+/** What waits and runs at one server's gate for one endpoint. */
 export interface GateLoad {
   readonly waiting: number;
-  /** Since when the oldest waits. */
+  /** When the oldest waiting request arrived. */
   readonly oldestAt?: number;
   readonly inFlight: number;
-  /** The most that were in flight at once within the last moment: what the scaler goes by, or it would see a gap between two requests. */
+  /**
+   * The most that were in flight at a time in the last moments: the scaler's input, so that it does not react to gaps
+   * between requests.
+   */
   readonly peak: number;
   readonly completed: number;
   readonly failed: number;
   readonly retried: number;
 }
 
-/** What one server's gate tells the others: loads by endpoint number, requests in flight by worker number. */
+/** What a server's gate reports to the others: loads by endpoint number, requests in flight by worker number. */
 export interface GateReport {
   readonly endpoints: Readonly<Record<string, GateLoad>>;
   readonly workers: Readonly<Record<string, number>>;
@@ -21,7 +24,7 @@ export interface GateReport {
 
 export const noLoad: GateLoad = { waiting: 0, inFlight: 0, peak: 0, completed: 0, failed: 0, retried: 0 };
 
-/** Several servers' loads as one. */
+/** The sum of several servers' loads. */
 export function addLoads(loads: readonly GateLoad[]): GateLoad {
   const oldest = loads.flatMap(({ oldestAt }) => (oldestAt === undefined ? [] : [oldestAt]));
   const sum = (count: (load: GateLoad) => number) => loads.reduce((total, load) => total + count(load), 0);

@@ -1,13 +1,13 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { WorkerState } from "../workers/worker.js";
 
-/** What waits and runs at one endpoint. */
+/** What waits and runs for one endpoint. */
 export interface Demand {
   readonly waiting: number;
-  /** Those of `waiting` that are not lowPriority: only they cause a worker to start. */
+  /** How many of `waiting` are not lowPriority: only these cause workers to start. */
   readonly waitingNormal: number;
   readonly running: number;
-  /** Since when the oldest normal job waits. */
+  /** When the oldest normal job began to wait. */
   readonly oldestAt: number | undefined;
 }
 
@@ -17,7 +17,9 @@ export interface WorkerView {
   readonly state: WorkerState;
   readonly held: number;
   readonly version: number;
-  /** Since when it holds nothing: its last job's end, its being ready, or, frozen, its pause. */
+  /**
+   * Since when it holds nothing: since its last job ended, since it became ready or, if frozen, since it was paused.
+   */
   readonly idleSince: number;
 }
 
@@ -26,16 +28,16 @@ export interface ScaleInputs {
     EndpointSettings,
     "type" | "scalerType" | "scalerValue" | "workersMin" | "workersMax" | "idleTimeout" | "flashBootType"
   >;
-  /** The version that workers are to be of. */
+  /** The version that workers should have. */
   readonly version: number;
   readonly demand: Demand;
-  /** All that have not ended: they count towards workersMax until they have. */
+  /** All workers that have not ended: until then they count towards workersMax. */
   readonly workers: readonly WorkerView[];
   /** The most jobs that a worker of this version has held or asked for. */
   readonly slots: number;
   readonly failedStarts: number;
   readonly failedAt: number | undefined;
-  /** Whether a worker of this version would find a place if these of its endpoint had ended. */
+  /** Whether a worker of this version would find a place if these workers of the endpoint had ended. */
   readonly fitsWithout: (workerNos: readonly number[]) => boolean;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
@@ -45,7 +47,7 @@ export interface ScaleInputs {
 export interface Desire {
   readonly want: number;
   readonly reason: string;
-  /** When the answer may change by the passing of time alone. */
+  /** When the answer may change merely because time passes. */
   readonly lookAt: number | undefined;
 }
 

@@ -4,9 +4,10 @@ import { type Leaving, leave } from "../workers/leaving.js";
 import { type Desire, isReady, isUsable, type ScaleInputs, type WorkerView } from "./scale-inputs.js";
 
 /**
- * How many usable workers an endpoint should have now; while one version replaces another, an old worker and the one that
- * comes for it count once, and those that work are replaced though nothing waits.
- * QUEUE_DELAY with scalerValue 4, one busy worker of one slot, three jobs of which the oldest waits 5 s: 1 + 3 = 4.
+ * How many usable workers an endpoint should have now. While one version replaces another, an old worker and its
+ * successor count as one, and busy workers are replaced even if nothing waits.
+ * QUEUE_DELAY with scalerValue 4, one busy worker of one slot, and three jobs of which the oldest has waited 5 s: 1 + 3
+ * = 4.
  */
 export function desiredWorkers(inputs: ScaleInputs): Desire {
   const { settings, demand, now, version } = inputs;
@@ -14,7 +15,7 @@ export function desiredWorkers(inputs: ScaleInputs): Desire {
   const mine = usable.filter((worker) => worker.version === version);
   const old = usable.filter((worker) => worker.version !== version && isReady(worker));
   const standing = Math.max(mine.length, old.length);
-  // an idle one is about to take a job, too
+  // an idle worker is about to take a job as well
   const coming = old.length > 0 ? 0 : mine.filter(({ state }) => state !== "running").length;
   const busy = usable.filter(({ state }) => state === "running").length;
   const bounded = (want: number, reason: string, lookAt?: number): Desire => {
@@ -27,7 +28,7 @@ export function desiredWorkers(inputs: ScaleInputs): Desire {
   if (settings.scalerType === "REQUEST_COUNT") {
     const count = demand.waitingNormal + demand.running;
     const want = Math.ceil(count / settings.scalerValue);
-    // without the count itself: each decision that says something else is kept
+    // without the count: a decision is recorded whenever its reason differs
     return bounded(want, `work for ${want} at ${settings.scalerValue} each`);
   }
   if (demand.waitingNormal === 0) {
@@ -43,16 +44,16 @@ export function desiredWorkers(inputs: ScaleInputs): Desire {
   );
 }
 
-/** How long after the last failed start the next may come: 1 s, 2 s, 4 s … 5 min. */
+/** How long to wait after the last failed start before the next: 1 s, 2 s, 4 s … 5 min. */
 export const crashPauseMs = (failedStarts: number): number =>
   failedStarts === 0 ? 0 : Math.min(limits.crashPauseMsMin * 2 ** (failedStarts - 1), limits.crashPauseMsMax);
 
-/** What to do so that an endpoint has what it should. */
+/** What to do to give an endpoint the workers it should have. */
 export interface Plan {
   readonly start: number;
-  /** Paused workers that are to go on. */
+  /** Paused workers to resume. */
   readonly resume: readonly number[];
-  /** Idle workers that keep their memory and give their turn up. */
+  /** Idle workers to pause: they keep their memory and take no jobs. */
   readonly pause: readonly number[];
   readonly close: readonly number[];
   readonly stop: readonly number[];
@@ -61,7 +62,7 @@ export interface Plan {
   readonly lookAt: number | undefined;
 }
 
-/** Decides from the inputs alone which workers to start or resume, and which to pause, to close (no more jobs) and to stop. */
+/** Decides, from the inputs alone, which workers to start, resume, pause, close (no more jobs) and stop. */
 export function plan(inputs: ScaleInputs): Plan {
   const desire = desiredWorkers(inputs);
   const leaving = leave(inputs, desire);
@@ -72,7 +73,7 @@ export function plan(inputs: ScaleInputs): Plan {
     .filter(({ state, version, no }) => state === "paused" && version === inputs.version && !leaving.gone.has(no))
     .sort((a, b) => b.idleSince - a.idleSince)
     .map((worker) => worker.no);
-  // one that was given a job while it was being paused has to do it
+  // a worker that got a job while being paused has to finish it
   const busy = inputs.workers.filter(({ state, held }) => state === "paused" && held > 0).map(({ no }) => no);
   const resume = [...new Set([...busy, ...paused.slice(0, missing)])];
   const { start, waitsUntil } = starts(inputs, staying, missing - resume.length);
@@ -91,7 +92,7 @@ export function plan(inputs: ScaleInputs): Plan {
   };
 }
 
-/** How many to start now: after a failed start one worker tries at a time, after a pause that grows. */
+/** How many to start now: after a failed start one at a time, with growing pauses. */
 function starts(inputs: ScaleInputs, staying: readonly WorkerView[], missing: number) {
   const room = Math.max(0, inputs.settings.workersMax - inputs.workers.length);
   const mayStartAt = (inputs.failedAt ?? 0) + crashPauseMs(inputs.failedStarts);

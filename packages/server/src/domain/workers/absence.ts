@@ -1,8 +1,8 @@
 import { limits } from "../../limits/index.js";
 
-/** What one server has heard in the pings of one worker: begun anew at the server's start. */
+/** What this server has heard in one worker's pings. Not kept across restarts of the server. */
 export interface Heard {
-  /** Job ids that the last ping, late enough for each, left out, with the take it was about. */
+  /** Ids of jobs missing from the last ping that was late enough to judge them, with the time of the take. */
   readonly absent: ReadonlyMap<string, number>;
 }
 export const nothingHeard: Heard = { absent: new Map() };
@@ -13,8 +13,8 @@ interface Held {
 }
 
 /**
- * Judges a ping: a job is lost when two pings in a row, both 5 s or more after its take, leave it out.
- * One ping is never enough: they come from another process, retried and late.
+ * Judges a ping: a job is lost when two pings in a row, both at least 5 s after its take, leave it out. One ping is
+ * never enough, because pings come from another process, are retried, and may be late.
  */
 export function hearPing(before: Heard, held: readonly Held[], listed: ReadonlySet<string>, now: number) {
   const absent = new Map<string, number>();

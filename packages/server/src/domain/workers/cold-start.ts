@@ -1,18 +1,21 @@
 import type { Worker } from "./worker.js";
 
-/** The steps of a cold start, each as milliseconds after the one before it. */
+/** The steps of a cold start, each measured in milliseconds from the one before. */
 export const coldStartSteps = ["place", "image", "create", "start", "ready"] as const;
 export type ColdStartStep = (typeof coldStartSteps)[number];
 
-/** How long each step of a worker's start took, as far as it has come; `totalMs` once it first asked for a job. */
+/**
+ * How long each step of a worker's start took, as far as it has got. `totalMs` is set once it has first asked for a
+ * job.
+ */
 export interface ColdStart {
   readonly steps: Partial<Record<ColdStartStep, number>>;
   readonly totalMs: number | undefined;
-  /** From its first request for a job to the first output. */
+  /** From the first request for a job to the first output. */
   readonly outputMs: number | undefined;
 }
 
-/** Asked for at 0, image there at 900, container made at 950, started at 1,000, ready at 3,000: 900 + 50 + 50 + 2,000. */
+/** Created at 0, image ready at 900, container made at 950, started at 1,000, ready at 3,000: 900 + 50 + 50 + 2,000. */
 export function coldStart(worker: Worker): ColdStart {
   const { createdAt, placedAt, imageAt, madeAt, startedAt, readyAt, outputAt } = worker;
   const times: Record<ColdStartStep, number | undefined> = {
@@ -35,14 +38,14 @@ export function coldStart(worker: Worker): ColdStart {
   return { steps, totalMs: since(readyAt, createdAt), outputMs: since(outputAt, readyAt) };
 }
 
-/** What half, nine in ten and 99 in 100 of the values do not exceed, by the nearest rank. */
+/** The values that 50, 90 and 99 % of all values do not exceed, by nearest rank. */
 export interface Percentiles {
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
 }
 
-/** Undefined of no values. */
+/** Undefined if there are no values. */
 export function percentiles(values: readonly number[]): Percentiles | undefined {
   if (values.length === 0) return undefined;
   const sorted = values.toSorted((a, b) => a - b);

@@ -1,23 +1,23 @@
 import { limits } from "../../limits/index.js";
 
-/** What `GET /ping` of a worker said: 200, 204, or anything else and nothing at all. */
+/** A worker's answer to `GET /ping`: 200, 204, or anything else, including none. */
 export type PingAnswer = "ready" | "initialising" | "failed";
 
-/** What a server knows of the health of one worker. */
+/** What a server knows of a worker's health. */
 export interface Health {
   /** Whether requests may go to it. */
   readonly isOpen: boolean;
   readonly wasReady: boolean;
   /** Answers in a row that were neither 200 nor 204. */
   readonly failures: number;
-  /** Since when it has failed, once it was ready. */
+  /** Since when it has been failing, after being ready. */
   readonly failingSince: number | undefined;
 }
 
-/** Of a worker that was not asked yet. */
+/** The health of a worker that was not asked yet. */
 export const unknownHealth: Health = { isOpen: false, wasReady: false, failures: 0, failingSince: undefined };
 
-/** Until it has answered 200 once nothing counts against it; then three failures in a row do. */
+/** Takes in an answer. Before a worker's first 200 no failure counts against it; after it, three in a row shut it. */
 export function nextHealth(before: Health, answer: PingAnswer, now: number): Health {
   if (answer === "ready") return { isOpen: true, wasReady: true, failures: 0, failingSince: undefined };
   if (answer === "initialising") return { ...before, isOpen: false, failures: 0, failingSince: undefined };
@@ -27,12 +27,15 @@ export function nextHealth(before: Health, answer: PingAnswer, now: number): Hea
   return { isOpen, wasReady: true, failures, failingSince: before.failingSince ?? now };
 }
 
-/** How long until it is asked again. */
+/** How long until the next ping, in ms. */
 export function healthPauseMs({ isOpen, failures }: Health): number {
   return isOpen && failures === 0 ? limits.healthMs : limits.healthSoonMs;
 }
 
-/** When a worker that fails is replaced: one that has requests may be too busy to answer, until those are timed out. */
+/**
+ * When a failing worker is replaced. A worker with requests may just be too busy to answer, so it has until they time
+ * out.
+ */
 export function replaceAt({ failingSince, isOpen }: Health, isBusy: boolean, executionTimeoutMs: number) {
   if (failingSince === undefined || isOpen) return undefined;
   return failingSince + (isBusy ? Math.max(executionTimeoutMs, limits.healthPatienceMs) : limits.healthPatienceMs);

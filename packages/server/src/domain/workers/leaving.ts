@@ -2,28 +2,31 @@ import { limits } from "../../limits/index.js";
 import { earliest } from "../earliest.js";
 import { type Desire, isReady, isUsable, type ScaleInputs, type WorkerView } from "../scaling/scale-inputs.js";
 
-/** Which workers go, and how. */
+/** Which workers leave, and how. */
 export interface Leaving {
   readonly pause: readonly number[];
   readonly stop: readonly number[];
   readonly close: readonly number[];
-  /** All of those. */
+  /** All of the above. */
   readonly gone: ReadonlySet<number>;
   readonly reason: string;
   readonly lookAt: number | undefined;
 }
 
-/** The longest idle first, then of those that are not up yet the last that came, then the busy ones. */
+/**
+ * Order of leaving: idle workers, the longest idle first; then workers not up yet, the newest first; then busy ones.
+ */
 const byUse = (a: WorkerView, b: WorkerView): number => {
   const rank = (worker: WorkerView) => (worker.state === "idle" ? 0 : isReady(worker) ? 2 : 1);
   return rank(a) - rank(b) || (rank(a) === 1 ? b.no - a.no : a.idleSince - b.idleSince);
 };
 
 /**
- * The workers of other versions that may go now. As many stay as are needed until new ones are up, and where there is no
- * room or no GPU for a new one, one at a time makes it: if it does. What no worker's going would help waits, and the old
- * ones serve on, each until it has been idle for its time.
- * Two old workers, both needed, workersMax 3: the third place is the first new worker's; when it is up, one old worker goes.
+ * The workers of other versions that may leave now. As many stay as are needed until new ones are up. If there is no
+ * room or no GPU for a new worker, one old worker at a time makes way, provided that helps. If nothing would help, the
+ * old ones keep serving until their idle timeout.
+ * Two old workers, both needed, workersMax 3: the third place goes to the first new worker; when it is up, one old
+ * worker leaves.
  */
 export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   const usable = inputs.workers.filter(isUsable);
@@ -45,7 +48,7 @@ export function outdated(inputs: ScaleInputs, want: number): WorkerView[] {
   return isFull || isShort ? makingRoom(ready, inputs.fitsWithout).slice(0, 1) : [];
 }
 
-/** Whether a new version has no worker, and would find no place for one though all old workers went. */
+/** Whether a new version has no worker, and would find no place for one even if all old workers left. */
 function isStuck({ workers, version, settings, fitsWithout }: ScaleInputs): boolean {
   const usable = workers.filter(isUsable);
   const old = usable.filter((worker) => worker.version !== version);
@@ -53,7 +56,7 @@ function isStuck({ workers, version, settings, fitsWithout }: ScaleInputs): bool
   return old.length > 0 && !isUp && usable.length <= settings.workersMax && !fitsWithout(old.map(({ no }) => no));
 }
 
-/** The first workers that would have to go for a new one to find its place; none where that would not help. */
+/** The first workers that would have to leave for a new one to find its place; empty if that would not help. */
 function makingRoom(workers: readonly WorkerView[], fits: ScaleInputs["fitsWithout"]): readonly WorkerView[] {
   const fitsWithout = (some: readonly WorkerView[]) => fits(some.map(({ no }) => no));
   if (fitsWithout([])) return workers;
@@ -62,7 +65,7 @@ function makingRoom(workers: readonly WorkerView[], fits: ScaleInputs["fitsWitho
   return enough.filter((worker) => !fitsWithout(enough.filter((other) => other !== worker)));
 }
 
-/** Decides which workers an endpoint does without. */
+/** Decides which workers of an endpoint leave. */
 export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
   const stop = inputs.workers
     .filter((worker) => worker.state === "closing" && worker.held === 0)
@@ -77,9 +80,9 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
 
   const live = inputs.workers.filter((worker) => isUsable(worker) && !replaced.includes(worker));
   const { workersMax } = inputs.settings;
-  // what would let them go, others have: nobody tells when that changes
+  // other endpoints may have what these wait for, and nothing rings when that changes
   const isWaiting = live.some((worker) => worker.version !== inputs.version);
-  // those of an older version that are still needed do not go for being idle: they were to be replaced
+  // old workers that are still needed do not leave for being idle: they leave when replaced
   const current = live.filter((worker) => worker.version === inputs.version).sort(byUse);
   const excess = current.splice(0, Math.max(0, live.length - workersMax));
   for (const worker of excess) dismiss(worker);
@@ -107,7 +110,7 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
   };
 }
 
-/** Workers that have been idle for their time: they stop, or are paused where the endpoint has FlashBoot. */
+/** Workers whose idle timeout is over: they stop, or with FlashBoot they pause. */
 function rest(inputs: ScaleInputs, desire: Desire, current: readonly WorkerView[]) {
   const { settings, now } = inputs;
   const isPause = settings.flashBootType !== "OFF" && settings.type === "QB";
@@ -115,7 +118,7 @@ function rest(inputs: ScaleInputs, desire: Desire, current: readonly WorkerView[
   const going: WorkerView[] = [];
   let lookAt: number | undefined;
   for (const worker of current) {
-    // while jobs wait an idle worker is about to take one
+    // while jobs wait, an idle worker is about to take one
     if (worker.state !== "idle" || current.length - going.length <= keep || inputs.demand.waiting > 0) break;
     const idleUntil = worker.idleSince + settings.idleTimeout * 1_000;
     if (now < idleUntil) {
@@ -128,11 +131,11 @@ function rest(inputs: ScaleInputs, desire: Desire, current: readonly WorkerView[
   return { isPause, going, reason, lookAt };
 }
 
-/** Paused workers that are of no use any more: of another version, too many, paused for too long. */
+/** Paused workers to stop: of another version, too many, or paused too long. */
 function giveUp(inputs: ScaleInputs, live: number) {
   const { settings, now, flashBootMs } = inputs;
   const paused = inputs.workers
-    .filter(({ state, held }) => state === "paused" && held === 0) // one that was given a job does it first
+    .filter(({ state, held }) => state === "paused" && held === 0) // a worker that got a job finishes it first
     .sort((a, b) => b.idleSince - a.idleSince);
   const useful = paused.filter(({ version }) => version === inputs.version && settings.flashBootType !== "OFF");
   const kept = useful

@@ -6,14 +6,14 @@ export type LogStream = "stdout" | "stderr";
 /** One line of a worker's output. */
 export interface LogLine {
   readonly workerId: string;
-  /** Microseconds since 1970. Of one worker's lines each has more than the one before: by it a reader goes on. */
+  /** Microseconds since 1970, strictly increasing for one worker, so that a reader can resume from it. */
   readonly atUs: number;
   readonly stream: LogStream;
-  /** As the worker wrote it, but for secrets; without its end. */
+  /** As the worker wrote it, with secrets masked and without its line break. */
   readonly text: string;
 }
 
-/** What a line says of itself: whose it is, and how bad. */
+/** What a line says about itself: its job and its level. */
 export interface LogMark {
   readonly jobId?: string;
   readonly level?: string;
@@ -21,12 +21,15 @@ export interface LogMark {
 }
 
 const none: LogMark = {};
-/** What the stock worker prints where it is not told its endpoint. */
+/** The stock worker's format if it does not know its endpoint. */
 const plainForm = /^(NOTSET|TRACE|DEBUG|INFO|WARN|ERROR|TIP)\s*\| (?:([0-9a-z][0-9a-z-]{7,127}) \| )?/;
-/** The beginning of a marked line whose end was cut away. */
+/** The beginning of a marked line whose end was cut off. */
 const cutForm = /^\{"requestId":\s*"([^"\\]{1,128})"/;
 
-/** Reads the mark of a line: `{"requestId","message","level"}`, as our SDK and the stock worker print, or `INFO   | id | message`. */
+/**
+ * Reads a line's mark: `{"requestId","message","level"}`, as our SDK and the stock worker print, or `INFO   | id |
+ * message`.
+ */
 export function markOf(text: string): LogMark {
   if (text.startsWith("{")) return text.includes('"requestId"') ? jsonMark(text) : none;
   const [head, level, jobId] = plainForm.exec(text) ?? [];
@@ -57,13 +60,16 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a line is marked as this job's. Most are not: a line that does not hold the id is not parsed. */
+/** Whether a line is marked as this job's. Most lines are not, so one without the id is not parsed. */
 export const isOfJob = (text: string, jobId: string): boolean => text.includes(jobId) && markOf(text).jobId === jobId;
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** The moment that a caller names, in milliseconds: an RFC 3339 time, Unix milliseconds, or how long ago (`90s`, `10m`, `2h`); undefined where it is none of them. */
+/**
+ * The time that a caller names, in ms: an RFC 3339 time, Unix milliseconds, or how long ago (`90s`, `10m`, `2h`).
+ * Undefined for anything else.
+ */
 export function momentOf(said: string, now: number): number | undefined {
   if (/^\d{1,15}$/.test(said)) return Number(said);
   const [, count, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(said) ?? [];
@@ -75,16 +81,16 @@ export function momentOf(said: string, now: number): number | undefined {
 
 const mask = "****";
 
-/** A secret as it is, and as a JSON text holds it. */
+/** A secret as it is, and as it appears in a JSON string. */
 function formsOf(secret: string): readonly string[] {
   if (secret === "") return [];
   const escaped = JSON.stringify(secret).slice(1, -1);
   return escaped === secret ? [secret] : [secret, escaped];
 }
 
-/** The texts that a worker's log must not show: a worker that goes on for ever keeps the newest of its jobs. */
+/** The texts to mask in a worker's log. Of its jobs' secrets only the newest are kept: a worker may run for ever. */
 export class HiddenTexts implements Iterable<string> {
-  /** Each with its forms: to make them anew for each line costs more than to look for them. */
+  /** Each text with its forms: computing them for each line costs more than searching for them. */
   readonly #own: ReadonlyMap<string, readonly string[]>;
   readonly #ofJobs = new Map<string, readonly string[]>();
 
@@ -98,7 +104,7 @@ export class HiddenTexts implements Iterable<string> {
     if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
   }
 
-  /** A text without them, also where a JSON text holds them. */
+  /** The text with every hidden text masked, also inside JSON strings. */
   mask(text: string): string {
     let shown = text;
     for (const hidden of [this.#own, this.#ofJobs]) {

@@ -105,8 +105,7 @@ describe("A worker's place", () => {
     const wants = need({ gpuCount: 0, shares: [{ cpus: 8, memoryMib: 16_384 }] });
     expect(given(place(wants, [host(1, [])], anywhere, held))).toEqual([1]);
     expect(place(wants, [host(2, [])], anywhere, held)).toMatchObject({
-      lacks:
-        "It needs 8 vCPU and 16 GB of memory; of 8 vCPU and 16 GB here 0 vCPU and 0 GB are free; held by worker 1.",
+      lacks: "It needs 8 vCPU and 16 GB of memory; free here: 0 vCPU and 0 GB of 8 vCPU and 16 GB; held by worker 1.",
     });
   });
 });
@@ -124,7 +123,7 @@ describe("Shares of a machine", () => {
     expect(place(wants, [host(1, []), roomy], anywhere, [])).toMatchObject({ hostNo: 2, resources: large });
     const held = [holds(1, [], { resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
     expect(place(wants, [host(1, [])], anywhere, held)).toMatchObject({
-      lacks: expect.stringMatching(/^It needs 64 vCPU and 256 GB of memory, or 2 vCPU and 8 GB of memory; of 8 vCPU/),
+      lacks: expect.stringMatching(/^It needs 64 vCPU and 256 GB of memory, or 2 vCPU and 8 GB of memory; free here: /),
     });
   });
 });
@@ -157,7 +156,7 @@ describe("Where nothing fits", () => {
       [],
     ],
     ["It needs GPU; here is no GPU (no driver).", {}, [host(1, [], { gpuProblem: "no driver" })], []],
-    ["It needs GPU; of the 1 here 0 are free; held by worker 7.", {}, [host(1, [gpu("a")])], [holds(7, [gpu("a")])]],
+    ["It needs GPU; free here: 0 of 1; held by worker 7.", {}, [host(1, [gpu("a")])], [holds(7, [gpu("a")])]],
   ])("it says so: %s", (sentence, wants, hosts, held) => {
     expect(place(need(wants), hosts, anywhere, held)).toMatchObject({ lacks: sentence });
   });

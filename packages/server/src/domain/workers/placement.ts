@@ -3,20 +3,20 @@ import { type Gpu, isSameType } from "../hosts/gpu.js";
 import { type HostView, isThere, type Places, type WorkerKind } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
 
-/** What a worker needs for itself alone. */
+/** What a worker needs for its exclusive use. */
 export interface Need {
-  /** Undefined where there is one host alone: it says itself why it cannot. */
+  /** Undefined if there is only one host: that one says itself why it cannot run the worker. */
   readonly kind: WorkerKind | undefined;
   readonly gpuCount: number;
-  /** In order of preference; none is any. */
+  /** In order of preference; empty allows any. */
   readonly gpuTypes: readonly string[];
-  /** Of the machine, in order of preference; one at least. */
+  /** CPU and memory, in order of preference; at least one. */
   readonly shares: readonly Share[];
 }
 
-/** What of a machine is counted. */
+/** A share of a machine. */
 export interface Share {
-  /** Virtual processors; undefined where they are not counted. */
+  /** Virtual processors; undefined if they are not counted. */
   readonly cpus: number | undefined;
   readonly memoryMib: number | undefined;
 }
@@ -26,23 +26,23 @@ export interface Holding {
   readonly workerNo: number;
   readonly hostNo: number;
   readonly resources: Resources;
-  /** The worker, in words that may be shown to who asks. */
+  /** Describes the worker in words that may be shown to the user who asks. */
   readonly holder: string;
-  /** It was told to stop, and has not ended yet. */
+  /** It was told to stop and has not ended yet. */
   readonly isLeaving: boolean;
-  /** It gives way; the higher its rank, the later. */
+  /** Set if it may be stopped to make room; workers with a lower rank go first. */
   readonly pausedRank: number | undefined;
 }
 
 export type Placement =
   | { readonly hostNo: number; readonly resources: Resources }
-  /** Nothing fits: why, and which paused workers would have to give way. */
+  /** Nothing fits: why, and which paused workers would have to make room. */
   | { readonly lacks: string; readonly giveWay: readonly number[] };
 
 /** GB of memory for each virtual processor, by the last letter of a flavour such as cpu3c. */
 const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
 
-/** What a worker of these settings needs. */
+/** What a worker with these settings needs. */
 export function needOf(settings: EndpointSettings, kind?: WorkerKind): Need {
   if (settings.computeType === "CPU") return { kind, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
   const shares = [{ cpus: undefined, memoryMib: undefined }];
@@ -62,22 +62,22 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
 }
 
 /**
- * Finds a host that has what a worker needs: by the order of the GPU types first, then the host with the fewest workers.
- * Two hosts, an L4 free on the busier one, an A40 on the other, wanted "L4, A40": the L4.
+ * Finds a host for a worker: first by the order of GPU types, then the host with the fewest workers. With an L4 free on
+ * the busier of two hosts and an A40 on the other, "L4, A40" gets the L4.
  */
 export function place(need: Need, hosts: readonly HostView[], where: Places, holdings: readonly Holding[]): Placement {
   const inPlace = hosts.filter((host) => isThere(host, where));
   const able = inPlace.filter(({ cannotRun = [] }) => need.kind === undefined || !cannotRun.includes(need.kind));
-  // where none can the start says why
+  // if none can run it, its start will say why
   const fitting = able.length > 0 ? able : inPlace;
-  // a host that gives a worker no GPU will do only where none is there that could
+  // a host that does not enforce GPUs is used only if none does
   const enforcing = need.gpuCount > 0 ? fitting.filter(({ gpusEnforced }) => gpusEnforced) : [];
   const there = (enforcing.length > 0 ? enforcing : fitting).sort((a, b) => a.workers - b.workers || a.no - b.no);
   const found = fit(need, there, holdings);
   if (found) return found;
   const lacks = lacking(need, there, holdings);
   const left = holdings.filter(({ isLeaving }) => !isLeaving);
-  // what goes already is waited for
+  // workers that leave already are waited for
   if (fit(need, there, left)) return { lacks, giveWay: [] };
   const paused = left.filter(({ pausedRank }) => pausedRank !== undefined);
   const giveWay: Holding[] = [];
@@ -110,10 +110,10 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
   return undefined;
 }
 
-/** Free GPUs of one type, as many as are needed; where they are not enforced, none do as well. */
+/** As many free GPUs of one type as are needed. On a host that does not enforce GPUs, no GPU will do as well. */
 function gpusFor(need: Need, type: string | undefined, host: HostView, holdings: readonly Holding[]) {
   const free = freeGpus(host, holdings).filter((gpu) => type === undefined || isSameType(gpu.name, type));
-  // several GPUs of one worker are of one type
+  // a worker's GPUs must be of one type
   const names = type === undefined ? [...new Set(free.map(({ name }) => name))] : [type];
   for (const name of names) {
     const same = free.filter((gpu) => isSameType(gpu.name, name));
@@ -122,7 +122,7 @@ function gpusFor(need: Need, type: string | undefined, host: HostView, holdings:
   return need.gpuCount === 0 || !host.gpusEnforced ? [] : undefined;
 }
 
-/** A GPU's id is its own everywhere: two servers on one machine are two hosts, and both tell of the same ones. */
+/** GPU ids are unique everywhere: two servers on one machine are two hosts, and both report the same GPUs. */
 function freeGpus(host: HostView, holdings: readonly Holding[]): Gpu[] {
   const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));
   return host.gpus.filter(({ id }) => !held.has(id));
@@ -135,7 +135,7 @@ function freeShare(host: HostView, holdings: readonly Holding[]) {
   return { cpus: host.cpus - sum(({ cpus }) => cpus), memoryMib: host.memoryMib - sum(({ memoryMib }) => memoryMib) };
 }
 
-/** What is missing, and who has it. */
+/** What is missing, and who holds it. */
 function lacking(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
   if (hosts.length === 0) return "No host is in the places that the endpoint names.";
   if (need.gpuCount > 0) return lackingGpus(need, hosts, holdings);
@@ -144,7 +144,7 @@ function lacking(need: Need, hosts: readonly HostView[], holdings: readonly Hold
   const all = `${most?.host.cpus} vCPU and ${Math.round((most?.host.memoryMib ?? 0) / 1_024)} GB`;
   const free = `${Math.max(0, most?.cpus ?? 0)} vCPU and ${Math.max(0, Math.round((most?.memoryMib ?? 0) / 1_024))} GB`;
   const who = holders(holdings.filter(({ resources: { cpus, memoryMib } }) => (cpus ?? 0) + (memoryMib ?? 0) > 0));
-  return `It needs ${wanted}; of ${all} here ${free} are free${who}.`;
+  return `It needs ${wanted}; free here: ${free} of ${all}${who}.`;
 }
 
 const shareText = ({ cpus, memoryMib }: Share): string =>
@@ -155,7 +155,7 @@ const shareText = ({ cpus, memoryMib }: Share): string =>
 function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
   const isWanted = ({ name }: Pick<Gpu, "name">) =>
     need.gpuTypes.length === 0 || need.gpuTypes.some((type) => isSameType(type, name));
-  // two servers on one machine tell of the same ones
+  // two servers on one machine report the same GPUs
   const all = [...new Map(hosts.flatMap(({ gpus }) => gpus).map((gpu) => [gpu.id, gpu])).values()];
   const fitting = all.filter(isWanted);
   const wanted = need.gpuTypes.length === 0 ? "GPU" : [...new Set(need.gpuTypes)].join(" or ");
@@ -171,10 +171,10 @@ function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly 
     return `It needs ${count}${wanted}${together}${atOne}; here ${there === "" ? `is no GPU${why}` : `are ${there}`}.`;
   }
   const has = holdings.filter(({ resources }) => resources.gpus.some(isWanted));
-  return `It needs ${count}${wanted}${together}${atOne}; of the ${fitting.length} here ${fitting.length - heldOf(fitting, holdings)} are free${holders(has)}.`;
+  return `It needs ${count}${wanted}${together}${atOne}; free here: ${fitting.length - heldOf(fitting, holdings)} of ${fitting.length}${holders(has)}.`;
 }
 
-/** Several GPUs of one worker are of one type. */
+/** The most GPUs of a single type: a worker's GPUs must be of one type. */
 const mostOfOneType = (gpus: readonly Gpu[]): number =>
   Math.max(0, ...gpus.map(({ name }) => gpus.filter((other) => isSameType(other.name, name)).length));
 

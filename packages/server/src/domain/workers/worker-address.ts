@@ -1,4 +1,4 @@
-/** Where a worker's HTTP server is reached; `host` is empty until it is known (a container that is not there yet). */
+/** Where a worker's HTTP server is reached. `host` is empty until known, for a container that does not run yet. */
 export interface WorkerAddress {
   readonly host: string;
   readonly port: number;
@@ -6,10 +6,10 @@ export interface WorkerAddress {
   readonly healthPort: number;
 }
 
-/** What an HTTP server in a container listens on, when nothing else was said. */
+/** The port that an HTTP server in a container uses unless told otherwise. */
 export const containerPortDefault = 80;
 
-/** The ports that a user's own variables name. Throws one sentence where one is not a port. */
+/** The ports set by a user's own variables. Throws one sentence if one is not a port. */
 export function namedPorts(own: Readonly<Record<string, string>>): { port?: number; healthPort?: number } {
   const port = portOf(own, "PORT");
   const healthPort = portOf(own, "PORT_HEALTH");
@@ -24,23 +24,24 @@ function portOf(own: Readonly<Record<string, string>>, name: string): number | u
   return port;
 }
 
-/** As it is stored: `host:port`, and `host:port/healthPort` where that is another. */
+/** The stored form: `host:port`, or `host:port/healthPort` if the health port differs. */
 export const addressText = ({ host, port, healthPort }: WorkerAddress): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}${healthPort === port ? "" : `/${healthPort}`}`;
 
-/** The address that was stored; undefined where there is none. */
+/** Parses a stored address; undefined if there is none. */
 export function readAddress(text: string | undefined): WorkerAddress | undefined {
   const [, six, host = "", port, healthPort] = /^(?:\[([^\]]+)\]|([^:/]*)):(\d+)(?:\/(\d+))?$/.exec(text ?? "") ?? [];
   if (port === undefined) return undefined;
   return { host: six ?? host, port: Number(port), healthPort: Number(healthPort ?? port) };
 }
 
-/** Whether an address means the machine it is used on. */
+/** Whether an address means the machine that uses it. */
 export const isLoopback = (host: string) => host === "::1" || host === "localhost" || host.startsWith("127.");
 
 /**
- * Whether a server may dial a worker. What is on loopback or on the network between containers of one machine is another
- * worker, and perhaps another user's, when it is dialled from elsewhere: only `isRoutable` addresses are.
+ * Whether a server may dial a worker. An address on loopback or on one machine's container network, dialled from
+ * another machine, would reach another worker, perhaps another user's: such addresses are dialled only on the worker's
+ * own host.
  */
 export const mayDial = (address: WorkerAddress, isOwnHost: boolean, isContainer: boolean): boolean =>
   address.host !== "" && (isOwnHost || !(isContainer || isLoopback(address.host)));

@@ -1,6 +1,6 @@
 import type { Exit, ExitCause, Worker } from "./worker.js";
 
-/** What frameworks and drivers say where a GPU that they look for is not there, or is of no use to them. */
+/** Messages of frameworks and drivers about a GPU that is missing or unusable. */
 const gpuComplaints = [
   /found no nvidia driver/i,
   /no cuda gpus? (are|is) available/i,
@@ -22,8 +22,8 @@ const causeWords: Readonly<Record<ExitCause, string>> = {
 };
 
 /**
- * How a worker ended: in words, with its last lines where those tell why, and what that is to be blamed on.
- * `tail`: the last lines of one that failed at its start, or none.
+ * How a worker ended, in words, with its last lines if they explain it, and the likely cause. `tail`: the last lines of
+ * a worker that failed at start, or empty.
  */
 export function endOf(worker: Worker, exit: Exit, tail: string): { readonly how: string; readonly exit: Exit } {
   const isOurs = worker.killAt !== undefined || worker.wanted === "stopped";

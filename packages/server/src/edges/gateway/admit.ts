@@ -14,7 +14,10 @@ export interface Asked {
   readonly isSocket: boolean;
 }
 
-/** The endpoint of a request that is let in, where all of it is in memory; undefined leaves it to {@link admit} to find out why not. */
+/**
+ * The endpoint of an admitted request, if memory alone can tell; undefined leaves it to {@link admit} to find the
+ * reason.
+ */
 export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
   const endpoint = caller && needs.registry.endpoint(asked.endpointId);
@@ -22,7 +25,7 @@ export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
   return endpoint.settings.type === "LB" ? endpoint : undefined;
 }
 
-/** The same with a word for each refusal, in the order of all checks: key, endpoint, permission. */
+/** Admits a request or throws the refusal for the first check that fails: key, endpoint, permission. */
 export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, asked.request.headers.authorization);
@@ -35,6 +38,6 @@ export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
   throw new Refusal("INVALID_STATE", `This endpoint is queue-based (type QB): ${instead}`);
 }
 
-/** What a request does is its worker's affair: a key that may only read has the methods that only read. */
+/** Only the worker knows what a request does, so a read-only key is limited to the methods that only read. */
 const mayPass = ({ scope }: ApiKey, { request, endpointId, isSocket }: Asked): boolean =>
   mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));

@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import { limits } from "../../limits/index.js";
 
 /**
- * What a client says before its offer to upgrade is answered. Somebody has to read it: on a connection that nobody reads it is
- * not noticed that its client has gone.
+ * Buffers what a client sends before its upgrade request is answered. The socket has to be read: otherwise we would not
+ * notice that the client has gone.
  */
 export class Ahead {
   readonly #socket: Duplex;
@@ -17,7 +17,7 @@ export class Ahead {
   };
   readonly #end = () => void this.#socket.destroy();
 
-  /** `onMuch`: when it has said more than is kept. */
+  /** `onMuch`: called when the client has sent more than is kept. */
   constructor(socket: Duplex, head: Buffer, onMuch: () => void) {
     this.#onMuch = onMuch;
     this.#socket = socket;
@@ -26,7 +26,7 @@ export class Ahead {
     socket.on("data", this.#hear).once("end", this.#end);
   }
 
-  /** All of it; from now on somebody else reads. */
+  /** Stops reading and returns all that was buffered. */
   take(): Buffer {
     this.#socket.off("data", this.#hear).off("end", this.#end).pause();
     return Buffer.concat(this.#parts.splice(0));

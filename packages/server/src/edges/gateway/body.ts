@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 
 /**
- * A request's body on its way to a worker, at the worker's pace. The request itself is not given away: who is done with a
- * body destroys it, and with the request its client's connection would go before the answer is read.
+ * A request's body on its way to a worker, at the worker's pace. The request itself is not passed: a consumer that is
+ * done destroys its body, which would close the client's connection before the reply is written.
  */
 export class PassingBody extends Readable {
   readonly #request: IncomingMessage;
@@ -16,7 +16,7 @@ export class PassingBody extends Readable {
   constructor(request: IncomingMessage) {
     super({ highWaterMark: 64 * 1_024 });
     this.#request = request;
-    this.on("error", () => {}); // who was sent it may be through with it when its client goes
+    this.on("error", () => {}); // its consumer may be done with it when the client goes
     this.#hear = (part) => {
       if (!this.push(part)) request.pause();
     };
@@ -39,6 +39,6 @@ export class PassingBody extends Readable {
   }
 }
 
-/** Idempotent methods: carried out twice is as once (RFC 9110, 9.2.2). */
+/** Idempotent methods: repeating one has the same effect as sending it once (RFC 9110, 9.2.2). */
 export const isIdempotent = (method: string): boolean =>
   ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "PROPFIND", "SEARCH", "REPORT"].includes(method);

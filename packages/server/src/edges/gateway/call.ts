@@ -31,7 +31,7 @@ export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock"
 
 const route = "/lb/:endpointId/*";
 
-/** One load-balanced request, from its key to the end of its reply. */
+/** One load-balanced request, from the check of its key to the end of its reply. */
 export class Call {
   readonly #needs: Calling;
   readonly #request: IncomingMessage;
@@ -44,10 +44,10 @@ export class Call {
   #headers: string[] = [];
   #body: Buffer | PassingBody | null = null;
   #untilAt: number | undefined;
-  /** Workers that have failed it; how often it was lost, and how often no connection was made for it. */
+  /** Workers that have failed this request, how often it was lost, and how often no connection could be made for it. */
   #tried: Set<number> | undefined;
   readonly #failures = { lost: 0, unsent: 0 };
-  /** Whether another server has passed it on: it is not passed on again, and does not wait here. */
+  /** Whether another server has passed it on: then it is not passed on again, and does not wait here. */
   #isPassed = false;
 
   constructor(needs: Calling, request: IncomingMessage, reply: ServerResponse, target: Target, asking?: Asking) {
@@ -67,7 +67,7 @@ export class Call {
     return this.#asking !== undefined;
   }
 
-  /** Lets it in, where it may, and sends it on its way. */
+  /** Admits the request and sends it on its way, or refuses it. */
   begin(): void {
     const mark = this.#request.headers[passedOn];
     if (mark !== undefined) {
@@ -83,7 +83,7 @@ export class Call {
         .catch((error) => this.refuse(error));
   }
 
-  /** Lets in what another server has passed on: it has checked the client's key. */
+  /** Admits a request passed on by another server, which has checked the client's key. */
   #beginPassed(mark: string): void {
     const { marks, registry, draining } = this.#needs;
     const { method = "", url = "" } = this.#request;
@@ -99,13 +99,16 @@ export class Call {
     else this.#enter(endpoint);
   }
 
-  /** Gives a request back to the server that has passed it on. */
+  /** Gives a request back to the server that passed it on. */
   #decline(): void {
     const verdict = this.#failures.lost > 0 ? "lost" : "unsent";
     this.refuse(new Refusal("NO_WORKER", "No worker of this server could take the request."), verdict);
   }
 
-  /** Answers with a refusal, in the shape of every error; `givenBack` tells the server that has passed it on what became of it. */
+  /**
+   * Replies with a refusal, in the shape of all errors; `givenBack` tells the server that passed the request on what
+   * happened.
+   */
   refuse(error: unknown, givenBack?: Declined["verdict"]): void {
     const reply = this.#reply;
     if (reply.headersSent || reply.destroyed) {
@@ -118,7 +121,7 @@ export class Call {
     const headers = jsonHeaders(this.#requestId, refusal);
     headers.push("content-length", String(Buffer.byteLength(text)));
     if (givenBack !== undefined) headers.push(declined, givenBack);
-    // its own words: a reply that could not be passed on has left the worker's
+    // with the standard reason phrase: a worker's reply that could not be passed on has left its own
     reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
     reply.end(text);
     this.#served(refusal.status);
@@ -126,7 +129,7 @@ export class Call {
 
   #enter(endpoint: Endpoint): void {
     const { socket, headers, httpVersion, rawHeaders } = this.#request;
-    if (this.#reply.destroyed || socket.destroyed) return; // it went while its key was looked up
+    if (this.#reply.destroyed || socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
     if (this.#isPassed) this.#headers = passedHeaders(rawHeaders);
     else
@@ -144,7 +147,7 @@ export class Call {
       return;
     }
     const then = (body: Buffer, release: () => void) => {
-      this.#body = body; // kept until the reply ends: it may be sent again
+      this.#body = body; // kept until the reply ends, because it may be sent again
       if (this.#reply.closed) return release();
       this.#reply.once("close", release);
       this.#find();
@@ -152,7 +155,7 @@ export class Call {
     readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
   }
 
-  /** Whether its body is kept here: one that is small, may be sent twice, and comes without being asked for. */
+  /** Whether the body is buffered here: if it is small, may be sent twice, and arrives without `100-continue`. */
   #isKept(): boolean {
     const { headers, method = "" } = this.#request;
     if (headers.expect !== undefined) return false;
@@ -160,7 +163,7 @@ export class Call {
     return hasBody(this.#request) && isIdempotent(method) && length <= limits.gateKeptBytesMax;
   }
 
-  /** Takes a worker, at once where one is healthy, else a server that has one. */
+  /** Finds a healthy worker, or else another server that has one; otherwise waits. */
   #find(): void {
     const { gate } = this.#needs;
     const { no } = this.#endpoint;
@@ -212,7 +215,7 @@ export class Call {
       );
     } else {
       if (this.#body === null && hasBody(this.#request)) this.#openBody();
-      // written out, here and where it is passed on: spread copies are objects of no known shape, and slow to read
+      // written out here and below: objects made by spreading have varying shapes, which are slow to read
       const sending = {
         method: this.#request.method ?? "GET",
         path: this.#target.path,
@@ -224,12 +227,12 @@ export class Call {
     }
   }
 
-  /** Sends it to a server that has a worker. */
+  /** Passes the request on to a server that has a worker. */
   #passOn(server: OtherServer): void {
     const { agent, marks } = this.#needs;
     const { method = "GET" } = this.#request;
     const { endpointId, path } = this.#target;
-    const url = `/lb/${endpointId}${path}`; // whichever address the client has used
+    const url = `/lb/${endpointId}${path}`; // the canonical path, whichever address the client has used
     const headers = [...this.#headers, passedOn, marks.make(server.hostNo, { endpointId, method, url })];
     const done = (outcome: Outcome) => this.#passedOn(server, outcome);
     const silenceMs = this.#silenceMs;
@@ -248,7 +251,7 @@ export class Call {
     passOn(agent, server, { method, path: url, headers, body, silenceMs }, this.#reply, done);
   }
 
-  /** What became of it at the other server. */
+  /** Handles the outcome of passing a request on. */
   #passedOn(server: OtherServer, outcome: Outcome): void {
     if (outcome.kind !== "unanswered") {
       this.#end(outcome.kind === "gone" && !this.#reply.headersSent);
@@ -259,12 +262,12 @@ export class Call {
     const verdict = verdictOf(error);
     if (error instanceof Declined) gate.avoid(server, limits.beatMs, this.#endpoint.no);
     else if (verdict === "unsent" || verdict === "lost") gate.avoid(server, limits.gateAvoidMs);
-    // a server that is not reached is no reason to give up: the request waits here
+    // an unreachable server is no reason to give up: the request waits here
     if (verdict === "unsent" ? this.#isBodyWhole() : this.#mayRetry(verdict)) this.#find();
     else this.refuse(failure(verdict));
   }
 
-  /** The body, to be read as it comes. */
+  /** The body, opened to be read as it arrives. */
   #openBody(): PassingBody {
     if (this.#body instanceof PassingBody) return this.#body;
     this.#invite();
@@ -273,7 +276,7 @@ export class Call {
     return body;
   }
 
-  /** Who has asked whether to send the body may: a worker is there. */
+  /** Answers `Expect: 100-continue`: a worker is ready for the body. */
   #invite(): void {
     const { headers, httpVersionMinor } = this.#request;
     if (httpVersionMinor > 0 && headers.expect?.toLowerCase() === "100-continue") this.#reply.writeContinue();
@@ -286,12 +289,12 @@ export class Call {
       this.#unanswered(seat, outcome.error);
       return;
     }
-    // who reads a stream leaves it where he likes; who leaves before it began was not served
+    // a client may leave a stream whenever it likes; one that leaves before the reply began was not served
     const isUnserved = outcome.kind === "gone" && !this.#reply.headersSent;
     gate.release(seat, this.#isSocket, outcome.kind === "broken" || isUnserved ? "failed" : "completed");
     if (outcome.kind === "ended" && row.lastDoneAt === undefined) {
       const worker = registry.workerByNo(row.no);
-      const message = "that a worker has served could not be stored";
+      const message = "a worker's first reply could not be recorded";
       if (worker) noteServed(this.#needs, worker).catch((error) => emit({ type: "server.warning", message, error }));
     }
     if (outcome.kind === "broken") gate.suspect(row.no);
@@ -303,14 +306,14 @@ export class Call {
     this.#served(isUnserved ? clientHasGone : this.#reply.statusCode);
   }
 
-  /** The worker has failed before the first byte of a reply: another may do it, where it may be done twice. */
+  /** The worker failed before the first byte of a reply: another one may be tried if the request can be sent again. */
   #unanswered(seat: Seat, error: Error): void {
     const { gate } = this.#needs;
     const { no } = seat.worker.row;
     const verdict = verdictOf(error);
     const isRetried = this.#mayRetry(verdict);
     if (verdict === "unsent" || verdict === "lost") {
-      gate.shut(no); // until it has said that it is well
+      gate.shut(no); // until it has answered a ping
       gate.suspect(no);
     }
     this.#tried = (this.#tried ?? new Set()).add(no);
@@ -319,7 +322,9 @@ export class Call {
     else this.refuse(failure(verdict));
   }
 
-  /** What did not reach a worker may go to another; what did, where it may be carried out twice. */
+  /**
+   * A request that reached no worker may go to another; one that may have reached a worker only if it is idempotent.
+   */
   #mayRetry(verdict: Verdict): boolean {
     const { method = "" } = this.#request;
     if (!this.#isBodyWhole()) return false;
@@ -327,24 +332,24 @@ export class Call {
     return verdict === "lost" && isIdempotent(method) && ++this.#failures.lost < limits.gateTriesMax;
   }
 
-  /** Whether nothing of the body is gone. */
+  /** Whether no part of the body has been read yet. */
   #isBodyWhole(): boolean {
     const body = this.#body;
     return !(body instanceof PassingBody && (body.destroyed || body.readableDidRead));
   }
 
   #served(status: number): void {
-    if (this.#isPassed) return; // the server that was asked counts it
+    if (this.#isPassed) return; // the server that passed it on counts it
     const durationMs = performance.now() - this.#beganAt;
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
 }
 
-/** In metrics, where nobody was there to be answered: as proxies' logs have it. */
+/** The status in metrics if the client left before its reply, as in proxies' logs. */
 const clientHasGone = 499;
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** An address of IPv4 in the clothes of IPv6 is shown without them. */
+/** Shows an IPv4-mapped IPv6 address as the IPv4 address. */
 const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);

@@ -1,7 +1,7 @@
 import type { ClientRequest } from "node:http";
 import { limits } from "../../limits/index.js";
 
-/** Bounds the time in which a request's connection is made: Node itself waits as long as the system does. */
+/** Bounds the time for a request's connection to be made: by itself, Node waits as long as the system does. */
 export function boundConnect(asked: ClientRequest): void {
   asked.once("socket", (socket) => {
     if (!socket.connecting) return;

@@ -1,8 +1,8 @@
 import { Client } from "undici";
 
 /**
- * Connections to one worker, each with one request at a time. The one used last is used next: the others reach the end of
- * their idle time, and go. (undici's own pool looks through all connections for every request: 0017.)
+ * Connections to one worker, each for one request at a time. The most recently used one is reused first, so that the
+ * others idle and close. (undici's own pool scans all connections on every request: 0017.)
  */
 export class Connections {
   readonly #url: string;
@@ -16,18 +16,18 @@ export class Connections {
     this.#options = options;
   }
 
-  /** One that nobody else has until it is given back. */
+  /** A connection for the caller's exclusive use until it is given back. */
   lend(): Client {
     return this.#idle.pop() ?? this.#open();
   }
 
-  /** Its request is over; `isWell`: as it should be, so that it may carry another. */
+  /** Takes a connection back; `isWell`: it may carry another request. */
   giveBack(client: Client, isWell: boolean): void {
     if (isWell && !this.#isClosing && this.#all.has(client)) this.#idle.push(client);
     else this.#drop(client);
   }
 
-  /** What is on its way ends first. */
+  /** Lets requests in flight end first. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.all([...this.#all].map((client) => client.close()));

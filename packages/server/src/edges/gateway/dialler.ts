@@ -7,7 +7,7 @@ import { dialled } from "../../operations/workers/find-worker.js";
 import { Connections } from "./connections.js";
 
 interface Dialled {
-  /** The worker's address as its row has it. */
+  /** The worker's address as in its row. */
   readonly told: string | undefined;
   readonly connections: Connections;
 }
@@ -21,7 +21,7 @@ export class Dialler {
     this.#hostNo = hostNo;
   }
 
-  /** The connections to one worker; undefined where it cannot be reached from here. */
+  /** The connections to one worker; undefined if it cannot be reached from here. */
   connections(row: Worker): Connections | undefined {
     const found = this.#dialled.get(row.no);
     if (found && found.told === row.address) return found.connections;
@@ -40,10 +40,10 @@ export class Dialler {
     return connections;
   }
 
-  /** Where a connection of its own goes to. */
+  /** The address for a connection outside the pool. */
   address = (row: Worker): WorkerAddress | undefined => dialled(row, this.#hostNo);
 
-  /** A worker has ended. What it has said may still be on its way. */
+  /** Forgets a worker that has ended. Its last replies may still be on their way. */
   forget(workerNo: number): void {
     const connections = this.#dialled.get(workerNo)?.connections;
     if (!connections) return;
@@ -64,7 +64,7 @@ export class Dialler {
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
-/** Asks a worker for its health, on a connection of its own: what is busy with requests need not answer on theirs. */
+/** Pings a worker, on a connection of its own: those of requests may be busy. */
 export function ping({ host, healthPort }: WorkerAddress): Promise<PingAnswer> {
   return new Promise((resolve) => {
     const request = get({

@@ -6,12 +6,12 @@ import type { PassingBody } from "./body.js";
 import type { Connections } from "./connections.js";
 import { replyHeaders } from "./headers.js";
 
-/** What became of a request that was sent to a worker. */
+/** The outcome of a request that was sent to a worker. */
 export type Outcome =
   | { readonly kind: "ended" }
-  /** Nothing of a reply has come. */
+  /** It failed before any of the reply arrived. */
   | { readonly kind: "unanswered"; readonly error: Error }
-  /** Its reply broke off: so did the client's. */
+  /** The worker's reply broke off, and so did ours. */
   | { readonly kind: "broken" }
   | { readonly kind: "gone" };
 
@@ -20,11 +20,11 @@ export interface Sending {
   readonly path: string;
   readonly headers: string[];
   readonly body: Buffer | PassingBody | null;
-  /** Until the reply begins, and for each silence in it. */
+  /** Limit until the reply begins, and for each silence within it. */
   readonly silenceMs: number;
 }
 
-/** Sends a request on one of a worker's connections and its reply to the client, as it comes; `done` is called once. */
+/** Sends a request over one of a worker's connections and streams the reply to the client; `done` is called once. */
 export function forward(
   connections: Connections,
   sending: Sending,
@@ -53,20 +53,20 @@ export function forward(
   }
 }
 
-/** One reply on its way. */
+/** A single reply being passed on. */
 export class Passage implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse;
   readonly #done: (outcome: Outcome) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #hasBegun = false;
   #isOver = false;
-  /** The first part of the body, while the head waits for it. */
+  /** The first part of the body, if the head is still waiting for it. */
   #first: Buffer | undefined;
   #isFlushed = false;
-  /** What is written next, as one: a part of one byte costs as much as one of a kilobyte. */
+  /** Parts to be written together: writing one byte costs as much as writing a kilobyte. */
   #parts: Buffer[] = [];
   #isSending = false;
-  /** All of it has come before any was written: it is written in its turn. */
+  /** All of it arrived before any was written; it waits for its turn to be written. */
   #isWhole = false;
   #trailers: string[] = [];
   #stall: NodeJS.Timeout | undefined;
@@ -101,12 +101,12 @@ export class Passage implements Dispatcher.DispatchHandler {
       return;
     }
     this.#hasBegun = true;
-    // where its body comes later it goes on alone
+    // if its body comes later, the head goes out alone
     process.nextTick(flush, this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, part: Buffer): void {
-    // a small reply mostly comes whole: with its head it is one write, as text it is one with it
+    // a small reply mostly arrives whole: with its head it is one write, and as a string it is joined with the head
     if (!this.#isFlushed && this.#first === undefined && part.length <= limits.gateFirstBytesMax) {
       this.#first = part;
       return;
@@ -124,7 +124,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Writes what has not been written, and ends. */
+  /** Writes the rest and ends the reply. */
   finish(): void {
     if (this.#isOver) return;
     this.#isWhole = false;
@@ -142,7 +142,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     }
     if (first !== undefined) {
       this.#reply.write(first.toString("latin1"), "latin1");
-      this.#reply.socket?.uncork(); // or what ends it would be a second piece, and the write a slower one
+      this.#reply.socket?.uncork(); // otherwise the end would be a second, slower write
     }
     this.#reply.end();
     this.#over({ kind: "ended" });
@@ -152,7 +152,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     this.fail(error);
   }
 
-  /** The worker has replied, with what cannot be passed on: that it was not lost is known. */
+  /** The worker's reply cannot be passed on. So it was not lost. */
   #reject(controller: Dispatcher.DispatchController, cause: Error): void {
     this.fail(new MalformedReply("the worker's reply cannot be passed on", { cause }));
     controller.abort(gone);
@@ -164,7 +164,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     if (this.#hasBegun) cut(this.#reply);
   }
 
-  /** What has come goes on, the head alone where nothing else has. */
+  /** Sends what has arrived, if only the head. */
   flush(): void {
     if (this.#isFlushed || this.#isOver || this.#isWhole) return;
     this.#isFlushed = true;
@@ -174,7 +174,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     else this.#write(this.#controller, first);
   }
 
-  /** Writes a part with all that came in the same read of the worker's connection. */
+  /** Writes a part, joined with all that came in the same read of the worker's connection. */
   #write(controller: Dispatcher.DispatchController | undefined, part: Buffer): void {
     const count = this.#parts.push(part);
     if (count >= limits.gatePartsMax && controller?.paused === false) controller.pause();
@@ -183,7 +183,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     process.nextTick(send, this);
   }
 
-  /** Writes the parts when large replies have room in a turn of the event loop. */
+  /** Writes the parts once large replies have budget left in a turn of the event loop. */
   send(): void {
     if (this.#isOver) return;
     const bytes = this.#parts.reduce((sum, { length }) => sum + Math.max(length, limits.gatePartBytes), 0);
@@ -210,7 +210,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Returns false where the client has to read before more is written. */
+  /** Returns false if the client must read before more is written. */
   #writeParts(): boolean {
     const parts = this.#parts;
     if (parts.length === 0) return true;
@@ -219,7 +219,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   }
 
   #goOn(): void {
-    this.#isSending = this.#parts.length > 0; // one part still comes after a pause
+    this.#isSending = this.#parts.length > 0; // one more part arrives after a pause
     if (this.#isSending) this.send();
     else if (this.#controller?.paused) this.#controller.resume();
   }
@@ -230,13 +230,13 @@ export class Passage implements Dispatcher.DispatchHandler {
     this.#controller?.abort(gone);
   };
 
-  /** Hints are passed on where there are few, and to who reads them. */
+  /** Passes on informational responses, if they are few and the client understands them. */
   #inform(controller: Dispatcher.DispatchController, status: number, raw: Buffer[]): void {
     if (++this.#informed > limits.gateHintsMax) {
       this.#reject(controller, new Error("its hints do not end"));
       return;
     }
-    if (this.#reply.writableNeedDrain || this.#reply.req.httpVersionMinor === 0) return; // HTTP/1.0 knows of none
+    if (this.#reply.writableNeedDrain || this.#reply.req.httpVersionMinor === 0) return; // HTTP/1.0 has none
     if (status === 102) this.#reply.writeProcessing();
     if (status !== 103) return;
     const hints: Record<string, string[]> = {};
@@ -247,7 +247,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     try {
       if (hints.link) this.#reply.writeEarlyHints(hints);
     } catch {
-      // hints that are malformed help nobody
+      // a malformed hint is no loss
     }
   }
 
@@ -262,8 +262,8 @@ export class Passage implements Dispatcher.DispatchHandler {
 const whole: Passage[] = [];
 
 /**
- * Replies that came whole are written one behind the other, when all that had come was read: their readers are woken once for
- * many, and not between one and the next.
+ * Replies that arrived whole are written back to back, once everything available was read: clients are then woken once
+ * for many replies, not between one and the next.
  */
 function writeSoon(passage: Passage): void {
   if (whole.push(passage) === 1) setImmediate(writeWhole);
@@ -279,10 +279,10 @@ function writeWhole(): void {
   }
 }
 
-/** A reply that has come, and cannot be passed on. */
+/** The worker's reply arrived but cannot be passed on. */
 export class MalformedReply extends Error {}
 
-/** Whether trailers can follow a reply that has no length: only one in chunks has any. */
+/** Whether trailers can follow a reply without a length: only chunked replies can have them. */
 const mayTrail = (reply: ServerResponse, status: number): boolean =>
   reply.useChunkedEncodingByDefault && reply.req.method !== "HEAD" && status !== 204 && status !== 304;
 
@@ -292,7 +292,7 @@ const gone = new Error("the client has gone");
 const pairs = (flat: readonly string[]): [string, string][] =>
   Array.from({ length: flat.length / 2 }, (_, n) => [flat[2 * n] as string, flat[2 * n + 1] as string]);
 
-/** Ends a reply so that its client sees that it is not whole: one that may end with its connection needs a reset for that. */
+/** Breaks a reply off so that its client notices: on HTTP/1.0, closing would look like the normal end. */
 export function cut(reply: ServerResponse): void {
   if (reply.socket && reply.req.httpVersionMinor === 0) reply.socket.resetAndDestroy();
   else reply.destroy();

@@ -120,7 +120,7 @@ describe("A request that finds no worker", () => {
       scene.parts.gate.stand(endpoint.no, { ms: 60_000, isSocket: false, signals: [] }),
     );
     const reply = await http.get(`/lb/${endpoint.id}/`);
-    expect([reply.status, reply.json.error]).toEqual([503, expect.stringMatching(/1000 requests wait/)]);
+    expect([reply.status, reply.json.error]).toEqual([503, expect.stringMatching(/1000 requests are already waiting/)]);
     scene.parts.gate.close(endpoint.no);
     await Promise.all(waiting);
   });

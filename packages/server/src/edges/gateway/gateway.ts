@@ -13,26 +13,29 @@ import { afterReplies, plainAgain } from "./plain-again.js";
 import { type Target, targetOf } from "./target.js";
 
 export interface GatewayOptions {
-  /** Under which each endpoint has a host name of its own. */
+  /** The domain under which each endpoint has a host name of its own. */
   readonly domain: string | undefined;
-  /** Whether what a client says in `X-Forwarded-*` is believed: a proxy of ours stands in front. */
+  /** Whether `X-Forwarded-*` headers are trusted, because a proxy of ours is in front. */
   readonly isProxyTrusted: boolean;
-  /** Whether a request is meant for us; all are where it is left out. */
+  /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
 }
 
-/** What stands in front of the workers' own HTTP servers. */
+/** Serves requests for workers' own HTTP servers. */
 export interface Gateway {
-  /** Answers whether it has taken the request. */
+  /** Returns whether it has taken the request. */
   take(request: IncomingMessage, reply: ServerResponse): boolean;
-  /** Takes over what clients want to upgrade: WebSockets of ours, and all else as if it had not asked. */
+  /** Takes over upgrade requests: WebSockets for workers, and all others as if they had not asked to upgrade. */
   listen(server: Server): void;
-  /** A worker has ended. */
+  /** Forgets a worker that has ended. */
   forget(workerNo: number): void;
   close(): Promise<void>;
 }
 
-/** Load-balanced requests and WebSockets, passed on to workers. They come before the routes: their bodies are not read here. */
+/**
+ * Passes load-balanced requests and WebSockets on to workers. They bypass the routes, so that their bodies are not read
+ * here.
+ */
 export function openGateway(
   needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent"> & Needs<"ids">,
   options: GatewayOptions,
@@ -44,13 +47,16 @@ export function openGateway(
   const domain = options.domain?.toLowerCase();
   const sockets = new Set<Duplex>();
 
-  /** What a load-balanced request is for. What servers pass on has its endpoint in the path, and the host that the client named. */
+  /**
+   * The target of a load-balanced request. If a server passed it on, the path names the endpoint, and Host is still the
+   * client's.
+   */
   function target({ url = "", headers }: IncomingMessage): Target | undefined {
     const named = headers[passedOn] === undefined ? undefined : targetOf(url, undefined, undefined);
     return named ?? targetOf(url, headers.host, domain);
   }
 
-  /** The server that passes a request on has judged its host by its own names; its mark proves more, and is checked next. */
+  /** Hosts of passed-on requests were judged by the first server's names; the mark, checked next, proves more. */
   const refusalOf = (request: IncomingMessage) =>
     misframed(request, request.headers[passedOn] === undefined ? options.isOurHost : undefined);
 
@@ -82,16 +88,16 @@ export function openGateway(
     },
     listen(server) {
       server.on("upgrade", (request, socket, head) => {
-        // Node has left it to us; a connection may ask again and again
+        // Node leaves error handling to us; a connection may ask to upgrade repeatedly
         if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
         const asked = isWebSocket(request) ? target(request) : undefined;
         if (asked) {
-          // one that says much has not waited for the answer (RFC 6455, 4.1)
+          // a client that sends much has not waited for the reply (RFC 6455, 4.1)
           const ahead = new Ahead(socket, head, () => socket.destroy());
           afterReplies(socket, () => upgrade(asked, request, socket, ahead));
           return;
         }
-        // a protocol that we do not speak is not agreed to: what is smuggled past a proxy goes through such tunnels
+        // other protocols are not agreed to: requests are smuggled past proxies through such tunnels
         const ahead = new Ahead(socket, head, () => socket.pause());
         afterReplies(socket, () => plainAgain(server, request, socket, ahead.take()));
       });
@@ -105,7 +111,10 @@ export function openGateway(
   };
 }
 
-/** Ends a connection that is read by nobody: what its client still says is let go, and so is one that does not leave. */
+/**
+ * Ends a connection after a refused upgrade: discards what its client still sends, and closes it for a client that
+ * stays.
+ */
 function hangUp(socket: Duplex, ahead: Ahead): void {
   ahead.take();
   const late = setTimeout(() => socket.destroy(), limits.gateHangUpMs);

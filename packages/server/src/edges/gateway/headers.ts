@@ -1,6 +1,6 @@
 import { declined, passedOn } from "./mark.js";
 
-/** Of one connection alone: not handed on (RFC 9110, 7.6.1). */
+/** Headers of a single connection, not forwarded (RFC 9110, 7.6.1). */
 const hopByHop = [
   "connection",
   "keep-alive",
@@ -11,7 +11,7 @@ const hopByHop = [
   "upgrade",
   "http2-settings",
 ];
-/** What a client must not say of itself, where no proxy of ours stands in front. */
+/** Headers that a client must not set unless a proxy of ours is in front. */
 const forwarding = [
   "forwarded",
   "x-forwarded-for",
@@ -23,34 +23,34 @@ const forwarding = [
   "x-forwarded-ssl",
   "x-real-ip",
 ];
-/** Ours to read: the key is no worker's business, and of an expectation we say ourselves what becomes. */
+/** Headers for us: the key is not for workers, and we answer expectations ourselves. */
 const ours = ["authorization", "proxy-authorization", "expect", passedOn];
-/** Said anew whoever is believed. */
+/** Always rewritten, even if the sender is trusted. */
 const saidAnew = ["x-forwarded-for", "x-forwarded-prefix", "via"];
 
 const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
 const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
 const fromServers = new Set([...hopByHop, ...ours]);
 const fromWorkers = new Set([...hopByHop, declined]);
-/** The lengths of the names that are looked at in replies: most others need no look. */
+/** The lengths of header names to compare in replies: names of other lengths are passed without a look. */
 const toldApart = new Set([...fromWorkers, "content-length"].map(({ length }) => length));
-/** Naming these in Connection takes nothing away. */
+/** Naming these in Connection does not remove them. */
 const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
 
 export interface Hop {
-  /** The client's address as the socket tells it. */
+  /** The client's address by its socket. */
   readonly address: string;
   readonly isSecure: boolean;
   readonly host: string;
-  /** What was taken off the path. */
+  /** The part removed from the path. */
   readonly prefix: string;
   readonly requestId: string;
   readonly httpVersion: string;
-  /** Whether what it says of others before it is believed: a proxy of ours. */
+  /** Whether its forwarding headers are trusted, because it is a proxy of ours. */
   readonly isTrusted: boolean;
 }
 
-/** The headers a worker is sent, in their order and with their repetitions: names and values in turn. */
+/** The headers for a worker, in order and with repetitions: names and values alternate. */
 export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   const dropped = hop.isTrusted ? fromProxies : fromClients;
   const headers: string[] = [];
@@ -63,7 +63,7 @@ export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   for (let at = 0; at < raw.length; at += 2) {
     const [name, value] = [raw[at] as string, raw[at + 1] as string];
     const lower = name.toLowerCase();
-    // servers behind take `_` for `-`: what is dropped under one name must not come in under the other
+    // many servers read `_` as `-`: a header dropped under one name must not pass under the other
     const plain = lower.includes("_") ? lower.replaceAll("_", "-") : lower;
     if (lower === "connection") named = namedIn(value, named);
     else if (lower === "via") via += `${value}, `;
@@ -84,7 +84,7 @@ export function requestHeaders(raw: readonly string[], hop: Hop): string[] {
   return left;
 }
 
-/** The same of a request that another server has passed on, which has said all that is to be said. */
+/** The headers of a request passed on by another server, which has already rewritten them. */
 export function passedHeaders(raw: readonly string[]): string[] {
   const headers: string[] = [];
   for (let at = 0; at < raw.length; at += 2) {
@@ -93,7 +93,10 @@ export function passedHeaders(raw: readonly string[]): string[] {
   return headers;
 }
 
-/** The headers a client is sent of a worker's reply, as bytes came; `mayTrail`: whether trailers can follow what has no length. */
+/**
+ * The client's headers for a worker's reply, from raw bytes. `mayTrail`: whether trailers can follow if there is no
+ * length.
+ */
 export function replyHeaders(raw: readonly (Buffer | string)[], mayTrail = false): string[] {
   const headers: string[] = [];
   const trailers: string[] = [];
@@ -114,7 +117,7 @@ export function replyHeaders(raw: readonly (Buffer | string)[], mayTrail = false
 const textOf = (part: Buffer | string | undefined): string =>
   typeof part === "string" ? part : (part?.toString("latin1") ?? "");
 
-/** What a Connection header names, but for what says nothing or must stay. */
+/** The headers that Connection names, except those that mean nothing here or must stay. */
 function namedIn(value: string, before: Set<string> | undefined): Set<string> | undefined {
   let named = before;
   for (const part of value.split(",")) {

@@ -1,26 +1,27 @@
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
 
-/** The header of a request that another server has passed on, with the mark that proves it. */
+/** The header of a request passed on by another server, with the mark that proves it. */
 export const passedOn = "x-millrace-passed-on";
 /** The header of a reply that gives such a request back; its value is a {@link Declined} verdict. */
 export const declined = "x-millrace-declined";
 
-/** What a mark is good for. */
+/** What a mark is valid for. */
 export interface Marked {
   readonly endpointId: string;
   readonly method: string;
-  /** The address as it stands in the request. */
+  /** The URL as in the request. */
   readonly url: string;
 }
 
 /**
- * Marks of requests that servers pass on to each other. A mark stands in for the client's key, which the first server has
- * checked: it is good for one request, at one server, for a few seconds, and made with the key that only these servers share.
+ * Marks of requests that servers pass on to each other. A mark replaces the client's key, which the first server has
+ * checked. It is valid for one request, at one server, for a few seconds, and is made with a key that only these
+ * servers share.
  */
 export class Marks {
   readonly #needs: Needs<"vault" | "ids" | "clock" | "place">;
-  /** Marks that were used: those of this period, and of the one before. */
+  /** Used marks, of this period and the one before. */
   #used = new Set<string>();
   #usedBefore = new Set<string>();
   #periodEndsAt = 0;
@@ -36,7 +37,7 @@ export class Marks {
     return `${hostNo}.${at}.${nonce}.${this.#sum(hostNo, at, nonce, marked)}`;
   }
 
-  /** Whether a mark was made by one of our servers for this server and this request, and is used for the first time. */
+  /** Whether one of our servers made this mark for this server and request, and it is used for the first time. */
   accept(mark: string, marked: Marked): boolean {
     const [, host, time, nonce = "", sum = ""] =
       /^(\d{1,15})\.(\d{1,15})\.([\w-]{20})\.([0-9a-f]{64})$/.exec(mark) ?? [];
@@ -52,7 +53,7 @@ export class Marks {
 
   #useOnce(nonce: string, now: number): boolean {
     if (now >= this.#periodEndsAt) {
-      // a mark of a server whose clock is ahead is good for twice its time
+      // a mark from a server whose clock is ahead is valid for twice as long
       const isLong = now >= this.#periodEndsAt + 2 * limits.gateMarkMs;
       this.#usedBefore = isLong ? new Set() : this.#used;
       this.#used = new Set();

@@ -9,13 +9,14 @@ import { declined } from "./mark.js";
 import { Declined } from "./verdict.js";
 
 export interface PassingOn extends Omit<Sending, "body"> {
-  /** A body that streams is opened once the other server has a worker for it: until then none of it is read. */
+  /** A streamed body is opened only once the other server has a worker for it: until then none of it is read. */
   readonly body: Buffer | (() => PassingBody) | null;
 }
 
 /**
- * Sends a request to another server, which has a worker for it, and the reply to the client as it comes; `done` is called once.
- * With node:http, as the other server must be asked before the body is sent (`Expect: 100-continue`): undici cannot.
+ * Sends a request to another server that has a worker for it, and streams the reply to the client; `done` is called
+ * once. Uses node:http because the other server must accept before the body is sent (`Expect: 100-continue`), which
+ * undici cannot do.
  */
 export function passOn(
   agent: Agent,
@@ -24,7 +25,7 @@ export function passOn(
   reply: ServerResponse,
   done: (outcome: Outcome) => void,
 ): void {
-  // the other server bounds the worker's silence, and says so: ours is longer
+  // the other server bounds the worker's silence and reports it, so our timeout is longer
   const timeout = silenceMs + limits.gatePassOnMs;
   const maxHeaderSize = limits.gateReplyHeaderBytesMax;
   const framed = framedHeaders(method, headers, body, host);
@@ -61,7 +62,7 @@ class Hop {
     this.#passage = new Passage(reply, (outcome) => {
       clearTimeout(this.#patience);
       this.#body?.destroy();
-      // a connection with more of the body to come carries no other request
+      // a connection with part of the body left to send cannot carry another request
       if (outcome.kind !== "ended" || !asked.writableFinished) asked.destroy();
       done(outcome);
     });
@@ -75,7 +76,7 @@ class Hop {
     asked.once("close", () => this.#answer?.complete || this.#fail(new Error("the other server hung up")));
   }
 
-  /** The other server takes a request with a body, or declines it, before any of the body is sent. */
+  /** Waits for the other server to accept a request with a body, or decline it, before any of the body is sent. */
   expectAnswer(): void {
     this.#patience = setTimeout(() => this.#fail(new Error("the other server says nothing")), limits.gatePassOnMs);
   }
@@ -115,18 +116,18 @@ class Hop {
 
   #timeOut(): void {
     const isUploading = this.#openBody !== undefined && !this.#asked.writableFinished;
-    if (this.#controller.paused || (isUploading && !this.#answer)) return; // other bounds hold
+    if (this.#controller.paused || (isUploading && !this.#answer)) return; // other limits apply
     this.#passage.fail(Object.assign(new Error("silence"), { code: "UND_ERR_HEADERS_TIMEOUT" }));
   }
 
-  /** No worker can have seen a request whose body was not asked for. */
+  /** Fails; if the body was never asked for, no worker can have seen the request. */
   #fail(error: Error): void {
     const isUnsent = this.#openBody !== undefined && !this.#body && !this.#answer;
     this.#passage.fail(isUnsent ? Object.assign(error, { syscall: "connect" }) : error);
   }
 }
 
-/** What undici gives a handler, over a request of Node's own. */
+/** undici's handler controller, for a request of Node's own. */
 class Controller implements Dispatcher.DispatchController {
   readonly #asked: ClientRequest;
   answer: IncomingMessage | undefined;
@@ -151,7 +152,7 @@ class Controller implements Dispatcher.DispatchController {
   resume = (): void => void this.answer?.resume();
 }
 
-/** The headers with what tells where the body ends: the client's own length, where it said one. */
+/** Adds the headers that frame the body, unless the client has sent a length. */
 function framedHeaders(method: string, headers: readonly string[], body: PassingOn["body"], host: string): string[] {
   const said = new Set(headers.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
   const framed = [...headers];

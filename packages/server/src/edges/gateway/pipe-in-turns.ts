@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { turnFor } from "../shared/replies/write-turns.js";
 
-/** Writes what comes from one connection to another, at its pace, and in turns with everything else that is large. */
+/** Copies one connection to another at its pace, taking turns with other large transfers. */
 export function pipeInTurns(from: Duplex, to: Duplex): void {
   const goOn = () => void from.resume();
   const write = (part: Buffer) => {
@@ -10,7 +10,7 @@ export function pipeInTurns(from: Duplex, to: Duplex): void {
     to.once("drain", goOn);
     return false;
   };
-  /** The last part, while it waits for its turn: a connection may end meanwhile. */
+  /** The last part while it waits for its turn: the connection may end meanwhile. */
   let held: Promise<unknown> | undefined;
   from.on("data", (part: Buffer) => {
     const turn = turnFor(part.length);

@@ -2,8 +2,9 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
 /**
- * Serves a request as if it had not asked to upgrade: once anyone listens for upgrades, Node hands over every request that
- * asks for one, though it be `h2c` from a client that offers that each time. What was read goes back, without the offer.
+ * Serves a request as if it had not asked to upgrade. Once there is an upgrade listener, Node hands it every request
+ * that asks for any protocol, such as `h2c`, which some clients always offer. The request is put back onto the socket
+ * without the offer.
  */
 export function plainAgain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
@@ -27,7 +28,7 @@ const plainConnection = (value: string): string =>
     .filter((part) => !/^(upgrade|http2-settings)$/i.test(part))
     .join(", ");
 
-/** Goes on once the replies before are written: a client may send its requests one behind the other. */
+/** Calls `goOn` once earlier replies on the connection are written: clients may pipeline requests. */
 export function afterReplies(socket: Duplex & { _httpMessage?: ServerResponse }, goOn: () => void): void {
   const before = socket._httpMessage;
   if (socket.destroyed) return;
@@ -35,7 +36,7 @@ export function afterReplies(socket: Duplex & { _httpMessage?: ServerResponse },
     goOn();
     return;
   }
-  // Node has left the connection: that there is room again nobody else would tell the one that writes
+  // Node has detached from this socket, so forward "drain" to the reply ourselves
   const hasRoom = () => void before.emit("drain");
   socket.on("drain", hasRoom);
   before.once("close", () => {

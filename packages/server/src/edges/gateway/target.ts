@@ -1,13 +1,16 @@
-/** What a load-balanced request is for. */
+/** The target of a load-balanced request. */
 export interface Target {
   readonly endpointId: string;
-  /** What its worker is asked for: the rest of the address, byte for byte. */
+  /** The path for the worker: the rest of the URL, byte for byte. */
   readonly path: string;
-  /** What was taken off the path; empty where the host names the endpoint. */
+  /** What was removed from the path; empty if the host names the endpoint. */
   readonly prefix: string;
 }
 
-/** Reads `/lb/{endpoint_id}/{path}` and, under `domain`, the host `{endpoint_id}.{domain}`; undefined for everything else. */
+/**
+ * Parses `/lb/{endpoint_id}/{path}` and, if `domain` is set, the host `{endpoint_id}.{domain}`; undefined for anything
+ * else.
+ */
 export function targetOf(url: string, host: string | undefined, domain: string | undefined): Target | undefined {
   if (domain !== undefined && host !== undefined) {
     const endpointId = labelOf(host, domain);
@@ -21,7 +24,7 @@ export function targetOf(url: string, host: string | undefined, domain: string |
   return { endpointId, path: rest.startsWith("/") ? rest : `/${rest}`, prefix: `/lb/${endpointId}` };
 }
 
-/** The endpoint's label of a host, in any case, on any port. */
+/** The endpoint's label in a host name, in any case and with any port. */
 function labelOf(host: string, domain: string): string | undefined {
   const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
   if (!name.endsWith(`.${domain}`)) return undefined;

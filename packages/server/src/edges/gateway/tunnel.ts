@@ -12,7 +12,7 @@ import { Declined } from "./verdict.js";
 /** A client that asks for a WebSocket, and its connection. */
 export interface Asking {
   readonly socket: Duplex;
-  /** What comes behind the request. */
+  /** What the client sends after the request. */
   readonly ahead: Ahead;
   readonly reply: ServerResponse;
 }
@@ -20,13 +20,13 @@ export interface Asking {
 export interface Opening {
   readonly path: string;
   readonly headers: readonly string[];
-  /** Until the worker has answered. */
+  /** Limit until the worker replies. */
   readonly silenceMs: number;
-  /** Whether another server is asked, which may give the request back. */
+  /** Whether the peer is another server, which may give the request back. */
   readonly isServer?: true;
 }
 
-/** Asks a worker for a WebSocket: where it agrees both ends are joined until one of them is gone, else its answer is passed on. */
+/** Asks a worker for a WebSocket. If it agrees, joins both ends until one is gone; if not, passes its reply on. */
 export function tunnel(
   { host, port }: { readonly host: string; readonly port: number },
   { path, headers, silenceMs, isServer }: Opening,
@@ -53,7 +53,7 @@ export function tunnel(
     asked.destroy(Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" })),
   );
   asked.once("error", (error) => over({ kind: "unanswered", error }));
-  /** What the worker has answered cannot be passed on. */
+  /** The worker's reply cannot be passed on. */
   const malformed = (cause: unknown) => {
     over({ kind: "unanswered", error: new MalformedReply("the worker's answer cannot be passed on", { cause }) });
     asked.destroy();
@@ -93,7 +93,7 @@ export function tunnel(
   asked.end();
 }
 
-/** The worker has declined: its answer ends the connection. */
+/** Passes on the reply of a worker that has declined; the connection then ends. */
 function passOn(answer: IncomingMessage, reply: ServerResponse, over: (outcome: Outcome) => void): void {
   reply.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? "", replyHeaders(answer.rawHeaders));
   answer.once("error", () => {
@@ -115,13 +115,13 @@ function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer],
     end.on("error", () => {});
     (end as Duplex & { setTimeout?: (ms: number) => void }).setTimeout?.(0);
     (end as Duplex & { setNoDelay?: () => void }).setNoDelay?.();
-    // a WebSocket may be quiet for hours: who vanished without a word is noticed by this alone
+    // a WebSocket may be quiet for hours: only this notices a peer that vanished
     (end as Duplex & { setKeepAlive?: (on: boolean, ms: number) => void }).setKeepAlive?.(true, limits.gateKeepAliveMs);
     end.once("close", () => {
       destroyBoth();
       over();
     });
-    // a WebSocket with one direction is none: what was on its way has a moment
+    // a half-closed WebSocket is useless: data in flight gets a moment
     end.once("end", () => void setTimeout(destroyBoth, limits.gateConnectMs).unref());
   }
   if (heads[0].length > 0) worker.write(heads[0]);

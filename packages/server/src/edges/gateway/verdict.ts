@@ -1,10 +1,10 @@
 import { Refusal } from "../../errors.js";
 import { MalformedReply } from "./forward.js";
 
-/** What an error before the reply says: `unsent` means that no worker can have seen the request. */
+/** The kind of a failure before the reply; `unsent`: no worker can have seen the request. */
 export type Verdict = "unsent" | "lost" | "late" | "malformed" | "refused";
 
-/** Another server gave a request back: no worker of its own serves it. */
+/** Another server gave a request back because none of its own workers can serve it. */
 export class Declined extends Error {
   readonly verdict: "unsent" | "lost";
 
@@ -16,11 +16,11 @@ export class Declined extends Error {
 
 const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_INVALID_|ERR_HTTP_HEADERS_SENT$)/;
 
-/** What an error before the reply says of the worker. */
+/** Classifies an error before the reply. */
 export function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
   const { code = "", syscall } = error;
   if (error instanceof Declined) return error.verdict;
-  // undici takes no 100 that was not asked for
+  // undici does not accept a 100 that was not asked for
   if (error instanceof MalformedReply || (code === "UND_ERR_SOCKET" && error.message === "bad response"))
     return "malformed";
   if (syscall === "connect" || syscall === "getaddrinfo" || code === "UND_ERR_CONNECT_TIMEOUT") return "unsent";
@@ -29,7 +29,7 @@ export function verdictOf(error: Error & { code?: string; syscall?: string }): V
   return malformed.test(code) ? "malformed" : "lost";
 }
 
-/** What the client is told of it. */
+/** The refusal that tells the client about a failure. */
 export function failure(verdict: Verdict): Refusal {
   if (verdict === "refused") return new Refusal("INVALID_INPUT", "The request cannot be sent on: check its headers.");
   if (verdict === "late")

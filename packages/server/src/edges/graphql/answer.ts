@@ -2,15 +2,15 @@ import { invalid, type Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { makeTurns } from "../shared/replies/turns.js";
 
-/** What JSON adds to a value: its name, quotes, a comma. */
+/** JSON overhead of a value: its name, quotes, a comma. */
 const leafBytes = 24;
 
 /**
- * What the answer to one query comes to, while it is made. Answers are bounded, long lists are made in turns, and a query
- * whose answer is large waits for room.
+ * Measures the reply to a query while it is made. Replies are bounded, long lists are made in turns, and a query with a
+ * large reply waits for memory.
  */
 export class Answer {
-  /** Aborts when the answer is larger than it may be. */
+  /** Aborts when the reply exceeds its limit. */
   readonly over = new AbortController();
   readonly #takeRoom: (bytes: number) => Promise<void>;
   #room: Promise<void> | undefined;
@@ -33,7 +33,7 @@ export class Answer {
     if (this.#bytes > limits.graphqlBytesMax) this.#refuse(tooLong());
   }
 
-  /** A list whose entries come a few in each turn of the event loop. */
+  /** A list whose entries are made a few per turn of the event loop. */
   async *list<T, View>(items: readonly T[], view: (item: T) => View): AsyncGenerator<View, void> {
     this.#count(items.length);
     for (const [n, item] of items.entries()) {
@@ -47,7 +47,7 @@ export class Answer {
     yield* this.list(Object.keys(env), (key) => ({ key, value: env[key] as string }));
   }
 
-  /** Resolves when there is room for the whole answer. */
+  /** Resolves when memory for the whole reply is reserved, if it is large. */
   async hasRoom(): Promise<void> {
     if (!this.isLarge) return;
     this.#room ??= this.#takeRoom(limits.graphqlLargeBytes);
@@ -76,7 +76,7 @@ const tooMany = () =>
 const tooLong = () =>
   invalid(`The answer is longer than ${limits.graphqlBytesMax} bytes: ask for fewer fields or one list at a time.`);
 
-/** The JSON of an answer in pieces, with turns for others between them. */
+/** The JSON of a reply in pieces, with turns for other work between them. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void> {
   let text = "";
   for (const part of jsonParts(value)) {

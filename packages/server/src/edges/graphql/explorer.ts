@@ -74,7 +74,7 @@ const html = `<!doctype html>
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** The explorer: one page that loads nothing from outside, and the policy that holds it to that. */
+/** The explorer: one page that loads nothing from elsewhere, and the policy that enforces this. */
 export const explorerPage = () => ({
   html,
   policy: `default-src 'none'; connect-src 'self'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,

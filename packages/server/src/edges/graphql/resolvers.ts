@@ -30,7 +30,7 @@ import {
 import { showWorkers } from "../../operations/workers/show-workers.js";
 import type { Answer } from "./answer.js";
 
-/** What a resolver is given beside its arguments. */
+/** What resolvers receive besides their arguments. */
 export interface Context {
   readonly parts: Parts & { readonly setToZero: boolean };
   readonly caller: ApiKey;
@@ -45,7 +45,7 @@ type Fields = Record<string, unknown>;
 
 const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
   pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
-/** An environment as a list, made when it is asked for: it may be as long as any list. */
+/** An environment as a list, made only if the query asks for it: it may be as long as any list. */
 const toPairs =
   (env: Readonly<Record<string, string>>) =>
   (_: unknown, { answer }: Context) =>

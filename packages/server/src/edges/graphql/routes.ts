@@ -74,7 +74,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
   );
 }
 
-/** A caller's mistake, also where it was found before the route; undefined where it is ours. */
+/** A refusal for a caller's mistake, even one found before the route; undefined if the error is ours. */
 function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const { code, statusCode = 500 } = error as FastifyError;
@@ -119,12 +119,12 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   });
   await made.hasRoom();
   const body = refusedOperation(parts, request, result);
-  // without data nothing was run: the variables or the operation's name did not fit
+  // without data nothing was run: the variables or the operation's name were wrong
   reply.code(result.data === undefined ? 400 : 200).header("content-type", jsonType);
   return made.isLarge ? request.room.send(reply, jsonPieces(body)) : reply.send(JSON.stringify(body));
 }
 
-/** A field of what a resolver gave, counted in the answer. */
+/** Resolves a field, and counts its value in the reply. */
 const counting: GraphQLFieldResolver<unknown, Context> = (source, args, context, info) => {
   const value = defaultFieldResolver(source, args, context, info);
   context.answer.add(value);
@@ -150,7 +150,7 @@ function readCall(body: unknown): Call {
   };
 }
 
-/** In variables clients send an empty `flashBootType` for "as it is". */
+/** Clients send an empty `flashBootType` in variables to leave it unchanged. */
 function withoutEmptyEnums(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > limits.graphqlDepthMax) return value;
   if (Array.isArray(value)) return value.map((each) => withoutEmptyEnums(each, depth + 1));
@@ -161,7 +161,7 @@ function withoutEmptyEnums(value: unknown, depth = 0): unknown {
 const hasMutation = (document: DocumentNode) =>
   document.definitions.some((each) => each.kind === Kind.OPERATION_DEFINITION && each.operation === "mutation");
 
-/** Whether it selects so much that comparing its fields with each other would hold up all else. */
+/** Whether a query selects so much that comparing its fields pairwise would block the server. */
 function hasTooMany(document: DocumentNode): boolean {
   let count = 0;
   const add = () => (++count > limits.graphqlSelectionsMax ? BREAK : undefined);
@@ -169,11 +169,11 @@ function hasTooMany(document: DocumentNode): boolean {
   return count > limits.graphqlSelectionsMax;
 }
 
-/** Depth of plain selections; fragments are bounded by the number of tokens, and cycles by validation. */
+/** The depth of plain selections. Fragments are bounded by the number of tokens, and cycles by validation. */
 function tooDeep(document: DocumentNode): boolean {
   const depth = (set: SelectionSetNode | undefined): number =>
     set ? 1 + Math.max(0, ...set.selections.map((each) => ("selectionSet" in each ? depth(each.selectionSet) : 0))) : 0;
-  // introspection asks for types of types of types
+  // introspection nests types in types
   return document.definitions.some(
     (each) => "selectionSet" in each && depth(each.selectionSet) > limits.graphqlDepthMax + 4,
   );
@@ -188,7 +188,7 @@ function refusedOperation(parts: Context["parts"], request: FastifyRequest, resu
     if (cause instanceof Refusal) return coded(error, cause.code);
     const message = misfit(error);
     if (message !== undefined) return { ...coded(error, "INVALID_INPUT"), message };
-    // an argument is the library's own finding, too, and points into the query; a result of ours that is wrong does not
+    // the library reports bad arguments, too, with their place in the query; errors in our own results have no place
     if (!cause || (cause instanceof GraphQLError && cause.nodes)) return coded(error, "INVALID_INPUT");
     parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error: cause });
     const { path } = error;

@@ -1,6 +1,6 @@
 import { buildSchema } from "graphql";
 
-/** The GraphQL API: the contract's four operations, and what public clients call beside them to make templates. */
+/** The GraphQL API: the contract's four operations, and those that public clients call besides to make templates. */
 export const schema = buildSchema(`
 enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
 

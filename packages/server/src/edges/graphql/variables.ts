@@ -1,6 +1,6 @@
 import { GraphQLError, Kind } from "graphql";
 
-/** What the library says of a value without saying the value. */
+/** The library's messages, without the values in them. */
 const harmless = [
   /^(\w+ cannot represent [\w -]+): /,
   /^(Expected value of type "[\w![\]]+" to include required field "\w{1,80}")/,
@@ -9,15 +9,15 @@ const harmless = [
 ];
 
 /**
- * That a variable does not fit its type, with the place in it and without its value, which may be a secret. Undefined for any
- * other error.
+ * Describes a variable that does not match its type: with the place, but without the value, which may be a secret.
+ * Undefined for any other error.
  */
 export function misfit(error: GraphQLError): string | undefined {
   const cause = error.originalError;
   const node = error.nodes?.find((each) => each.kind === Kind.VARIABLE_DEFINITION);
   if (!(cause instanceof GraphQLError) || node === undefined) return undefined;
   const name = node.variable.name.value;
-  // the library's message ends in the place and the reason
+  // the library's message ends with the place and the reason
   const before = error.message.slice(0, error.message.length - cause.message.length - ": ".length);
   const place = `${name}${/ at ([\w.[\]]+)$/.exec(before)?.[1] ?? ""}`;
   const why = harmless.map((words) => words.exec(cause.message)?.[1]).find((words) => words !== undefined);

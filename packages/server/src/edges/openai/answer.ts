@@ -13,10 +13,13 @@ import { sendJson } from "../shared/replies/replies.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
 import { sendError } from "./event-reply.js";
 
-/** How much of a job its client was told: all of it, a part, or an error in its output, behind which nothing is heard. */
+/**
+ * How much of a job its client was told: all of it, part of it, or an error in its output, after which we stop
+ * listening.
+ */
 export type Heard = "all" | "part" | "error";
 
-/** Answers with a job's result once there is one. */
+/** Waits for a job's result and sends it. */
 export async function sendResult(
   parts: Parts,
   request: FastifyRequest,
@@ -47,7 +50,7 @@ async function send(
   if (gone.aborted) return void reply.hijack();
   const { job, share: own } = await wholeJob(parts, endpoint, found, gone);
   let share = own;
-  // strings of a large answer, and the bytes made of them: asked for while nothing else is held
+  // for the strings of a large reply and the bytes made from them; asked for while nothing else is held
   const makeRoom = async (bytes = 2 * limits.outputBytesMax) => {
     share = await parts.shares.ask(endpoint.ownerNo, bytes, gone);
     if (!share) throw noRoom();
@@ -70,13 +73,13 @@ async function send(
 
 const isShort = (text: string) => text.length <= limits.errorCharsMax;
 
-/** Two are enough to know whether one is alone. */
+/** The first two elements: enough to tell whether there is just one. */
 async function firstTwo(array: string): Promise<string[]> {
   const [first, second] = (await elementsOf(array)) ?? [];
   return [first, second].filter((element) => element !== undefined);
 }
 
-/** The output, a list of one without its brackets. A worker that streams though nobody asked has said it in chunks. */
+/** The job's output; a list of one without its brackets. If a worker streamed unasked, the output is in its chunks. */
 async function resultOf(parts: Parts, job: JobReport, makeRoom: () => Promise<unknown>): Promise<string> {
   const output = job.output?.trim();
   const isEmpty = output === undefined || /^\[\s*\]$/.test(output);

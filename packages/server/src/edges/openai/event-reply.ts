@@ -6,7 +6,7 @@ import type { Needs } from "../../operations/needs.js";
 import { sendJson } from "../shared/replies/replies.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 
-/** A reply that becomes an event stream with its first text: until then it may still be an error with a status. */
+/** A reply that becomes an event stream with its first text. Until then it may still become an error with a status. */
 export class EventReply {
   readonly #reply: FastifyReply;
   readonly #needs: Needs<"clock" | "draining" | "shares">;
@@ -19,17 +19,17 @@ export class EventReply {
     this.#gone = gone;
   }
 
-  /** Whether any of the worker's own text was sent. */
+  /** Whether any of the worker's own text has been sent. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;
   }
 
-  /** Says that we are still here: without it clients and proxies give up while a model loads. */
+  /** Sends a comment: without it, clients and proxies give up while a model loads. */
   keepAlive(): Promise<void> {
     return this.#write(": keep-alive\n\n");
   }
 
-  /** Sends text of the worker's; resolves when its reader can take more. */
+  /** Sends the worker's text; resolves when the reader can take more. */
   async speak(text: string): Promise<void> {
     if (text === "") return;
     this.#hasSpoken = true;
@@ -42,14 +42,14 @@ export class EventReply {
     this.#reply.raw.end(text);
   }
 
-  /** Ends with an error: a reply of its status, or where the stream has begun its last event. */
+  /** Ends with an error: an error reply, or the last event if the stream has begun. */
   fail(error: OpenAiError, before = ""): void {
     if (this.#gone.aborted) return;
     if (this.#reply.sent) this.end(`${before}data: ${errorText(error)}\n\n`);
     else sendError(this.#reply, error);
   }
 
-  /** A long text goes in slices: its reader is to show progress, and others have their turn. */
+  /** Writes long text in slices, so that the reader can show progress and others get their turn. */
   async #write(text: string): Promise<void> {
     if (text.length <= limits.lentWriteBytes) return this.#writeSlice(text);
     const bytes = Buffer.from(text);
@@ -75,7 +75,7 @@ export class EventReply {
     if (!draining.aborted) await clock.sleep(patienceMs, awake);
     raw.off("drain", wake);
     for (const end of ends) end.removeEventListener("abort", wake);
-    // one that reads nothing for so long is gone, and our stop waits for no reader
+    // a reader that has stalled for that long is gone, and a stopping server waits for no reader
     if (raw.writableNeedDrain) raw.destroy();
   }
 
@@ -92,7 +92,7 @@ export class EventReply {
   }
 }
 
-/** Answers with an error in OpenAI's shape. */
+/** Replies with an error in OpenAI's shape. */
 export function sendError(reply: FastifyReply, error: OpenAiError): FastifyReply {
   if (error === serviceStopping) reply.header("retry-after", String(limits.drainRetryAfterSeconds));
   if (error.isLast) reply.header("x-should-retry", "false");

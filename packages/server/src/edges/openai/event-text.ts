@@ -6,34 +6,34 @@ import { limits } from "../../limits/index.js";
 import type { Chunk } from "../../operations/needs.js";
 import { RawText } from "./raw-text.js";
 
-/** What is to be sent; and the error that ends it, where one came. */
+/** Text to send, and the error that ends the stream, if there is one. */
 export interface Added {
   readonly text: string;
   readonly error?: OpenAiError | undefined;
 }
 
-/** So many values are added before others have their turn. */
+/** Values added before other work gets its turn. */
 const addedPerTurn = 1_000;
 const done = "data: [DONE]\n\n";
 const saysDone = (text: string): boolean => /^data: ?\[DONE\]/m.test(text);
 
 /**
- * What a worker puts out, as the text of server-sent events. Strings are such text already, cut anywhere: they are joined
- * as they are. Anything else is the data of an event, each element of a list of its own.
+ * Turns a worker's output into the text of server-sent events. Strings are such text already, cut anywhere, and are
+ * joined as they are. Anything else becomes the data of an event; each element of a list gets its own.
  */
 export class EventText {
   readonly #raw = new RawText();
-  /** A text that came in parts, as far as it came. */
+  /** A text that arrives in parts, as far as it has come. */
   #parted = "";
   #hasObjects = false;
   #isDone = false;
   #added = 0;
 
-  /** Whether the worker, or we, have said that the stream is over. */
+  /** Whether the worker, or we, have announced the end of the stream. */
   get isDone(): boolean {
     return this.#isDone;
   }
-  /** Whether what was given so far ends within an event. */
+  /** Whether the text returned so far ends within an event. */
   get isInEvent(): boolean {
     return this.#raw.isInEvent;
   }
@@ -51,7 +51,7 @@ export class EventText {
     return { text };
   }
 
-  /** Adds a value, as JSON. */
+  /** Adds a JSON value. */
   async add(json: string): Promise<Added> {
     const first = json[0];
     if (first === '"') return { text: this.#addRaw(JSON.parse(json)) };
@@ -66,7 +66,7 @@ export class EventText {
     return { text };
   }
 
-  /** What is still to be sent at the end. */
+  /** The text left to send at the end. */
   end(): string {
     const tail = this.#takeTail();
     if (this.#isDone || (tail !== "" && !this.#hasObjects)) return tail;
@@ -74,7 +74,9 @@ export class EventText {
     return this.#hasObjects ? `${tail}${done}` : tail;
   }
 
-  /** A large value that was cut on its way here. What was no string comes as pieces of its JSON. */
+  /**
+   * Adds a piece of a large value that was split on arrival. A value other than a string comes as pieces of its JSON.
+   */
   async #addPiece({ text, isLast }: { text: string; isLast: boolean }): Promise<Added> {
     this.#parted += text;
     if (!isLast && this.#parted.length < limits.outputBytesMax) return { text: "" };
@@ -90,7 +92,7 @@ export class EventText {
   }
 
   #addObject(json: string): Added {
-    if (json === "null" || this.#isDone) return { text: "" }; // nothing comes behind the end
+    if (json === "null" || this.#isDone) return { text: "" }; // nothing follows the end
     const error =
       json.length <= limits.errorCharsMax && json.includes('"error"') ? errorIn(JSON.parse(json)) : undefined;
     if (error) return { text: "", error };

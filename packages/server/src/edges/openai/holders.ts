@@ -1,8 +1,8 @@
-/** Who waits for a job whose last listener may not leave it behind. */
+/** Counts the clients that wait for each job: when the last one leaves, nobody is left to read its result. */
 export class Holders {
   readonly #counts = new Map<string, number>();
 
-  /** Counts one who waits; the answer, called once, says whether it was the last. */
+  /** Counts a client that waits. The returned function, called once, says whether it was the last. */
   hold(jobId: string): () => boolean {
     this.#counts.set(jobId, (this.#counts.get(jobId) ?? 0) + 1);
     return () => {

@@ -1,14 +1,14 @@
 import { limits } from "../../limits/index.js";
 
 const blankLines = ["\n\n", "\n\r\n", "\r\r"];
-/** So much before a cut may be the beginning of a blank line. */
+/** Characters before a cut that may begin a blank line. */
 const edgeChars = 2;
 const fields = [":", "data:", "event:", "id:", "retry:"];
 const fieldChars = 6;
-/** By the first character of a line, what it would have to begin with to be of an event. */
+/** By the first character of a line, the field that the line must begin with to be part of an event. */
 const fieldBy = new Map(fields.map((field) => [field.charCodeAt(0), field]));
 
-/** Where the last whole event of a text ends; 0 where none does. */
+/** Where the last complete event in a text ends; 0 if none does. */
 const endOfEvents = (text: string): number =>
   Math.max(
     ...blankLines.map((blank) => {
@@ -17,7 +17,7 @@ const endOfEvents = (text: string): number =>
     }),
   );
 
-/** Where the line ends that a place is in; undefined where it goes on. */
+/** Where the line at a place ends; undefined if it does not end. */
 function endOfLine(text: string, at: number): number | undefined {
   for (let end = at; end < text.length; end++) {
     const code = text.charCodeAt(end);
@@ -26,7 +26,10 @@ function endOfLine(text: string, at: number): number | undefined {
   return undefined;
 }
 
-/** Where the first line begins that may be of an event, or that has not ended; undefined for the latter. A text may be of millions of lines. */
+/**
+ * Where the first line begins that may be part of an event; undefined if a line before it has not ended. A text may
+ * have millions of lines.
+ */
 function endOfRun(text: string, at: number): number | undefined {
   let end = endOfLine(text, at);
   while (end !== undefined && end < text.length && !mayBeField(text, end)) end = endOfLine(text, end);
@@ -40,29 +43,29 @@ function mayBeField(text: string, at: number): boolean {
 }
 
 /**
- * Text of server-sent events that comes cut anywhere. Whole events are given alone: half of one would make what follows it
- * unreadable, should the worker fail in between. A line that is no part of an event is given as it comes. What was looked
- * through is not looked through again: a handler may put out a character at a time.
+ * Text of server-sent events that arrives cut anywhere. Events are returned only whole: half an event would make what
+ * follows unreadable if the worker failed in between. A line that is not part of an event is returned as it comes.
+ * Nothing is scanned twice: a handler may output one character at a time.
  */
 export class RawText {
   #held: string[] = [];
   #heldChars = 0;
-  /** The last that came of the event. */
+  /** The last characters received of the current event. */
   #edge = "";
-  /** Within a line that is no part of an event. */
+  /** Whether we are within a line that is not part of an event. */
   #isPassing = false;
-  /** What was given ends within an event that was too long to be held. */
+  /** Whether the text returned ends within an event that was too long to hold back. */
   #isCut = false;
 
   get isEmpty(): boolean {
     return this.#heldChars === 0;
   }
-  /** Whether what was given ends within an event, or within a line. */
+  /** Whether the text returned ends within an event or a line. */
   get isInEvent(): boolean {
     return this.#isPassing || this.#isCut;
   }
 
-  /** What is to be given now. */
+  /** Adds text, and returns what can be sent now. */
   add(text: string): string {
     let given = "";
     let at = 0;
@@ -74,7 +77,7 @@ export class RawText {
     return given;
   }
 
-  /** Takes what is held. */
+  /** Takes the text held back. */
   take(): string {
     const held = this.#held.join("");
     this.#held = [];
@@ -82,14 +85,14 @@ export class RawText {
     return held;
   }
 
-  /** What comes now begins anew. */
+  /** Starts over with what comes next. */
   reset(): void {
     this.#edge = "";
     this.#isPassing = false;
     this.#isCut = false;
   }
 
-  /** Whether a line comes that is not of an event, where one could begin. */
+  /** Whether the text begins a line that is not part of an event, where an event could begin. */
   #isNoField(text: string, at: number): boolean {
     if (this.#isCut || this.#heldChars > fieldChars) return false;
     const head = this.#held.join("") + text.slice(at, at + fieldChars);
@@ -103,7 +106,7 @@ export class RawText {
     return { given: this.take() + text.slice(at, end), at: end ?? text.length };
   }
 
-  /** Whole events are given, and what has become too long. */
+  /** Holds text back; returns whole events, and an event that has become too long. */
   #hold(text: string, at: number): Given {
     const seen = this.#edge + text.slice(at);
     const end = endOfEvents(seen);
@@ -121,7 +124,7 @@ export class RawText {
   }
 }
 
-/** What is given of a text, up to a place in it. */
+/** Text to send, and the position up to which the input was consumed. */
 interface Given {
   readonly given: string;
   readonly at: number;

@@ -16,7 +16,7 @@ import { sendStream } from "./stream.js";
 
 export type OpenAiParts = JobParts & { readonly holders: Holders };
 
-/** What OpenAI's clients call: each request becomes a job, and its answer is the job's. */
+/** The routes that OpenAI's clients call: each request becomes a job, and its reply is the job's result. */
 export async function openAiRoutes(app: FastifyInstance, parts: OpenAiParts): Promise<void> {
   const refuseOthers = otherMethods(app);
   app.addHook("onRequest", (request, reply) => admitToJobs(parts, request, reply));
@@ -49,7 +49,7 @@ async function answer(parts: OpenAiParts, request: FastifyRequest, reply: Fastif
     if (!isOver()) heard = await send(parts, request, reply, jobId, gone);
   } finally {
     const isLast = release();
-    // under a key it may be asked for again while its client is there; and who waits for it at other servers is not known
+    // with a key, the client may ask again as long as it is there; clients waiting at other servers are unknown
     const isLeft = hasKey ? !parts.registry.isShared && (isOver() || heard === "error") : true;
     if (isLast && heard !== "all" && isLeft) await abandonJob(parts, request.endpoint, jobId); // nobody would read it
   }
@@ -62,7 +62,7 @@ const hasControls = (path: string) => /[\x00-\x1f\x7f]/.test(path);
 async function submit(parts: OpenAiParts, request: FastifyRequest) {
   const { "*": path } = request.params as { "*": string };
   if (path === "") throw new Refusal("NOT_FOUND", "Name what is asked for, such as /openai/v1/chat/completions.");
-  // a store may not take them, and the same request would not be the same any more
+  // a store may reject them, and a changed path would be another request
   if (hasControls(path)) throw invalid("The path must hold no control characters.");
   const key = request.headers["idempotency-key"];
   const submitted = await submitOpenAi(parts, {
@@ -74,6 +74,6 @@ async function submit(parts: OpenAiParts, request: FastifyRequest) {
     requestId: request.id,
   });
   request.countedBody?.release();
-  request.body = undefined; // a long wait for the result need not hold it
+  request.body = undefined; // a long wait for the result must not keep it in memory
   return { ...submitted, hasKey: key !== undefined };
 }

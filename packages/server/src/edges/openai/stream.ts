@@ -41,7 +41,7 @@ export async function sendStream(
         if (!answer.again()) return "part";
       } else if (!(await answer.add(event.chunks))) return "error";
     }
-    answer.fail(serviceStopping); // unless it is the reader who went
+    answer.fail(serviceStopping); // no effect if the reader has gone
     return answer.isDone ? "all" : "part";
   } catch (error) {
     const refusal = asRefusal(error, { id: request.id, route: request.routeOptions.url ?? "" }, parts.emit);
@@ -54,7 +54,7 @@ export async function sendStream(
 const asError = ({ code, status, message }: Refusal): OpenAiError =>
   code === "JOB_NOT_FOUND" ? jobExpired : openAiError(status, code, message);
 
-/** What was told of an answer so far. */
+/** The reply to a streaming client so far. */
 class Answer {
   readonly #events: EventReply;
   #text = new EventText();
@@ -71,19 +71,19 @@ class Answer {
     if (!this.#text.isInEvent) await this.#events.keepAlive();
   }
 
-  /** The job starts over: false where its reader has seen the beginning of another answer. */
+  /** Called when the job starts over. False if the client has already seen the beginning of another answer. */
   again(): boolean {
     if (this.#events.hasSpoken) this.fail(workerLost);
     this.#text = new EventText();
     return !this.#events.hasSpoken;
   }
 
-  /** False where what came was an error. */
+  /** Adds chunks; false if they contained an error. */
   async add(chunks: Parameters<EventText["addAll"]>[0]): Promise<boolean> {
     return this.#tell(await this.#text.addAll(chunks));
   }
 
-  /** `read` brings the job with its texts, which a reader who has heard all of it does not need. */
+  /** `read` fetches the job with its texts; not needed if the client has received everything already. */
   async end({ status }: JobReport, read: () => ReturnType<typeof wholeJob>): Promise<void> {
     if (status === "COMPLETED" && this.#events.hasSpoken) return this.#close();
     const { job, share } = await read();
@@ -111,7 +111,7 @@ class Answer {
     this.#events.end(text === "" && !this.#events.hasSpoken ? "data: [DONE]\n\n" : text);
   }
 
-  /** The output of a handler that does not stream. */
+  /** Adds the output of a handler that does not stream. */
   async #whole(output: string | undefined): Promise<Added> {
     if (output === undefined) return { text: "" };
     const chunk = output.length < limits.jsonThreadBytes ? chunkOfCompletion(JSON.parse(output)) : undefined;

@@ -7,7 +7,7 @@ import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { sendJson } from "../shared/replies/replies.js";
 import { endpointParam, jobIdOf, jobParams, replies } from "./route-schema.js";
 
-/** Cancel, retry and purge. */
+/** The routes that cancel, retry and purge jobs. */
 export function jobChangeRoutes(app: FastifyInstance, parts: JobParts): void {
   ignoreBodies(app);
   app.post(

@@ -1,10 +1,10 @@
-/** How a cursor looks: a number in base 36, and two digits that belong to it. */
+/** The form of a cursor: a number in base 36 and two check digits. */
 export const cursorPattern = "^[0-9a-z]{1,11}-[0-9a-z]{2}$";
 
-/** The cursor that callers get for a place in a list: with its check, one that was mistyped or cut is not taken for another. */
+/** The cursor for a place in a list. Its check digits reveal a cursor that was mistyped or cut off. */
 export const writeCursor = (place: string): string => `${place}-${check(place)}`;
 
-/** The number that a cursor holds; undefined for a text that this service did not write. */
+/** The number in a cursor; undefined for a text that this service did not write. */
 export function readCursor(cursor: string): number | undefined {
   const [place = "", digits] = new RegExp(cursorPattern).test(cursor) ? cursor.split("-") : [];
   return digits === undefined || digits !== check(place) ? undefined : Number.parseInt(place, 36);

@@ -21,9 +21,9 @@ const runUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/run$/;
 const statusUrl = /^(\/v2|\/sdk\/v2)\/([a-z0-9]{14})\/status\/([a-z0-9-]{1,64})$/;
 
 /**
- * `/run` and `/status` without the router, which costs as much as all that they do. Only where nothing is unusual: what has
- * a query, a large or chunked body or an idempotency key, whose key or endpoint is not in memory, and all that is refused
- * before its body is read is left to the routes. Answers whether it has taken the request.
+ * Serves `/run` and `/status` without the router, which costs as much as everything else they do. Only for usual
+ * requests: a query, a large or chunked body, an idempotency key, a key or endpoint that is not in memory, or anything
+ * to be refused before the body is read, is left to the routes. Returns whether it has taken the request.
  */
 export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: ServerResponse) => boolean {
   return (request, reply) => {
@@ -46,7 +46,7 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined ||
   headers["content-encoding"] !== undefined;
 
-/** Whether its body comes whole and small, as it is, and under no key. */
+/** Whether the body is small, has a known length and no encoding, and comes without an idempotency key. */
 function hasSmallBody({ headers }: IncomingMessage): boolean {
   return (
     Number(headers["content-length"]) <= limits.bodyBytesSmall &&
@@ -80,13 +80,13 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
     .catch(fail);
 }
 
-/** A request that was let in, and what answers it. */
+/** An admitted request, and the functions that reply to it. */
 interface Entered {
   readonly endpoint: Endpoint;
   readonly requestId: string;
   readonly send: (status: number, body: string) => void;
   readonly fail: (error: unknown) => void;
-  /** Tells that it was answered. */
+  /** Records that the request was served. */
   readonly served: (status: number) => void;
 }
 
@@ -96,7 +96,7 @@ interface Asked {
   readonly operation: "run" | "status";
 }
 
-/** Lets a request in; undefined where the routes must look at it. */
+/** Admits a request; undefined if the routes must look at it. */
 function enter(
   parts: LaneParts,
   request: IncomingMessage,

@@ -2,7 +2,7 @@ import { ErrorBody } from "@millrace/api";
 import type { FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 
-/** What the addresses of the queue API name. */
+/** Parameters in the URLs of the queue API. */
 export const endpointParam = Type.Object({ endpointId: Type.String({ description: "The endpoint's id." }) });
 export const jobParams = Type.Object({
   endpointId: Type.String(),
@@ -17,9 +17,9 @@ const errorReplies = {
   500: ErrorBody,
   503: ErrorBody,
 };
-/** A reply and the refusals of every route. */
+/** A route's reply, and the refusals that every route has. */
 export const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
 
-/** The id of the job that a request names. */
+/** The id of the job in the URL. */
 export const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
 const _both: ["GET", "POST"] = ["GET", "POST"];

@@ -45,9 +45,9 @@ const clampedWait = (min: number, max: number) =>
     wait: Type.Optional(Type.Number({ description: `Milliseconds to wait, brought into ${min} to ${max}.` })),
   });
 
-/** The queue API of one prefix; `envelope` is how `/stream` answers there. */
+/** The queue API under one prefix; `envelope`: whether `/stream` wraps its chunks in an object there. */
 export async function jobRoutes(app: FastifyInstance, parts: JobParts & { envelope: boolean }): Promise<void> {
-  // schemas are for the documents: bodies are checked where they are read
+  // schemas are only for the OpenAPI document: bodies are checked where they are read
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   const refuseOthers = otherMethods(app);
@@ -132,7 +132,7 @@ async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "
     requestId: request.id,
   });
   request.countedBody?.release();
-  request.body = undefined; // a long wait for the result need not hold it
+  request.body = undefined; // a long wait for the result must not keep it in memory
   return submitted;
 }
 

@@ -14,14 +14,18 @@ import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
 import { sendLentReply, writeLent } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
 
-/** A chunk as the contract has it: the worker's metrics, and `stream_index`. A large output is a piece of its own. */
+/**
+ * A chunk in the contract's form, with the worker's metrics and `stream_index`. A large output stays a separate piece.
+ */
 function chunkPieces({ output, metrics, index }: Chunk): (string | Uint8Array)[] {
   const rest = metrics === undefined ? "" : metrics.trim().slice(1, -1).trim();
   const behind = `,"metrics":{${rest}${rest ? "," : ""}"stream_index":${index}}}`;
   return typeof output === "string" ? [`{"output":${output}${behind}`] : ['{"output":', output, behind];
 }
 
-/** `/stream`: an array (or the envelope that public clients read), or server-sent events for who accepts them. */
+/**
+ * `/stream`: an array, or the envelope that public clients read, or server-sent events for clients that accept them.
+ */
 export function streamRoute(parts: Parts, envelope: boolean) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { jobId } = request.params as { jobId: string };
@@ -36,7 +40,7 @@ export function streamRoute(parts: Parts, envelope: boolean) {
       return reply.hijack();
     }
     reply.raw.once("close", () => {
-      // a reply that could not be written gives its chunks back
+      // if the reply could not be written, its chunks go back
       if (!wasWritten(reply)) parts.chunks.handBack(job.no, chunks).catch(notGivenBack);
     });
     const notGivenBack = (error: unknown) =>
@@ -54,7 +58,7 @@ function lastSeen(header: string | string[] | undefined): { start: number; index
 }
 
 async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyReply, jobId: string): Promise<unknown> {
-  await findJob(parts, request.endpoint, jobId); // a refusal is still a plain reply
+  await findJob(parts, request.endpoint, jobId); // here a refusal can still be a plain reply
   const gone = goneSignal(reply);
   const over = new AbortController();
   gone.addEventListener("abort", () => over.abort());
@@ -78,7 +82,7 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
   return reply.raw.end();
 }
 
-/** Writes an event, and waits until its reader can take more; a reader that takes nothing for long is gone. */
+/** Writes an event and waits until the reader can take more; a reader that takes nothing for long is gone. */
 async function writeEvent(
   parts: Parts,
   endpoint: Endpoint,
@@ -96,7 +100,7 @@ async function writeEvent(
   }
 }
 
-/** A large chunk goes in slices that take turns with other large replies. */
+/** Writes a large chunk in slices that take turns with other large replies. */
 async function writeChunk(parts: Parts, raw: ServerResponse, chunk: Chunk, over: AbortSignal): Promise<void> {
   const head = `event: chunk\nid: ${chunk.start}-${chunk.index}\n`;
   const pieces = chunkPieces(chunk);
@@ -136,6 +140,6 @@ function eventText(parts: Parts, event: Exclude<StreamEvent, { kind: "chunk" }>)
 
 const isLineEnd = (byte: number) => byte === 0x0a || byte === 0x0d;
 
-/** The same of a slice that others may be reading. */
+/** Like `oneLine`, for bytes that others may be reading too. */
 const oneLineOf = (slice: Uint8Array): Uint8Array =>
   slice.includes(0x0a) || slice.includes(0x0d) ? slice.map((byte) => (isLineEnd(byte) ? 0x20 : byte)) : slice;

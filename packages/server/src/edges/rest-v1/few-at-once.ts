@@ -1,4 +1,4 @@
-/** Runs calls a few at a time, in their order: each holds much in memory. */
+/** Runs calls in order, a few at a time, because each holds much memory. */
 export function fewAtOnce(most: number): <T>(make: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

@@ -69,7 +69,7 @@ const doc = (summary: string, tag: string, name: string) => ({
   },
 });
 
-/** What workers have printed: to read, or to follow. */
+/** Workers' logs, to read and to follow. */
 export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   app.get(
     "/endpoints/:endpointId/logs",
@@ -89,7 +89,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       const workerId = idOf(request, "workerId");
       const { row } = await ownWorker(parts, request.caller, workerId);
       const worker = parts.registry.worker(workerId) ?? { row };
-      assertKeptHere(parts, worker); // a refusal is still a plain reply
+      assertKeptHere(parts, worker); // here a refusal can still be a plain reply
       return answer(parts, request, reply, {
         read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
         follow: (ask, signal) => followWorkerLog(parts, worker, ask, signal),
@@ -150,12 +150,12 @@ function followOf(follow: string | undefined): boolean | undefined {
   return follow === undefined ? undefined : follow === "true";
 }
 
-/** Aborts when there is nobody to answer any more. */
+/** Aborts when the client has gone. */
 function goneOf(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   const told = goneSignal(reply);
   told.addEventListener("abort", () => gone.abort());
-  if (told.aborted) gone.abort(); // while its key or its worker was looked up
+  if (told.aborted) gone.abort(); // it may have gone while its key or its worker was looked up
   return gone.signal;
 }
 
@@ -204,7 +204,7 @@ function formatOf(asked: string | undefined, accept = ""): Format {
 let followers = 0;
 const followersOf = new Map<number, number>();
 
-/** Counts someone who follows; the function it gives counts them out. */
+/** Counts a follower; the returned function removes it again. */
 function admitFollower({ ownerNo }: ApiKey): () => void {
   const own = followersOf.get(ownerNo) ?? 0;
   if (followers >= limits.logFollowersMax || own >= limits.logFollowersPerOwner) {
@@ -262,14 +262,14 @@ async function follow(
   try {
     for await (const event of log.follow(ask, over.signal)) {
       if (over.signal.aborted) break;
-      // one that reads nothing for long is gone, and its place is another's
+      // a reader that takes nothing for long is gone; it frees its place
       const stalled = AbortSignal.timeout(limits.readerStallMs);
       if (!raw.write(eventText(event))) await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
     }
     if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
     raw.end();
   } catch {
-    // it cannot be read on just now, or its reader is gone: who comes again goes on where this ended
+    // the log cannot be read now, or the reader has gone: a new request resumes where this one ended
     raw.destroy();
   } finally {
     clearInterval(stillHere);

@@ -15,7 +15,7 @@ const path = "/containerregistryauth";
 const tag = "container registry auths";
 const id = "containerRegistryAuthId";
 
-/** Credentials of container registries: what is given in is never given out. */
+/** Credentials of container registries: they can be stored, but never read. */
 export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
   const summary = "Keep the credentials of a container registry";
   const response = { 200: api.RegistryAuth, ...writeErrors };
@@ -24,7 +24,7 @@ export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
   );
 }
 
-/** The same, for routes without a body. */
+/** The routes without a body. */
 export function registryAuthReads(app: FastifyInstance, parts: Parts): void {
   const own = (request: FastifyRequest) => ownRegistryAuth(parts, request.caller, idOf(request, id));
   app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), ({ caller }, reply) => {

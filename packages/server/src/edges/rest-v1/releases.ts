@@ -12,7 +12,7 @@ import { doc, idOf, params } from "./route-schema.js";
 
 const read = fewAtOnce(limits.releaseReadsMax);
 
-/** The versions of an endpoint, and the way back to one of them. */
+/** The versions of an endpoint, and rollbacks. */
 export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
   app.get(
     "/endpoints/:endpointId/releases",

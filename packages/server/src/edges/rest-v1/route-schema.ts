@@ -2,7 +2,7 @@ import * as api from "@millrace/api";
 import type { FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 
-/** What every route may answer beside its success. */
+/** The refusals that every route may reply with. */
 export const errors = {
   400: api.ErrorBody,
   401: api.ErrorBody,
@@ -11,10 +11,10 @@ export const errors = {
   500: api.ErrorBody,
   503: api.ErrorBody,
 };
-/** What those may answer that take a body. */
+/** The refusals of routes that take a body. */
 export const writeErrors = { ...errors, 413: api.ErrorBody, 507: api.ErrorBody };
 
-/** Parameters of the address. */
+/** The schema of parameters in the URL. */
 export const params = (...names: readonly string[]) =>
   Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
 export const idOf = (request: FastifyRequest, name: string): string =>
@@ -24,7 +24,7 @@ export const idOf = (request: FastifyRequest, name: string): string =>
 export const doc = (summary: string, tag: string, reply: TSchema, more: object = {}) => ({
   schema: { summary, tags: [tag], response: { 200: reply, ...errors }, ...more },
 });
-/** The same of one that deletes. */
+/** The schema of a route that deletes. */
 export const deletion = (summary: string, tag: string, name: string) => ({
   schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors } },
 });

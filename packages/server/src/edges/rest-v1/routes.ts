@@ -59,7 +59,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }
   });
-  // also of an address that is not there the key is asked first
+  // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {
     throw new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`);
   });
@@ -82,12 +82,12 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);
-    logRoutes(scope, parts); // a log that is followed is in nobody's way: it has an account of its own
+    logRoutes(scope, parts); // no room needed: a followed log has a budget of its own
   });
   refuseOthers();
 }
 
-/** Bodies are JSON under any content type. Names such as `__proto__` are data: only known fields are read. */
+/** Parses bodies as JSON under any content type. Names such as `__proto__` are harmless: only known fields are read. */
 function takeJson(app: FastifyInstance): void {
   takeText(app, (text) => {
     try {
@@ -104,7 +104,7 @@ function takeJson(app: FastifyInstance): void {
   });
 }
 
-/** PATCH and the `/update` form are the same. */
+/** Registers PATCH and its equivalent, POST to `/update`. */
 function patches(
   app: FastifyInstance,
   url: string,
@@ -173,7 +173,7 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
   });
 }
 
-/** The fields a schema names, and no others. */
+/** The fields that a schema names, and no others. */
 function pick(schema: TSchema, body: unknown): Record<string, unknown> {
   const names = Object.keys((schema as unknown as { properties: object }).properties);
   const given = body as Record<string, unknown>;

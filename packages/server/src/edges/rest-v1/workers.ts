@@ -6,7 +6,7 @@ import type { Parts } from "../../operations/needs.js";
 import { showColdStarts, showWorker, showWorkers } from "../../operations/workers/show-workers.js";
 import { doc, idOf, params } from "./route-schema.js";
 
-/** Who works, what became of each, and how long they took to start. */
+/** Routes about workers: their states, their timelines, and how long they took to start. */
 export function workerRoutes(app: FastifyInstance, parts: Parts): void {
   const endpointOf = (request: FastifyRequest) => ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
   const ended = Type.Object({

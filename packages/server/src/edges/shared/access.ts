@@ -9,12 +9,12 @@ import { isGone } from "./replies/replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** What the route does, for its rate row and its permission. */
+    /** The operation, for its rate limit and its permission. */
     readonly operation?: string;
     readonly rated?: RatedOperation;
     /** Whether it changes anything: a read-only key may not. */
     readonly changes?: boolean;
-    /** Whether load-balancing endpoints have it, too. */
+    /** Whether load-balanced endpoints have this route, too. */
     readonly balanced?: boolean;
   }
   interface FastifyRequest {
@@ -28,15 +28,15 @@ type Access = Needs<"registry" | "vault" | "draining">;
 export interface JobAccess extends Access, Needs<"tallies" | "clock"> {
   /** Undefined while rate limits are off. */
   readonly rates: Rates | undefined;
-  /** What all servers let in together; undefined where there is one. */
+  /** The shared counts of several servers; undefined if there is only one. */
   readonly grants?: Grants | undefined;
   readonly requestsPerWorker: number;
 }
 
-/** What the routes of a job need. */
+/** What routes about jobs need. */
 export type JobParts = Parts & JobAccess;
 
-/** Key → endpoint → permission → rate: everything that stands before a route of the queue API. */
+/** Checks the key, the endpoint, the permission and the rate before every route of the queue API. */
 export async function admitToJobs(needs: JobAccess, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, request.headers.authorization);
@@ -67,7 +67,9 @@ const isVisible = (endpoint: Endpoint | undefined, { ownerNo, scope }: ApiKey): 
   endpoint.ownerNo === ownerNo &&
   maySee(scope, endpoint.id);
 
-/** The same where all of it is in memory, and lets the request in; undefined leaves it to {@link admitToJobs} to find out why not. */
+/**
+ * Like {@link admitToJobs}, from memory alone. Undefined leaves the request to that function, which finds the reason.
+ */
 export function admitAtOnce(
   needs: JobAccess,
   authorization: string | undefined,

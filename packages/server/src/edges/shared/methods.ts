@@ -2,8 +2,8 @@ import type { FastifyInstance, HTTPMethods } from "fastify";
 import { Refusal } from "../../errors.js";
 
 /**
- * Notes the routes of a scope from now on; the function it gives, called after them, answers 405 with `Allow` where an
- * address is there but not for the method. The scope's own checks (the key, the endpoint) come first, as everywhere.
+ * Records a scope's routes from now on. The returned function, called after them, adds a 405 with `Allow` for URLs that
+ * exist, but not with that method. The scope's own checks (key, endpoint) still come first.
  */
 export function otherMethods(app: FastifyInstance): () => void {
   const methods = new Map<string, Set<HTTPMethods>>();

@@ -1,6 +1,6 @@
 import { invalid } from "../../errors.js";
 
-/** A `wait` in milliseconds, brought into its bounds: clients ask for more than they can have. */
+/** Parses `wait` in milliseconds and clamps it to its bounds: clients ask for more than they can have. */
 export function readClamped(wait: string | undefined, fallback: number, min: number, max: number): number {
   if (wait === undefined) return fallback;
   if (!/^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(wait)) throw invalid("'wait' must be a number of milliseconds.");

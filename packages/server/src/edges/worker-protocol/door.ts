@@ -2,14 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { type Door, openDoor } from "../shared/connections/door.js";
 
-/** Where containers reach a server that listens on loopback only. */
+/** The address where containers reach a server that listens only on loopback. */
 export interface WorkersDoor {
-  /** Resolves with the address to call; rejects with one sentence where there can be none. */
+  /** Resolves with the address to call; rejects with one sentence if there is none. */
   open(gateway: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** A second door to the worker routes, and to no others, at the port of the first. It opens when the first container needs it. */
+/**
+ * A second listener on the first one's port, for the worker routes only. It opens when the first container needs it.
+ */
 export function workersDoor(host: string, door: Door): WorkersDoor {
   const doors = new Map<string, Promise<Door>>();
   const openAt = async (gateway: string): Promise<Door> => {
@@ -42,7 +44,7 @@ const sentence = ({ code, message }: NodeJS.ErrnoException, address: string): st
 
 const workerCall = /^\/v2\/[a-z0-9]+\/(job-take|job-take-batch|job-stop|job-stream|job-done|job-done-batch|ping)\//;
 
-/** Lets the calls of workers through; all else is answered 404: others may reach this door, too. */
+/** Passes workers' calls on and refuses everything else with 404, because others may reach this listener, too. */
 function workersOnly(listener: RequestListener): RequestListener {
   return (request, reply) => {
     if (workerCall.test(request.url ?? "")) return listener(request, reply);

@@ -3,12 +3,12 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../operations/needs.js";
 import { wasWritten } from "../shared/replies/replies.js";
 
-/** By worker and job, of its last few jobs: the last chunk, where it was stored and its answer could not be written. */
+/** By worker and job, for its latest jobs: the last chunk, if it was stored and the reply could not be written. */
 const unheard = new WeakMap<LiveWorker, Map<string, string>>();
 
 /**
- * Equal chunks are mostly equal tokens. One comes a second time only where its worker did not hear that the first was
- * stored: then the next call for the job has the same bytes, and changes nothing.
+ * Equal chunks are usually equal tokens. A chunk is a repeat only if the reply to the first one was lost: then the next
+ * call for the job has the same bytes, and is ignored.
  */
 export async function onceHeard(
   reply: FastifyReply,

@@ -18,7 +18,9 @@ interface Params {
   readonly jobId: string;
 }
 
-/** The worker whose secret came with the call: in the URL, or bare in the header. Anything else in the header is ignored. */
+/**
+ * The worker whose secret came with the call, in the URL or bare in the header. Anything else in the header is ignored.
+ */
 async function workerOf(
   { registry, vault }: Needs<"registry" | "vault">,
   request: FastifyRequest,
@@ -42,7 +44,7 @@ const unknownWorker = () => unauthorized("This is not the secret of a worker her
 
 const isLive = (worker: LiveWorker) => worker.row.endedAt === undefined;
 
-/** The worker protocol. Results are answered 200 whatever they hold, 503 when the store cannot take them, never 4xx. */
+/** The worker protocol. Results get 200 whatever they contain, 503 if the store cannot take them, and never 4xx. */
 export async function workerRoutes(app: FastifyInstance, parts: Parts): Promise<void> {
   await app.register(async (scope) => takeRoutes(scope, parts));
   await app.register(async (scope) => wordRoutes(scope, parts));
@@ -92,9 +94,9 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
   }
   if (!body) {
     await returnJobs(parts, worker, jobs);
-    return nothing(reply); // no room for inputs so large just now: the worker asks again
+    return nothing(reply); // no memory for such large inputs right now: the worker asks again
   }
-  // the worker's next take or pings show that it does not have them
+  // if this fails, the worker's next take or pings show that it does not have the jobs
   const notReturned = (error: unknown) =>
     parts.emit({ type: "server.warning", message: "jobs that could not be sent were not given back", error });
   reply.raw.once("close", () => {
@@ -104,7 +106,7 @@ async function take(parts: Parts, request: FastifyRequest, reply: FastifyReply, 
   return sendLentReply(parts, reply, batch ? { ...body, pieces: ["[", ...body.pieces, "]"] } : body);
 }
 
-/** The jobs as they are sent. Where they cannot be read just now they go back, as if the poll had not come. */
+/** The jobs as they are sent. If they cannot be read right now they go back, as if the poll had not come. */
 async function lendTaken(parts: Parts, worker: LiveWorker, jobs: Parameters<typeof lendJobs>[2], gone: Signal) {
   const owner = parts.registry.endpointByNo(worker.row.endpointNo)?.ownerNo ?? 0;
   try {
@@ -115,7 +117,7 @@ async function lendTaken(parts: Parts, worker: LiveWorker, jobs: Parameters<type
   }
 }
 
-/** Takes a worker's word: whatever it is, the answer is 200; only a store that cannot take it is 503. */
+/** Handles a worker's result: the reply is 200 whatever it is, or 503 if the store cannot take it. */
 async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<FastifyReply> {
   try {
     await act();
@@ -128,7 +130,7 @@ async function hear(reply: FastifyReply, act: () => Promise<void>): Promise<Fast
   }
 }
 
-/** A chunk's name, where its worker gives it one. A chunk is never refused: a name that cannot be one is none. */
+/** A chunk's name, if its worker gives one. Chunks are never refused: an invalid name is ignored. */
 const nameOf = (given: unknown): string | undefined =>
   typeof given === "string" && /^[\w-]+$/.test(given) && given.length <= limits.chunkNameCharsMax ? given : undefined;
 
@@ -145,7 +147,7 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
   const jobId = (request: FastifyRequest) => (request.params as Params).jobId;
   const whenLive = (request: FastifyRequest, act: (worker: LiveWorker) => Promise<void>) => async () => {
     const worker = await workerOf(parts, request);
-    if (isLive(worker)) await act(worker); // what an ended worker says is dropped
+    if (isLive(worker)) await act(worker); // results of an ended worker are dropped
   };
   app.register(async (scope) => {
     takeWords(scope, limits.outputBytesMax + 1_024, true);

@@ -1,17 +1,17 @@
 import type { Gpu } from "../../domain/hosts/gpu.js";
 
-/** What every driver can tell, and what is asked beside it where a driver can. */
+/** The fields that every driver knows, and one that only newer drivers know. */
 export const plainFields = ["index", "uuid", "name", "memory.total", "driver_version", "pstate"];
 export const migField = "mig.mode.current";
 
-/** What `nvidia-smi` said in its lines of comma-separated values. */
+/** The parsed CSV output of `nvidia-smi`. */
 export interface GpuList {
   readonly gpus: readonly Gpu[];
-  /** A sentence for each GPU that is there and does not work, and for what is odd about others. */
+  /** One sentence for each GPU that does not work, and for oddities of others. */
   readonly problems: readonly string[];
-  /** Whether a GPU was named that it cannot reach: older drivers stop there, and say nothing of the others. */
+  /** Whether a GPU was reported as unreachable: older drivers stop there, and do not report the others. */
   readonly hasUnreachable: boolean;
-  /** The first line that is none of these. */
+  /** The first line that was not understood. */
   readonly unknown: string | undefined;
 }
 
@@ -21,14 +21,14 @@ const rowOfNothing = /^\[[^\]]+\](, \[[^\]]+\])*$/;
 const isBroken = (value: string) => /^\[.*(requires reset|is lost|fallen off).*\]$/i.test(value);
 const isMissing = (value: string) => value.startsWith("[");
 
-/** A line of somebody else's, fit for a log and a reply. */
+/** Cleans up a line of another program's output for logs and replies. */
 export const shown = (line: string): string =>
   line
     .replace(/[^\x20-\x7e]+/g, " ")
     .trim()
     .slice(0, 200);
 
-/** Reads the answer to a query of the fields above, without header and units. */
+/** Parses the output of a query for the fields above, without header and units. */
 export function readGpuList(text: string): GpuList {
   const gpus: Gpu[] = [];
   const problems: string[] = [];
@@ -43,14 +43,14 @@ export function readGpuList(text: string): GpuList {
       continue;
     }
     if (line.startsWith("WARNING:")) problems.push(`nvidia-smi warns: ${shown(line.slice(8))}.`);
-    // the row of one that the line before has told of
+    // the row of a GPU that the line before reported as unreachable
     else if (rowOfNothing.test(line)) hasUnreachable = true;
     else if (line !== "" && !readRow(line, gpus, problems)) unknown ??= shown(line);
   }
   return { gpus: gpus.sort((a, b) => a.index - b.index), problems, hasUnreachable, unknown };
 }
 
-/** Whether it is a row; what it tells is added to one of the lists, or both. */
+/** Parses a row into one of the lists, or both; false if it is no row. */
 function readRow(line: string, gpus: Gpu[], problems: string[]): boolean {
   const [, index, id, rawName, memory, driver, pstate, mig] = row.exec(line) ?? [];
   if (index === undefined || id === undefined || !rawName || !memory || !driver || !pstate) return false;
@@ -66,7 +66,7 @@ function readRow(line: string, gpus: Gpu[], problems: string[]): boolean {
   if (mig === "Enabled") {
     problems.push(`GPU ${index} (${id}) is in MIG mode: it is given out as a whole, which needs MIG off.`);
   }
-  // one that shares the machine's memory has none to tell
+  // a GPU that shares the machine's memory reports none
   const memoryMib = isMissing(memory) ? 0 : Number(memory);
   gpus.push({ id, index: Number(index), name, memoryMib, driver: isMissing(driver) ? "" : shown(driver) });
   return true;

@@ -3,7 +3,7 @@ import type { Inventory } from "../inventory.js";
 import { type GpuStock, NvidiaSmi } from "./nvidia-smi.js";
 import { memoryMib, processors } from "./processors.js";
 
-/** This machine; `chosen` are the indexes and ids of the GPUs that may be given out. */
+/** The inventory of this machine. `chosen`: the indexes and ids of GPUs that may be given out. */
 export function machineInventory(
   chosen: "all" | readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -21,7 +21,7 @@ export function machineInventory(
 
 const isNamed = ({ id, index }: Gpu, name: string) => name === String(index) || name.toLowerCase() === id.toLowerCase();
 
-/** Only those that are named; of what is wrong with the others nothing is said. */
+/** Keeps only the named GPUs, and drops problems of the others. */
 function restricted(seen: GpuStock, chosen: readonly string[]): GpuStock {
   const { gpus } = seen;
   if (gpus === undefined || gpus.length === 0) return seen;

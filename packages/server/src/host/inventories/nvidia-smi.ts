@@ -3,7 +3,7 @@ import type { Gpu } from "../../domain/hosts/gpu.js";
 import { limits } from "../../limits/index.js";
 import { type GpuList, migField, plainFields, readGpuList, shown } from "./gpu-list.js";
 
-/** The part of a stock that is about GPUs. */
+/** The GPU part of a stock. */
 export interface GpuStock {
   readonly gpus: readonly Gpu[] | undefined;
   readonly hasGpus: boolean;
@@ -12,7 +12,7 @@ export interface GpuStock {
 }
 
 interface Ran {
-  /** Undefined: there is no such program. */
+  /** Undefined if there is no such program. */
   readonly code: number | undefined;
   readonly text: string;
 }
@@ -23,22 +23,22 @@ const none = (why: string, hasGpus = false): GpuStock => ({ gpus: [], hasGpus, p
 const blind = (why: string, hasGpus = false): GpuStock => ({ ...none(why, hasGpus), isBlind: true });
 const unsure = (why: string): GpuStock => ({ gpus: undefined, hasGpus: true, problems: [why] });
 
-/** The GPUs of this machine as `nvidia-smi` tells of them: one run at a time, each bounded in time and in what it may say. */
+/** The GPUs that `nvidia-smi` reports: one run at a time, with limits on its time and output. */
 export class NvidiaSmi {
   readonly #env: NodeJS.ProcessEnv;
   readonly #answerMs: number;
   #fields = [...plainFields, migField];
-  /** Runs that were given up and have not ended: a driver that hangs does not let its callers be killed. */
+  /** Runs that were given up but have not ended: a hanging driver makes its callers unkillable. */
   #hanging = 0;
 
   constructor(env: Readonly<Record<string, string | undefined>>, answerMs: number = limits.gpuAnswerMs) {
-    // it needs nothing else of ours, and has no business with our secrets
+    // it needs no other variables, and must not see our secrets
     const { PATH, LD_LIBRARY_PATH } = env;
     this.#env = { LC_ALL: "C", ...(PATH && { PATH }), ...(LD_LIBRARY_PATH && { LD_LIBRARY_PATH }) };
     this.#answerMs = answerMs;
   }
 
-  /** Looks once. What it cannot tell is part of the answer. */
+  /** Looks once. Anything that cannot be found out is part of the result. */
   async look(): Promise<GpuStock> {
     if (this.#hanging > 0) return unsure("nvidia-smi hangs, and cannot even be killed: the driver is stuck.");
     const giveUpAt = performance.now() + this.#answerMs;
@@ -64,7 +64,7 @@ export class NvidiaSmi {
     return { gpus: list.gpus, hasGpus: true, problems: [...list.problems, ...odd] };
   }
 
-  /** One that is lost ends an older driver's answer before it comes to the others. */
+  /** Queries GPUs one by one, because with older drivers a lost GPU ends the output before the others are listed. */
   async #askOneByOne(whole: GpuList, giveUpAt: number): Promise<GpuStock> {
     const gpus: Gpu[] = [];
     const problems = new Set(whole.problems);
@@ -99,7 +99,7 @@ export class NvidiaSmi {
           isGivenUp = true;
           this.#hanging++;
           child.kill("SIGKILL");
-          // what it has started may hold them open
+          // child processes may hold the pipes open
           child.stdout?.destroy();
           child.stderr?.destroy();
           child.unref();
@@ -113,7 +113,10 @@ export class NvidiaSmi {
 
 const isUnknownField = (text: string, field: string) => text.includes(`Field "${field}" is not a valid field to query`);
 
-/** What it means that it named no GPU at all. Its exit codes: 6 nothing found, 9 no driver, 12 no library, 18 another driver's library. */
+/**
+ * Explains why no GPU was listed. Exit codes: 6 no device, 9 no driver, 12 no library, 18 library of another driver
+ * version.
+ */
 function verdictOf({ code, text }: Ran, { unknown }: GpuList): GpuStock {
   if (code === 6 || /No devices were found/i.test(text)) return none("nvidia-smi finds no GPU.");
   if (code === 9 || /couldn't communicate with the NVIDIA driver/i.test(text))

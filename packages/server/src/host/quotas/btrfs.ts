@@ -4,10 +4,10 @@ import { basename, dirname } from "node:path";
 import type { Quota } from "../quota.js";
 import { run } from "./tool.js";
 
-/** The inode of every subvolume's root. */
+/** The inode number of every subvolume's root. */
 const subvolumeInode = 256;
 
-/** btrfs: each directory is a subvolume, and its quota group has a limit. */
+/** btrfs: each directory is a subvolume whose quota group has a limit. */
 export const btrfsQuota: Quota = {
   by: "btrfs quotas",
 
@@ -30,7 +30,7 @@ export const btrfsQuota: Quota = {
       ({ ino }) => ino === subvolumeInode,
       () => false,
     );
-    // its quota group goes with it
+    // this deletes its quota group, too
     if (isSubvolume) await run("btrfs", ["subvolume", "delete", basename(path)], dirname(path));
     await rm(path, { recursive: true, force: true, maxRetries: 5 }); // a subvolume within it keeps btrfs from deleting it
   },

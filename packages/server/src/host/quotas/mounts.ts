@@ -2,16 +2,16 @@
 export interface Mount {
   readonly point: string;
   readonly type: string;
-  /** Whether it counts what belongs to a project, and holds it to a limit. */
+  /** Whether it has project quotas. */
   readonly hasProjects: boolean;
 }
 
-/** The file system that a path without links lies on, from the text of `/proc/self/mountinfo`. */
+/** The file system of a path without links, from the text of `/proc/self/mountinfo`. */
 export function mountOf(mountinfo: string, path: string): Mount | undefined {
   let found: Mount | undefined;
   for (const line of mountinfo.split("\n")) {
     const mount = readMount(line);
-    // of equals the last one lies on top
+    // of mounts at the same point, the last one is on top
     if (mount && holds(mount.point, path) && mount.point.length >= (found?.point.length ?? 0)) found = mount;
   }
   return found;

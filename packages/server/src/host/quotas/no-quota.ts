@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Quota } from "../quota.js";
 
-/** Bounds nothing, and says why. */
+/** Enforces nothing; `why` is the reason. */
 export const noQuota = (why: string): Quota => ({
   by: undefined,
   make: async (path) => void mkdirSync(path, { recursive: true, mode: 0o700 }),

@@ -9,7 +9,9 @@ import { run } from "./tool.js";
 const btrfsType = 0x9123683e;
 const howTo = "docs/gpu-machine.md, Network volumes, says how it is made to.";
 
-/** What bounds the directories in `folder`, by its file system; it never rejects: what bounds nothing says why. */
+/**
+ * The quota for directories in `folder`, by its file system. It never rejects: one that cannot enforce limits says why.
+ */
 export async function openQuota(folder: string): Promise<Quota> {
   if (process.platform !== "linux") return noQuota("Quotas of directories are there on Linux only.");
   if (process.getuid?.() !== 0) return noQuota("Only a server that runs as root may set quotas.");

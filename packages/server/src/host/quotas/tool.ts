@@ -2,16 +2,16 @@ import { execFile } from "node:child_process";
 import { limits } from "../../limits/index.js";
 
 export interface Ran {
-  /** Undefined: there is no such program, or it did not end in time. */
+  /** Undefined if there is no such program, or it did not end in time. */
   readonly code: number | undefined;
   /** What it printed. */
   readonly out: string;
   readonly err: string;
-  /** Why it failed, in its words where it has said any. */
+  /** Why it failed, in the program's own words if it printed any. */
   readonly why: string;
 }
 
-/** Runs one of the file system's own programs. In `cwd`, so that paths of any kind need not be written for its parser. */
+/** Runs a file system tool in `cwd`, so that its parser sees only plain names instead of paths. */
 export function run(program: string, words: readonly string[], cwd: string): Promise<Ran> {
   const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`; // where they are, and a service's path mostly does not lead
   const options = { cwd, env: { PATH, LC_ALL: "C" }, timeout: limits.quotaToolMs, maxBuffer: limits.quotaWordsMax };

@@ -16,19 +16,20 @@ interface Due extends Call, Body {
 }
 
 /**
- * Sends what is due: 200 is success, anything else is tried twice more, 10 s apart. Silent receivers leave places for others,
- * and large bodies wait their turn before they are read.
- * Reads and writes that fail are tried again with growing pauses; an attempt that was made and could not be recorded is not made again.
+ * Sends what is due: 200 is success, anything else is retried twice, 10 s apart. Silent receivers leave places for
+ * others, and large bodies wait their turn before they are read.
+ * Reads and writes that fail are retried with growing pauses. An attempt that was made but could not be recorded is not
+ * repeated.
  */
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = new WebhookMemory()): Loop {
   const { places, bodies } = memory;
-  /** Where the next page begins; undefined: at the oldest. */
+  /** Where the next page begins; undefined: at the oldest delivery. */
   let after: Delivery | undefined;
 
   async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
     const startedAt = needs.clock.now();
     const sent = await send(needs, sender, delivery, signal);
-    if (signal.aborted) return undefined; // we stop: the attempt does not count, and comes again after the restart
+    if (signal.aborted) return undefined; // we are stopping: the attempt does not count and is repeated later
     const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
     memory.note(made);
     const final = made.outcome.state !== "pending";
@@ -42,13 +43,13 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     if (outcome.state !== "pending") needs.bell.ring("expiries");
   }
 
-  /** Does a delivery's next step. Where the database fails at it, the delivery rests before it is tried again. */
+  /** Does a delivery's next step. If the database fails, the delivery pauses before it is retried. */
   function start({ no, jobId }: Delivery, step: () => Promise<void>, signal: AbortSignal): void {
     memory.begin(no);
     void step()
       .catch((error) => {
         if (signal.aborted || !memory.pause(no, needs.clock.now())) return;
-        const message = `the webhook of job ${jobId} could not be read or recorded, and is tried again with growing pauses`;
+        const message = `the webhook of job ${jobId} could not be read or recorded, and will be retried with growing pauses`;
         needs.emit({ type: "server.warning", message, error });
       })
       .finally(() => {
@@ -89,7 +90,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     gapMs: limits.loopGapMs,
     async tick(now, signal) {
       for (const made of memory.unrecorded(now)) start(made.delivery, () => record(made), signal);
-      // a page a tick, round and round: those in flight are due still, and some wait for their host
+      // one page per tick, round and round: deliveries in flight are still due, and some wait for their host
       memory.beginPage();
       const due = await needs.deliveries.due(now, limits.webhookPage, after);
       const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
@@ -98,18 +99,18 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       after = due.length < limits.webhookPage ? undefined : due.at(-1);
       if (after !== undefined) return now;
       bodies.endRound();
-      // the end of one of those in flight rings, too
+      // the end of a delivery in flight rings as well
       if (memory.isBusy || due.length > 0 || !wasFirst) return now + 1_000;
       return needs.deliveries.nextDue();
     },
   };
 }
 
-/** Whether a receiver kept an attempt waiting for an answer that never came. */
+/** Whether a receiver left an attempt waiting without an answer. */
 const isSilent = ({ status, durationMs }: Attempt): boolean =>
   status === undefined && durationMs >= limits.webhookSilentMs;
 
-/** What becomes of a delivery after an attempt. */
+/** What an attempt means for its delivery. */
 function judge(delivery: Delivery, attempt: Attempt): Made {
   if (attempt.status === 200) return { delivery, attempt, outcome: { state: "delivered" } };
   if (delivery.tries + 1 >= limits.webhookAttemptsMax) return { delivery, attempt, outcome: { state: "failed" } };
@@ -124,7 +125,7 @@ async function send(needs: Delivering, sender: Sender, delivery: Delivery, signa
   if (!body) return { status: undefined, error: "the job or its endpoint is gone" };
   const secret = opened(needs, owner.webhookSecret);
   if (secret === undefined) return { status: undefined, error: "the signing secret could not be opened" };
-  // the only place of plain wall time: receivers compare it with their own clock
+  // the only use of plain wall time: receivers compare it with their own clock
   const signed = await needs.vault.sign(secret, delivery.webhookId, Date.now(), body);
   const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
   return sender.post(delivery.url, body, headers, signal);

@@ -3,7 +3,7 @@ import { WebhookBytes } from "../../lines/webhook-bytes.js";
 import { WebhookPlaces } from "../../lines/webhook-places.js";
 import type { Attempt, Delivery } from "../../store/index.js";
 
-/** An attempt that was made, and what becomes of its delivery. */
+/** An attempt that was made, and what it means for its delivery. */
 export interface Made {
   readonly delivery: Delivery;
   readonly attempt: Attempt;
@@ -11,12 +11,12 @@ export interface Made {
 }
 
 /**
- * Which deliveries are under way, and what was attempted and is not recorded yet. It outlives the loop: a server that loses its
- * lease together with the database, and gets both back, must not post again what it has posted.
+ * Which deliveries are under way, and which attempts are not recorded yet. It outlives the loop: a server that loses
+ * both its lease and the database, and gets them back, must not repeat a post.
  */
 export class WebhookMemory {
   readonly #inFlight = new Set<number>();
-  /** Those that ended while a page was being read: the page may show them as they were before. */
+  /** Deliveries that ended while a page was being read: the page may still show their earlier state. */
   readonly #endedMeanwhile = new Set<number>();
   readonly #unrecorded = new Map<number, Made>();
   readonly #pauses = new Map<number, { readonly untilAt: number; readonly ms: number }>();
@@ -34,17 +34,17 @@ export class WebhookMemory {
     this.bodies = bodies;
   }
 
-  /** Whether there is something to look after, though nothing may be due. */
+  /** Whether there is work left even if nothing is due. */
   get isBusy(): boolean {
     return this.#inFlight.size + this.#unrecorded.size > 0;
   }
 
-  /** A page is read from now on. */
+  /** Reading a page begins. */
   beginPage(): void {
     this.#endedMeanwhile.clear();
   }
 
-  /** Whether an attempt may be made. */
+  /** Whether a delivery may be attempted. */
   mayBegin(no: number, now: number): boolean {
     if (this.#endedMeanwhile.has(no) || this.#unrecorded.has(no)) return false;
     return this.#unrecorded.size < this.#unrecordedMax && this.#isAtRest(no, now);
@@ -59,7 +59,7 @@ export class WebhookMemory {
     this.#endedMeanwhile.add(no);
   }
 
-  /** An attempt was made; it is remembered until it is recorded. */
+  /** Remembers an attempt until it is recorded. */
   note(made: Made): void {
     this.#unrecorded.set(made.delivery.no, made);
     this.#pauses.delete(made.delivery.no);
@@ -70,12 +70,12 @@ export class WebhookMemory {
     this.#pauses.delete(no);
   }
 
-  /** Attempts whose record is to be written again now. */
+  /** Attempts whose recording is due to be retried. */
   unrecorded(now: number): Made[] {
     return [...this.#unrecorded.values()].filter(({ delivery }) => this.#isAtRest(delivery.no, now));
   }
 
-  /** The database failed at a delivery: it rests, each time twice as long. True for the first time. */
+  /** Pauses a delivery because the database failed, each time for twice as long. True for the first pause. */
   pause(no: number, now: number): boolean {
     const before = this.#pauses.get(no);
     const ms = before ? Math.min(before.ms * 2, limits.webhookPauseMsMax) : limits.webhookPauseMsMin;
@@ -85,7 +85,7 @@ export class WebhookMemory {
     return before === undefined;
   }
 
-  /** Neither under way nor in a pause. */
+  /** Neither under way nor paused. */
   #isAtRest(no: number, now: number): boolean {
     return !this.#inFlight.has(no) && now >= (this.#pauses.get(no)?.untilAt ?? 0);
   }

@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { limits } from "../../limits/index.js";
 
-/** The ports that the system gives to outgoing connections. */
+/** The port range that the system uses for outgoing connections. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** What this system's outgoing connections use; where it does not say so, the widest range in use. */
+/** The range that this system uses; if unknown, the widest range in use. */
 export function outgoingPorts(file = "/proc/sys/net/ipv4/ip_local_port_range"): PortRange {
   const usual = { first: 32_768, last: 65_535 };
   try {
@@ -20,8 +20,8 @@ export function outgoingPorts(file = "/proc/sys/net/ipv4/ip_local_port_range"): 
 }
 
 /**
- * A port that nobody listens on, and that is not among `told`. It lies below the ports of outgoing connections, where there
- * is room: one of them could take it before its worker listens.
+ * A port that nobody listens on and that is not in `told`. If there is room, it lies below the ports of outgoing
+ * connections: one of those could take it before the worker listens.
  */
 export async function freePort(told: ReadonlySet<number | undefined>, outgoing = outgoingPorts()): Promise<number> {
   const room = outgoing.first - limits.workerPortFirst;
@@ -33,7 +33,9 @@ export async function freePort(told: ReadonlySet<number | undefined>, outgoing =
   }
 }
 
-/** Listens for a moment, at a port that the system draws for 0; undefined where another process listens there. */
+/**
+ * Listens for a moment on a port, or for 0 on one that the system draws. Undefined if another process listens there.
+ */
 const listened = (asked: number): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     const probe = createServer().once("error", (error: NodeJS.ErrnoException) =>

@@ -9,10 +9,12 @@ import type { Provider } from "../../provider.js";
 type Freezing = Needs<"reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 type Losing = Freezing & Needs<"jobs">;
 
-/** Freezes a worker that holds nothing; what it asked before is answered then, so that it asks again as soon as it wakes. */
+/**
+ * Freezes a worker that holds nothing. Its open polls are answered then, so that it polls again as soon as it wakes.
+ */
 export async function freeze(needs: Freezing, provider: Provider, worker: LiveWorker): Promise<void> {
   const { row } = worker;
-  // when this is written no take gives it a job any more
+  // once this is written, no take gives it a job
   if (!(await needs.registry.changeWorker(worker, { by: "freeze" }))) return;
   if ((await needs.reader.heldBy(row.no)).length > 0) {
     await resumeWorker(needs, worker, "it took a job at the last moment");
@@ -20,19 +22,19 @@ export async function freeze(needs: Freezing, provider: Provider, worker: LiveWo
     await provider.pause(row.id);
     worker.dismissed.abort();
   }
-  needs.bell.ring(topics.demand(row.endpointNo)); // it is kept for a time; or its job is over, and is not heard of any more
+  needs.bell.ring(topics.demand(row.endpointNo)); // it is kept for a limited time; or its last job ended unnoticed
 }
 
-/** Lets a frozen worker go on; it has to say something soon. */
+/** Resumes a frozen worker; it has to be heard of soon. */
 export async function thaw(needs: Freezing, provider: Provider, worker: LiveWorker): Promise<void> {
-  // a poll that came while it was to be frozen stands in no line: it comes again
+  // a poll that arrived while it was about to be frozen is in no line: end it, so that the worker polls again
   worker.dismissed.abort();
   worker.dismissed = new PlainSignal();
   await provider.resume(worker.row.id);
   needs.bell.ring("workers");
 }
 
-/** Where this host runs out of memory, the worker that is paused for the longest time gives its own back. Returns when to look next. */
+/** When this host runs out of memory, stops the worker that has been paused longest. Returns when to look next. */
 export async function easeMemory(
   needs: Freezing & Needs<"jobs">,
   mine: readonly LiveWorker[],
@@ -41,14 +43,14 @@ export async function easeMemory(
   const paused = mine.filter(({ row }) => row.wanted === "paused");
   const [longest] = paused.sort((a, b) => (a.row.pausedAt ?? 0) - (b.row.pausedAt ?? 0));
   if (!longest) return undefined;
-  // what one that goes holds is free when it has ended
+  // a worker that is being stopped frees its memory when it has ended
   const isGoing = mine.some(({ row }) => row.wanted === "stopped");
   if (!isGoing && needs.place.freeMemoryShare() < limits.memoryLowShare)
     await stopWorker(needs, longest, "the memory of its host runs out", needs.place.stopGraceMs);
   return now + limits.memoryLookMs;
 }
 
-/** A GPU that fell off takes its worker with it: it gets no more jobs, and one that is frozen has nothing to wake for. */
+/** Handles the loss of a worker's GPU: the worker gets no more jobs, and a frozen one is stopped. */
 export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<void> {
   const { gpus, gpusUnseen } = needs.place.facts();
   if (gpusUnseen) return;
@@ -56,7 +58,7 @@ export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<v
   const lost = row.resources?.gpus.find(({ id }) => !gpus.some((gpu) => gpu.id === id));
   if (!lost) return;
   const why = `its GPU ${lost.id} (${lost.name}) is gone`;
-  // what is known against it is written last: where we die in between, the next server does all of it
+  // recorded last: if we die in between, the next server does all of this again
   if (row.wanted === "paused") await stopWorker(needs, worker, why, needs.place.stopGraceMs);
   else await closeWorker(needs, worker, why);
   if (row.trouble !== undefined) return;

@@ -22,9 +22,14 @@ import type { ContainerLaunch, Launch } from "../../provider.js";
 import { freePort } from "./free-port.js";
 
 export interface LaunchOptions {
-  /** Where workers of this host reach us: containers stand in a network of their own. Rejects with one sentence. */
+  /**
+   * The URL where workers of this host reach us; containers are in a network of their own. Rejects with one sentence.
+   */
   readonly workerUrl: (isContainer: boolean) => Promise<string>;
-  /** What the other servers call this machine, for its workers' own HTTP servers; where there are none, the loopback. */
+  /**
+   * Where other servers reach this machine, for its workers' own HTTP servers; without other servers, the loopback
+   * address.
+   */
   readonly hostAddress?: string;
   /** One HOME per endpoint, so that downloaded models stay. */
   readonly homesDir: string;
@@ -33,10 +38,10 @@ export interface LaunchOptions {
 
 type Launching = Needs<"registry" | "place" | "vault" | "emit">;
 
-/** Where containers see the network volume. */
+/** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
 
-/** What a worker is started from, and the address it is told. Throws one sentence where it may not be started. */
+/** The launch of a worker, and the address that it is told. Throws one sentence if it may not be started. */
 export async function launchOf(
   needs: Launching,
   options: LaunchOptions,
@@ -74,7 +79,7 @@ export async function launchOf(
   return { workerUrl, launch, ...(address ? { address: addressText(address) } : {}) };
 }
 
-/** Where a worker's HTTP server will be: of a container the host is not known before it is there. */
+/** Where a worker's HTTP server will be. A container's host is not known before it runs. */
 async function addressOf(
   needs: Launching,
   { hostAddress = "127.0.0.1" }: LaunchOptions,
@@ -86,7 +91,7 @@ async function addressOf(
   return { host: isContainer ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
 }
 
-/** A started worker's handle; and its address, now that a container's is known. */
+/** A started worker's handle, and its address, now that a container's host is known. */
 export function whereIs(
   { address: told }: LiveWorker["row"],
   handle: WorkerHandle,
@@ -96,7 +101,7 @@ export function whereIs(
   return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
 }
 
-/** A port for a worker of this host: none that another one was told. */
+/** Draws a port for a worker of this host that no other worker was given. */
 function drawPort({ registry, place }: Launching): Promise<number> {
   const mine = registry.liveWorkers().filter(({ row }) => row.hostNo === place.hostNo);
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
@@ -105,7 +110,7 @@ function drawPort({ registry, place }: Launching): Promise<number> {
 type Volume = WorkerPlace["volume"];
 type Place = Omit<WorkerPlace, "volume" | "home" | "inherited">;
 
-/** What a worker is told that it has: its share, or all that the machine has. */
+/** What a worker is told that it has: its share, or the whole machine. */
 const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
   cpuCount: resources?.cpus ?? facts.cpus,
   memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
@@ -116,7 +121,7 @@ const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
 async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<Volume> {
   const [id] = settings.networkVolumeIds;
   if (id === undefined) return undefined;
-  // it may have been made, or have grown, at another host
+  // it may have been made or enlarged on another host
   const volume = await needs.registry.known("volume", id, () => needs.registry.volume(id));
   if (!volume) throw new Error(`its network volume '${id}' is deleted`);
   return { id, path: await keepVolume(needs, volume) };
@@ -146,7 +151,7 @@ function processLaunch(
   };
 }
 
-/** What the engine is to hold a container to. */
+/** The limits that the engine enforces on a container. */
 const limitsOf = (resources: Resources | undefined) => ({
   ...(resources && resources.gpus.length > 0 ? { gpus: resources.gpus.map(({ id }) => id) } : {}),
   cpus: resources?.cpus,
@@ -174,7 +179,7 @@ function containerLaunch(
     image: imageName,
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
-    // of our own environment a container gets nothing, and its home is its image's
+    // a container inherits none of our environment, and its home is its image's
     env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
@@ -187,7 +192,7 @@ function containerLaunch(
   };
 }
 
-/** Where images look for it, and where the template wants it. */
+/** The path where images look for the volume, and the one that the template asks for. */
 const volumeTargets = ({ isMountPathGiven, volumeMountPath }: TemplateSettings): string[] => [
   ...new Set([volumeTarget, ...(isMountPathGiven ? [volumeMountPath.replace(/(?<=.)\/+$/, "")] : [])]),
 ];

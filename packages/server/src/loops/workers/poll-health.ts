@@ -12,7 +12,7 @@ import type { Loop } from "../loop.js";
 export interface PollOptions {
   /** `GET /ping`. */
   readonly ping: (address: WorkerAddress) => Promise<PingAnswer>;
-  /** A worker has ended: nothing is sent to it any more. */
+  /** Called when a worker has ended: nothing is sent to it any more. */
   readonly forget: (workerNo: number) => void;
 }
 
@@ -24,7 +24,7 @@ interface Known {
   dueAt: number;
 }
 
-/** Asks the workers of load-balancing endpoints for their health: every server those that it may dial. */
+/** Polls the health of load-balanced endpoints' workers. Every server polls the workers that it may dial. */
 export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): Loop {
   const known = new Map<number, Known>();
   let wake = () => {};
@@ -32,7 +32,9 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
   function begin(worker: LiveWorker, address: WorkerAddress, each: Known): void {
     each.isAsking = true;
     void ask(worker, address, each)
-      .catch((error) => needs.emit({ type: "server.warning", message: "a worker's health could not be noted", error }))
+      .catch((error) =>
+        needs.emit({ type: "server.warning", message: "a worker's health could not be recorded", error }),
+      )
       .finally(() => {
         each.isAsking = false;
         wake();
@@ -47,13 +49,13 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
     if (known.get(worker.row.no) === each) await hearHealth(needs, worker, before, each.health);
   }
 
-  /** What a worker needs now; resolves with when to look next. */
+  /** Does what a worker needs now; resolves with when to look next. */
   async function look(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
     const address = dialled(row, needs.place.hostNo);
     if (!address || row.startedAt === undefined || row.wanted === "paused" || isFrozen(row)) {
       needs.gate.shut(row.no);
-      // it was given a request in the moment in which it was to be paused
+      // it got a request just as it was to be paused
       if (row.wanted === "paused" && needs.gate.heldBy(row.no) > 0)
         await resumeWorker(needs, worker, "it has a request");
       return undefined;

@@ -23,24 +23,26 @@ type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" |
 export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const { provider } = options;
   const watchHandlers = handlerWatch(needs);
-  /** Workers this process has seen running, or started: the others' fate is asked for first. */
+  /** Workers that this process has started or seen running; for any other, it first asks what became of it. */
   const known = new Set<string>();
-  /** Workers that are being started, and what says that they are not wanted any more. */
+  /** Workers being started, with what aborts the start when they are no longer wanted. */
   const starting = new Map<string, AbortController>();
-  /** Workers whose secret could not be stored, with the time to try again: nothing was asked of the provider for them. */
+  /**
+   * Workers whose secret could not be stored, with the time to try again. The provider has not been asked for them yet.
+   */
   const unstored = new Map<string, number>();
   const asked = new Set<string>();
   const killed = new Set<string>();
   const gone = new Set<string>();
   const busy = new Set<string>();
-  /** Ended workers whose processes were seen to. */
+  /** Ended workers whose processes are known to be gone. */
   const buried = new Set<string>();
-  /** Those that were to be looked at while they were busy. */
+  /** Workers that were due to be looked at while they were busy. */
   const again = new Set<string>();
-  /** By worker, the time of the last freezing or thawing that was done. */
+  /** By worker, the time of the last freeze or thaw that was carried out. */
   const frozenOrThawed = new Map<string, number>();
 
-  /** When we last came back from not running: what a worker could not do meanwhile does not count against it. */
+  /** When this server last came back from a gap: what workers could not do during it must not count against them. */
   let resumedAt = 0;
   needs.clock.onGap(() => {
     resumedAt = needs.clock.now();
@@ -57,7 +59,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       if (row.wanted === "stopped") starting.get(row.id)?.abort();
       return undefined;
     }
-    // one that was started, though that could not be stored, is not started again: its secret would be another
+    // a started worker whose start could not be stored is not started again: its secret would be a different one
     const mayRun = !known.has(row.id) || row.startedAt === undefined;
     const retryAt = unstored.get(row.id);
     if (mayRun && row.secretHash !== undefined && retryAt === undefined) return adopt(worker);
@@ -89,7 +91,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return earliest(lateAt, killed.has(row.id) ? now + limits.netMs : row.killAt);
   }
 
-  /** Does what was last asked of it, once; also what a server before this one may have done. Returns when to try it again. */
+  /**
+   * Freezes or thaws a worker once per request; this may repeat what an earlier server has done. Returns when to retry.
+   */
   async function freezeOrThaw(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { id, wanted, pausedAt, resumedAt } = worker.row;
     const askedAt = wanted === "paused" ? pausedAt : resumedAt;
@@ -100,11 +104,11 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       return undefined;
     } catch (error) {
       needs.emit({ type: "server.warning", message: `worker ${id} could not be frozen or woken just now`, error });
-      return now + limits.engineRetryMs; // one that is to wake has a few seconds for it
+      return now + limits.engineRetryMs; // a worker that is to wake has only a few seconds for it
     }
   }
 
-  /** A worker of an earlier server: still alive, ended meanwhile, or never started. */
+  /** Finds out about a worker of an earlier server: still alive, ended meanwhile, or never started. */
   async function adopt(worker: LiveWorker): Promise<number | undefined> {
     const { row } = worker;
     const seen = await provider.look(row.id, row.handle);
@@ -121,12 +125,14 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const wasKnown = known.has(row.id);
     known.add(row.id);
     if (seen.state === "ended") return ended(worker);
-    // only one container can have its name; a process may have been started all the same, and would be a second one
+    // a container's name is unique, so it can be started again; a process may run unseen, and would then run twice
     const mayBegin = row.startedAt === undefined && row.wanted !== "stopped" && isContainer(row.handle);
     return mayBegin ? begin(worker) : lost(worker, { isBlameless: !wasKnown });
   }
 
-  /** Starts are waited for by nobody: an image may take minutes to come, and others have to be looked after meanwhile. */
+  /**
+   * Starts a worker without waiting for it: its image may take minutes to pull, and other workers need care meanwhile.
+   */
   function begin(worker: LiveWorker): undefined {
     const { row } = worker;
     known.add(row.id);
@@ -152,7 +158,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const expected = provider.handleOf(launch);
     const secretHash = needs.vault.hash(secret);
     const told = { by: "prepare", secretHash, workerUrl, ...(address === undefined ? {} : { address }) } as const;
-    // the row in memory has the secret even where the database does not
+    // the row in memory has the secret even if the database does not
     unstored.set(row.id, needs.clock.now() + limits.netMs);
     const isPrepared = await needs.registry.changeWorker(worker, {
       ...told,
@@ -173,7 +179,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
         by: "start",
         ...phases,
         ...whereIs(worker.row, handle),
-        // a fast worker asks for a job before its engine has said that it runs
+        // a fast worker may ask for a job before its engine reports it as running
         startedAt: Math.min(needs.clock.now(), worker.row.readyAt ?? Number.POSITIVE_INFINITY),
       });
       if (!isStarted) {
@@ -183,7 +189,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
       needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
     } catch (error) {
-      if (error instanceof StartUnsure) throw error; // it is looked for, as after a crash of ours
+      if (error instanceof StartUnsure) throw error; // what became of it is looked up, as after a crash of ours
       await failed(worker, error);
     }
   }
@@ -204,20 +210,20 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function ended(worker: LiveWorker): Promise<number | undefined> {
     const seen = await provider.look(worker.row.id, worker.row.handle);
     if (seen.state === "running") {
-      gone.delete(worker.row.id); // it was to be looked for, no more
+      gone.delete(worker.row.id); // it was only to be looked up
       return needs.clock.now();
     }
     if (seen.state === "unknown") return lost(worker);
     const held = await needs.reader.heldBy(worker.row.no);
     const tail = failedToStart(worker.row, held.length, needs.clock.now()) ? await provider.logTail(worker.row.id) : "";
     const { how, exit } = endOf(worker.row, seen.exit, tail);
-    // a job does not wait for a log that cannot be read
+    // a job must not wait for a log that cannot be read
     const lastLines = held.some(isLastStart) ? await provider.logTail(worker.row.id).catch(() => "") : "";
     await endWorker(needs, worker, exit, how, { lastLines });
     return forget(worker);
   }
 
-  /** Its keeper is gone, and it with it: what is left of it is killed. Or its container was removed. */
+  /** Its keeper has died, and the worker with it: kills what is left. Or its container was removed. */
   async function lost(worker: LiveWorker, { isBlameless = true } = {}): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
     const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
@@ -237,20 +243,20 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     asked.add(worker.row.id);
     if (needs.registry.isShared)
       await needs.registry.changeWorker(worker, { by: "askToStop", askedAt: needs.clock.now() });
-    // only now: a worker that has not heard the signal would ask again at once
+    // not earlier: a worker that has not got the signal yet would poll again at once
     worker.dismissed.abort();
   }
 
   async function kill(worker: LiveWorker): Promise<void> {
     const killing = provider.kill(worker.row.id, worker.row.handle);
-    // its jobs do not wait for an engine that hangs, nor for an end that is not told
+    // its jobs must not wait for an engine that hangs or does not report the end
     const isPrompt = await within(limits.killPatienceMs, killing);
     if (!isPrompt || killed.has(worker.row.id)) await giveUpOn(needs, worker);
     await killing;
-    killed.add(worker.row.id); // and again every few seconds, until it is seen to have ended
+    killed.add(worker.row.id); // repeated every few seconds until it is seen to have ended
   }
 
-  /** Whether this was over so soon, be it that it failed. */
+  /** True if it settled within `ms`, even by failing. */
   async function within(ms: number, doing: Promise<unknown>): Promise<boolean> {
     const over = new AbortController();
     const done = doing.then(
@@ -262,7 +268,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return isInTime;
   }
 
-  /** While this host was away others have given up its workers: they are ended now. */
+  /** Ends workers that others gave up on while this host was away. */
   async function endStrays(): Promise<void> {
     const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
     await Promise.all(
@@ -275,7 +281,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
         try {
           await endStray(worker);
         } catch {
-          // its provider is away: again at the next look
+          // its provider is away: retried at the next look
         } finally {
           busy.delete(id);
         }
@@ -291,7 +297,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     if (seen.state !== "unknown") await forget(worker);
   }
 
-  /** What a provider tells of, and no row wants any more: a start that was given up, or a host's life before this one. */
+  /**
+   * Ends workers that a provider reports and no row wants: abandoned starts, or leftovers of the host's previous life.
+   */
   async function endUnwanted(): Promise<void> {
     const unwanted = [...gone].filter((workerId) => {
       const worker = needs.registry.worker(workerId);
@@ -305,13 +313,13 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
           if (seen.state === "running") await provider.kill(workerId, seen.handle);
           else await provider.forget(workerId);
         } catch {
-          // its provider is away, and tells of it again when it is back
+          // its provider is away, and reports it again when it is back
         }
       }),
     );
   }
 
-  /** One worker's tending at a time. */
+  /** Tends a worker unless that is under way already; then it is tended again afterwards. */
   async function tendOne(worker: LiveWorker, now: number): Promise<number | undefined> {
     if (busy.has(worker.row.id)) {
       again.add(worker.row.id);
@@ -341,7 +349,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
       const strays = needs.registry.isShared ? endStrays() : undefined;
       const all = Promise.all([...tending, strays, endUnwanted()]);
-      // an engine that hangs holds up its own workers alone: what comes late is looked at when it comes
+      // a hanging engine must hold up only its own workers: late results are looked at when they come
       if (!(await within(limits.tendTurnMs, all))) void all.then(() => needs.bell.ring("workers"));
       return earliest(...looks, await easeMemory(needs, mine, now), await watchHandlers(now));
     },

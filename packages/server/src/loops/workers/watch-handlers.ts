@@ -9,7 +9,7 @@ import { crashPause, handlerFolder } from "../../operations/workers/crash-pause.
 
 type Watching = Needs<"registry" | "clock" | "bell">;
 
-/** A pause, and the handler's folder as it was at our first look. */
+/** A pause, and the handler's folder as it was when first looked at. */
 interface Seen {
   readonly failedAt: number | undefined;
   readonly newest: number | undefined;
@@ -17,15 +17,15 @@ interface Seen {
 }
 
 /**
- * Looks at the folders of local handlers whose workers end at their start. One that has changed since is tried at once: who
- * repairs a handler need not wait for the end of a pause. Returns when to look next.
+ * Watches the folders of local handlers whose workers fail at start. If one changes, its endpoint tries again at once:
+ * whoever repairs a handler need not wait for the pause to end. Returns when to look next.
  */
 export function handlerWatch(needs: Watching): (now: number) => Promise<number | undefined> {
   const seen = new Map<number, Seen>();
-  /** By endpoint, how many pauses a change has ended since a worker last came up. */
+  /** By endpoint, how many pauses a change has ended since a worker last started well. */
   const ended = new Map<number, number>();
 
-  /** Ends a pause. How often it failed is kept: where this does not help either, the next pause is as long. */
+  /** Ends a pause. The count of failures is kept: if this start fails too, the next pause is just as long. */
   async function endPause(endpoint: Endpoint): Promise<void> {
     const { no, failedStarts, verdict } = endpoint;
     await needs.registry.noteStart(endpoint, servingVersion(endpoint), { failedStarts, at: 0, verdict });
@@ -46,7 +46,7 @@ export function handlerWatch(needs: Watching): (now: number) => Promise<number |
     }
     const before = seen.get(no);
     if (!before || before.failedAt !== failedAt) {
-      // a program that writes to its own folder would end every pause: each lasts longer than the one before
+      // a program that writes to its own folder would end every pause, so each must last longer than the one before
       const patienceMs = Math.min(limits.handlerLookMs * 2 ** (ended.get(no) ?? 0), limits.handlerPatienceMsMax);
       seen.set(no, { failedAt, newest: newestChange(folder), lookAt: now + patienceMs });
     } else if (now >= before.lookAt) {
@@ -63,14 +63,14 @@ export function handlerWatch(needs: Watching): (now: number) => Promise<number |
   };
 }
 
-/** When a file of this folder was last changed, as the file system says; undefined where none can be read. */
+/** When a file in this folder last changed, by the file system's clock; undefined if none can be read. */
 function newestChange(folder: string): number | undefined {
   const folders = [folder];
   let newest: number | undefined;
   let left: number = limits.handlerEntriesMax;
   for (const each of folders) {
     for (const name of namesIn(each)) {
-      if (/^\.|^__pycache__$|^node_modules$/.test(name)) continue; // nobody repairs those, and programs write there
+      if (/^\.|^__pycache__$|^node_modules$/.test(name)) continue; // nobody repairs these, and programs write to them
       if (left-- === 0) return newest;
       const stat = statSync(join(each, name), { throwIfNoEntry: false });
       if (stat?.isDirectory()) folders.push(join(each, name));

@@ -8,7 +8,9 @@ import type { Loop } from "../loop.js";
 
 type Watching = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 
-/** Finds workers that are lost though nobody saw them end, and those that do not stop a job they were told to stop. */
+/**
+ * Finds workers that were lost without being seen to end, and workers that do not stop a job they were told to stop.
+ */
 export function watchWorkersLoop(needs: Watching): Loop {
   return {
     name: "watch-workers",
@@ -20,23 +22,23 @@ export function watchWorkersLoop(needs: Watching): Loop {
       let lookAt = Math.min(...looks.map((at) => at ?? never));
       for (const worker of live) {
         const dueAt = Math.min(silentAt(worker, now), idleAt(worker, now), mutedAt(worker, now));
-        // a promise for each of thousands who have nothing to fear would be most of what an idle server does
+        // awaiting a promise for each of thousands of healthy workers would be most of an idle server's work
         lookAt = Math.min(lookAt, now < dueAt ? dueAt : await judge(needs, worker, now));
       }
-      // of thousands of workers one is always due: all are looked at once a second
+      // with thousands of workers one is always due, so all are looked at once a second
       return lookAt < never ? Math.max(now + limits.watchMs, lookAt) : undefined;
     },
   };
 }
 
-/** A host whose server has been silent for 30 s is lost with its workers; it stops them when it returns. */
+/** Treats a host whose server has been silent for 30 s as lost, with its workers; it stops them when it returns. */
 async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: number): Promise<number | undefined> {
   if (!needs.registry.isShared) return undefined;
   for (const worker of live) {
     const { hostNo } = worker.row;
     const silentAt = needs.registry.hostSilentAt(hostNo);
     if (hostNo === needs.place.hostNo || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
-    // one that waits for a place ran nowhere
+    // a worker without a place runs nowhere
     if (isThrottled(worker.row)) {
       await needs.registry.changeWorker(worker, { by: "rehost", hostNo: needs.place.hostNo });
       needs.bell.ring("workers");
@@ -45,28 +47,28 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
     const exit = { code: undefined, signal: undefined, note: hostIsSilent };
     await endWorker(needs, worker, exit, hostIsSilent, { isBlameless: true });
   }
-  // a take that was on its way when its worker ended has left a job to nobody
+  // a take that was under way when its worker ended has left a job without a holder
   await settleOrphans(needs, await needs.reader.orphaned(), true);
   return now + limits.beatMs;
 }
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Silence counts from the first call, on our clock, while we listen. */
+/** When a worker counts as silent: measured from its last call, on our clock, while we listen. */
 function silentAt({ row, seenAt }: LiveWorker, now: number): number {
   const heardAt = Math.max(seenAt, row.resumedAt ?? 0);
   return row.hasPinged && isJudged(row, now) ? heardAt + limits.workerSilenceMs : never;
 }
 
-/** When a worker that was paused, and goes on, has said nothing for too long. */
+/** When a resumed worker has said nothing for too long. */
 function mutedAt({ row, seenAt }: LiveWorker, now: number): number {
   if (row.resumedAt === undefined || seenAt >= row.resumedAt || !isJudged(row, now)) return never;
   return row.resumedAt + limits.resumeMs;
 }
 
-/** When a worker that neither asks for a job nor holds one has done so for too long. */
+/** When a worker has neither asked for a job nor held one for too long. */
 function idleAt({ row, polls, polledAt, busyAt }: LiveWorker, now: number): number {
-  if (row.address !== undefined) return never; // it serves requests, and is asked for its health
+  if (row.address !== undefined) return never; // it serves requests, and its health is polled
   if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0 || !isJudged(row, now)) return never;
   return Math.max(polledAt, busyAt, row.resumedAt ?? 0) + limits.idlePingsMs;
 }
@@ -74,7 +76,7 @@ function idleAt({ row, polls, polledAt, busyAt }: LiveWorker, now: number): numb
 const isJudged = (row: LiveWorker["row"], now: number): boolean =>
   row.wanted !== "paused" && !isFrozen(row) && (row.killAt === undefined || now < row.killAt);
 
-/** Judges a worker whose time is over; resolves with when to look next. */
+/** Judges a worker whose time is up; resolves with when to look next. */
 async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<number> {
   if (now >= silentAt(worker, now)) await lose(needs, worker, "it has been silent for 30 s");
   else if ((await needs.reader.heldBy(worker.row.no)).length > 0) return silentAt(worker, now);
@@ -83,7 +85,7 @@ async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<
   return never;
 }
 
-/** Its host kills it at once; its jobs go back when that is seen. */
+/** Gives up on a worker: its host kills it at once, and its jobs go back when its end is seen. */
 async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<void> {
   needs.emit({ type: "server.warning", message: `worker ${worker.row.id} is lost: ${why}` });
   const exit = { code: undefined, signal: undefined, note: why };
@@ -91,7 +93,9 @@ async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<v
   needs.bell.ring("workers");
 }
 
-/** After 5 s a worker that holds only jobs to stop is replaced; one that holds others is closed, and stopped after 30 s. */
+/**
+ * After 5 s, replaces a worker that holds only jobs to stop. One that holds others is closed, and stopped after 30 s.
+ */
 async function watchStops(needs: Watching, now: number): Promise<number | undefined> {
   const byWorker = new Map<number, HeldJob[]>();
   for (const job of await needs.reader.unstopped())

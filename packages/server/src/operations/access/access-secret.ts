@@ -11,7 +11,10 @@ export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | und
   return typeof accessSecret === "string" && accessSecret !== "" ? accessSecret : undefined;
 }
 
-/** Masks secrets in the logs of this host's workers. The provider here has no other worker, and would start a keeper to tell. */
+/**
+ * Masks secrets in the logs of this host's workers. The provider knows no others, and would start a keeper just to tell
+ * it.
+ */
 export function hideOnHost(
   { registry, hostNo }: Needs<"registry"> & { readonly hostNo: number },
   hide: Provider["hide"],
@@ -22,7 +25,7 @@ export function hideOnHost(
   };
 }
 
-/** Has the secrets of these jobs masked in their worker's log, before the worker is told them. */
+/** Masks these jobs' secrets in the worker's log before the worker receives them. If that fails, warns and goes on. */
 export async function hideSecrets(
   needs: Needs<"vault" | "hideInLog" | "emit" | "clock">,
   { row }: LiveWorker,
@@ -35,7 +38,7 @@ export async function hideSecrets(
     if (!over.signal.aborted) throw new Error("Its provider did not answer in time");
   });
   try {
-    // a keeper that is gone has taken its workers with it
+    // if the keeper is gone, so are its workers
     await Promise.race([Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret as string))), late]);
   } catch (error) {
     const message = `the s3Config.accessSecret of a job may be shown in the log of worker ${row.id}`;

@@ -9,7 +9,7 @@ const hashOf = ({ vault }: Needs<"vault">, header: string | undefined): string |
   return key ? vault.hashKey(key) : undefined;
 };
 
-/** The key of a request: `Bearer <key>` or the bare key (contract: Authentication). */
+/** The key of a request, sent as `Bearer <key>` or bare (contract: Authentication). */
 export async function authenticate(needs: Needs<"registry" | "vault">, header: string | undefined): Promise<ApiKey> {
   const hash = hashOf(needs, header);
   const found = hash && (await needs.registry.known("key", hash, () => needs.registry.key(hash)));
@@ -17,13 +17,13 @@ export async function authenticate(needs: Needs<"registry" | "vault">, header: s
   return found;
 }
 
-/** The same from memory alone; undefined where it is not known there. */
+/** Like `authenticate`, but from memory alone; undefined if the key is not there. */
 export function knownKey(needs: Needs<"registry" | "vault">, header: string | undefined): ApiKey | undefined {
   const hash = hashOf(needs, header);
   return hash === undefined ? undefined : needs.registry.key(hash);
 }
 
-/** While we stop, clients are sent away; workers and `/healthz` are not. */
+/** Refuses clients while the server stops. Not called for workers and `/healthz`. */
 export function refuseWhileDraining(draining: Signal): void {
   if (!draining.aborted) return;
   throw new Refusal("UNAVAILABLE", "The service is stopping; try again in a few seconds.", {
@@ -31,7 +31,7 @@ export function refuseWhileDraining(draining: Signal): void {
   });
 }
 
-/** A key for the management routes; `changes` asks for one that may change resources. */
+/** Authenticates a management request; with `changes`, the key must be allowed to change resources. */
 export async function admitToManagement(
   needs: Needs<"registry" | "vault" | "draining">,
   header: string | undefined,
@@ -39,7 +39,7 @@ export async function admitToManagement(
 ): Promise<ApiKey> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, header);
-  // what another server has answered is seen here by whoever asks next
+  // a change that another server has confirmed must be visible to the next request here
   if (needs.registry.isShared) await needs.registry.refresh();
   if (changes && !mayChange(caller.scope)) throw unauthorized("This key may not change resources.");
   return caller;

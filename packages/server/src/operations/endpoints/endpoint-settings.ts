@@ -7,7 +7,7 @@ import { countries, limits } from "../../limits/index.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
 
-/** What a caller may send of an endpoint, over REST or GraphQL: absent keeps, null clears. */
+/** What a caller may send for an endpoint, over REST or GraphQL: an absent field keeps its value, null clears it. */
 export type EndpointInput = {
   readonly [Field in keyof EndpointSettings]?: EndpointSettings[Field] | null | undefined;
 } & {
@@ -72,7 +72,7 @@ export const endpointFields = {
   workersMin: integer(0, 10_000),
 } as const satisfies FieldRules;
 
-/** The settings that result from `input` on top of `base` (or of the defaults), checked. */
+/** The settings that result from applying `input` to `base` (or to the defaults), checked. */
 export function mergeSettings(
   needs: Checking,
   caller: ApiKey,
@@ -140,14 +140,14 @@ function gpuTypes(
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
     const present = gpuTypesHere(place, registry);
-    // what it has already may have fallen off since
+    // a type chosen earlier stays allowed after its last GPU is gone
     const unknown = gpuTypeIds.find((name) => !before.includes(name) && !isGpuType(name, present));
     if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
     return gpuTypeIds;
   }
   if (gpuTypeIds === null) return [];
   if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
-  // what we show ourselves leaves a finer choice alone
+  // sending back the tiers we showed must not widen a finer choice of types
   if (modify && gpuIds === tiersOfTypes(before)) return before;
   const found = typesOfTiers(gpuIds);
   if ("unknown" in found) throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is not a GPU tier.`);

@@ -21,7 +21,7 @@ export async function readHealth(
     jobs: {
       completed: tally.completed,
       failed: tally.failed,
-      // the scaler is told the most of the last moment, people what there is now
+      // the scaler sees the recent peak, people see the current number
       inProgress: endpoint.settings.type === "LB" ? needs.gate.loadOf(endpoint.no).inFlight : tally.running,
       inQueue: tally.waiting,
       retried: tally.retried,

@@ -140,7 +140,7 @@ describe("A rollback", () => {
 
   it("is refused for what is not there, the present version, and another user", async () => {
     await refused(back(9), "NOT_FOUND", /Version 9/);
-    await refused(back(1), "INVALID_INPUT", /present/);
+    await refused(back(1), "INVALID_INPUT", /current/);
     const { caller } = await scene.stranger();
     await update({ env: {} });
     await refused(back(1, caller), "ENDPOINT_NOT_FOUND");

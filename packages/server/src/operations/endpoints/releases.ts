@@ -11,7 +11,7 @@ import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
 
 type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">;
 
-/** How far a version has come. */
+/** A version's progress, as callers see it. */
 function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]): string {
   const serving = servingVersion(endpoint);
   if (release.n === endpoint.version && serving !== release.n) return "stopped";
@@ -20,15 +20,15 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
   return others.some((version) => version !== release.n) ? "rolling" : "current";
 }
 
-/** The numbers of the versions that are kept, the newest first: the last ones, and the last one that started well. */
+/** The numbers of the versions that are kept, newest first: the latest, and the last one that started well. */
 export function releaseNumbers({ version, provenVersion }: Endpoint): number[] {
   const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
   return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
 }
 
 /**
- * One version of an endpoint: what it is made of, and how it went. Undefined where it is no longer kept. A version holds
- * whole environments, so a list of versions is read one by one.
+ * One version of an endpoint: what it is made of, and how it went. Undefined if it is no longer kept. Each holds whole
+ * environments, so lists are read one version at a time.
  */
 export async function showRelease({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint, n: number) {
   const release = await registry.release(endpoint.no, n);
@@ -55,7 +55,10 @@ export async function showRelease({ registry }: Needs<"registry">, caller: ApiKe
   };
 }
 
-/** Values of the past are for keys to everything, and a template's for its owner: others see the names. */
+/**
+ * Past values are shown only to keys with access to everything, and a template's only to its owner: others see the
+ * names.
+ */
 function envFor(registry: Releasing["registry"], caller: ApiKey, { template, settings }: Release) {
   const isTheirs = registry.template(settings.templateId)?.ownerNo === caller.ownerNo;
   const shown = (env: Readonly<Record<string, string>>, isShown: boolean) =>
@@ -64,23 +67,23 @@ function envFor(registry: Releasing["registry"], caller: ApiKey, { template, set
   return { ...shown(template.env, isAll && isTheirs), ...shown(settings.env, isAll) };
 }
 
-/** Why a version does not go on: its workers failed, or wait for a place. */
+/** Why a version makes no progress: its workers failed, or wait for a place. */
 function whyNot({ heldAt, verdict = "no reason is known" }: Release, waiting: string | undefined) {
   if (heldAt === undefined) return waiting === undefined ? {} : { why: waiting };
-  const why = `Three of its workers failed at their start, so the version before it serves on: ${verdict}`;
+  const why = `Three of its workers failed at their start, so the version before it keeps serving: ${verdict}`;
   return { stoppedAt: iso(heldAt), why };
 }
 
 /**
- * Makes a new version of what an earlier one was made of. Scaling settings, names and time-outs stay as they are now, and
- * so does the template itself: the version keeps the template as it was.
+ * Makes a new version out of an earlier one. Scaling settings, names, timeouts and the template itself stay as they are
+ * now: the new version uses the template as it was back then.
  */
 export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n: number) {
   return needs.registry.exclusively(async () => {
     const endpoint = ownEndpoint(needs, caller, endpointId);
     const release = await needs.registry.release(endpoint.no, n);
-    if (!release) throw new Refusal("NOT_FOUND", `Version ${n} of this endpoint is not there (any more).`);
-    if (n === endpoint.version) throw invalid(`Version ${n} is the present one; name an earlier one.`);
+    if (!release) throw new Refusal("NOT_FOUND", `Version ${n} of this endpoint does not exist, or is no longer kept.`);
+    if (n === endpoint.version) throw invalid(`Version ${n} is the current one; name an earlier one.`);
     checkParts(needs, caller, release);
     const brought = Object.fromEntries(madeOf.map((field) => [field, release.settings[field]]));
     const settings = { ...endpoint.settings, ...brought } as EndpointSettings;
@@ -92,7 +95,7 @@ export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n
   });
 }
 
-/** What a version was made of may be gone since. */
+/** What a version was made of may have been deleted since. */
 function checkParts({ registry }: Releasing, caller: ApiKey, { settings, template }: Release): void {
   const { templateId, networkVolumeIds } = settings;
   if (!registry.template(templateId)) throw invalid(`The template '${templateId}' of that version is deleted.`);

@@ -58,12 +58,12 @@ describe("A new endpoint", () => {
     [{ networkVolumeId: "nothing" }, /no network volume 'nothing'/],
     [{ networkVolumeIds: ["nothing"] }, /no network volume/],
     [{ env: { "1A": "x" } }, /'1A' in env/],
-    [{ dataCenterIds: ["EU-RO-1", "\0"] }, /'dataCenterIds' holds a control character/],
-    [{ allowedCudaVersions: ["12\x1b"] }, /'allowedCudaVersions' holds/],
-    [{ cpuFlavorIds: ["\n"] }, /'cpuFlavorIds' holds/],
-    [{ instanceIds: ["\x7f"] }, /'instanceIds' holds/],
-    [{ minCudaVersion: "12\u0085" }, /'minCudaVersion' holds/],
-    [{ name: "a\nb" }, /'name' holds/],
+    [{ dataCenterIds: ["EU-RO-1", "\0"] }, /'dataCenterIds' contains a control character/],
+    [{ allowedCudaVersions: ["12\x1b"] }, /'allowedCudaVersions' contains/],
+    [{ cpuFlavorIds: ["\n"] }, /'cpuFlavorIds' contains/],
+    [{ instanceIds: ["\x7f"] }, /'instanceIds' contains/],
+    [{ minCudaVersion: "12\u0085" }, /'minCudaVersion' contains/],
+    [{ name: "a\nb" }, /'name' contains/],
     [{ env: { A: "x\0" } }, /env.A/],
   ] as [EndpointInput, RegExp][])("of %j is refused", async (input, words) => {
     await refused(scene.endpoint(input), "INVALID_INPUT", words);

@@ -17,11 +17,11 @@ import { scaleInputs } from "./scale-inputs.js";
 type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
 type Deleting = Saving & Needs<"jobs" | "reader">;
 
-/** Whether a key sees this endpoint: its owner's, within its scope, and not deleted. */
+/** Whether a key may see this endpoint: same owner, within the key's scope, and not deleted. */
 export const isVisible = (caller: ApiKey, endpoint: Endpoint): boolean =>
   endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id);
 
-/** Another user's endpoint answers exactly like an unknown one. */
+/** The caller's endpoint. Another user's is refused exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
   const endpoint = registry.endpoint(id);
   if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(id);
@@ -42,7 +42,10 @@ export async function createEndpoint(needs: Saving, caller: ApiKey, input: Endpo
   });
 }
 
-/** Changes only what was sent. What a worker is made of makes a new version; any save ends crash-loop pauses. */
+/**
+ * Changes only the fields sent. A change to what workers are made of makes a new version; any save ends crash-loop
+ * pauses.
+ */
 export async function updateEndpoint(
   needs: Saving,
   caller: ApiKey,
@@ -55,7 +58,7 @@ export async function updateEndpoint(
     const settings = mergeSettings(needs, caller, current.settings, input);
     checkKept(needs, caller.ownerNo, settings, current.settings);
     if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
-    // a version that was brought back keeps its template through changes of the endpoint
+    // after a rollback, changes of the endpoint keep the template of that version
     const isSame = settings.templateId === current.settings.templateId;
     const present = isSame ? await needs.registry.release(current.no, current.version) : undefined;
     const template = present?.template ?? templateOf(needs, settings);
@@ -63,14 +66,17 @@ export async function updateEndpoint(
   });
 }
 
-/** What a template that is named cannot do here is said before anything is saved; whose it is is asked with the rest. */
+/** Rejects an image this host cannot run before anything is saved. Ownership is checked later, with the rest. */
 async function checkTemplate(needs: Saving, caller: ApiKey, { templateId }: EndpointInput): Promise<void> {
   const template = needs.registry.template(templateId ?? "");
   const isTheirs = template?.ownerNo === caller.ownerNo || template?.settings.isPublic;
   if (template && isTheirs) await checkImage(needs, template.settings);
 }
 
-/** Saves; when this resolves no worker that is to go gets another job. Those that are still needed go when new ones are up. */
+/**
+ * Saves. Once this resolves, workers due to be replaced get no more jobs; those still needed stay until new ones are
+ * up.
+ */
 export async function saveAndRelease(
   needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">,
   endpoint: Endpoint,
@@ -113,7 +119,7 @@ export async function deleteEndpoint(
   await clearEndpoint(needs, endpoint.no);
 }
 
-/** Cancels the unfinished jobs of a deleted endpoint; its workers are stopped by the scaler. Goes on after a restart. */
+/** Cancels the unfinished jobs of a deleted endpoint; the scaler stops its workers. Resumed after a restart. */
 export async function clearEndpoint(needs: Deleting, endpointNo: number): Promise<void> {
   const error = endpointDeleted;
   needs.bell.ring(topics.demand(endpointNo));
@@ -126,6 +132,6 @@ export async function clearEndpoint(needs: Deleting, endpointNo: number): Promis
       ringStops(needs, no);
     }
   }
-  // a job that was given back meanwhile waits again
+  // jobs given back meanwhile are waiting again
   await cancelWaiting(needs, endpointNo, error);
 }

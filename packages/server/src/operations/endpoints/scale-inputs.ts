@@ -5,7 +5,7 @@ import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { fitting } from "../workers/place-worker.js";
 
-/** What the scaler decides from, as it is now. */
+/** The scaler's inputs, as of now. */
 export async function scaleInputs(
   needs: Needs<"tallies" | "registry" | "place" | "clock">,
   endpoint: Endpoint,
@@ -35,7 +35,7 @@ export async function scaleInputs(
     slots: needs.registry.slots(endpoint),
     failedStarts,
     failedAt,
-    // asked only where one version replaces another
+    // needed only while one version replaces another
     fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
     flashBootMs: needs.place.flashBootMs,
     now,

@@ -3,7 +3,7 @@ import { Refusal } from "../../errors.js";
 import type { Needs } from "../needs.js";
 import { cancelJob } from "./change-job.js";
 
-/** Cancels a job that nobody listens to any longer; one that has ended meanwhile stays as it is. Never throws. */
+/** Cancels a job whose client has gone. A job that has ended meanwhile stays as it is. Never throws. */
 export async function abandonJob(
   needs: Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">,
   endpoint: Endpoint,

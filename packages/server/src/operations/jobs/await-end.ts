@@ -6,7 +6,10 @@ import { waitFor } from "../../lines/waiters.js";
 import type { Needs } from "../needs.js";
 import { findJob } from "./read-job.js";
 
-/** The job once it is final: its ttl and executionTimeout bound the wait. As it is where the caller goes or the server stops. */
+/**
+ * Waits until the job is final; its ttl and executionTimeout bound the wait. If the caller goes away or the server
+ * stops, resolves with the job as it is.
+ */
 export function awaitEnd(
   needs: Needs<"reader" | "clock" | "bell" | "draining">,
   endpoint: Endpoint,

@@ -6,19 +6,19 @@ import type { Needs } from "../needs.js";
 
 type Beginning = Needs<"jobs" | "reader" | "clock" | "bell" | "emit">;
 
-/** A worker has posted a result: where it prefetches, it begins the next job now. */
+/** Called when a worker has posted a result: if it prefetches, it begins its next job now. */
 export async function beginNext(needs: Beginning, worker: LiveWorker, now: number): Promise<void> {
   if (!isPrefetching(worker.habits)) return;
   try {
     const next = nextOf(worker.habits, await needs.reader.heldBy(worker.row.no));
     if (next) await begin(needs, next, now, now);
   } catch (error) {
-    // its times are wrong then; the result is stored, and must not be sent again for that
-    needs.emit({ type: "server.warning", message: "a job's beginning could not be noted", error });
+    // only this job's times are wrong then: the result is stored, and the worker must not send it again because of this
+    needs.emit({ type: "server.warning", message: "the start of a prefetched job could not be recorded", error });
   }
 }
 
-/** Hears which jobs a worker has begun; resolves with the one that waits there for an earlier job to end. */
+/** Records which jobs a worker has begun; resolves with the job that it has prefetched and not begun. */
 export async function hearBegun(
   needs: Beginning,
   worker: LiveWorker,
@@ -26,7 +26,7 @@ export async function hearBegun(
   listed: ReadonlySet<string>,
 ): Promise<HeldJob | undefined> {
   const before = worker.habits.ahead;
-  // a job whose answer is not yet written is left out by every worker
+  // a worker cannot list a job before the reply that brings it is written
   const handed = held.filter((job) => !worker.unwritten.has(job.id));
   const { habits, ahead, begun } = hearList(worker.habits, handed, listed);
   worker.habits = habits;
@@ -37,7 +37,7 @@ export async function hearBegun(
     const beganAt = Math.max(job.takenAt, doneAt);
     await begin(needs, job, beganAt, beganAt);
   }
-  // it has not begun yet: its time is not over before its worker counts as silent
+  // a prefetched job must not time out before its worker counts as silent
   if (ahead) await begin(needs, ahead, now, now + limits.workerSilenceMs);
   return ahead;
 }

@@ -12,7 +12,7 @@ type Changing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit"
 /** The error of a job whose endpoint was deleted. */
 export const endpointDeleted = "The endpoint was deleted (endpoint deleted).";
 
-/** Tells everyone who waits for a job, or counts it, that it ended. */
+/** Tells everyone who waits for a job, or counts jobs, that it has ended. */
 export function announceEnd(
   { bell, registry, emit }: Needs<"bell" | "registry" | "emit">,
   endpointNo: number,
@@ -26,7 +26,7 @@ export function announceEnd(
   emit({ type: "job.ended", endpointId, jobId: ended.id, status: ended.status, executionMs: ended.executionMs });
 }
 
-/** Cancels a waiting or running job (contract: `/cancel`). Of a job that is already CANCELLED it is a success again. */
+/** Cancels a waiting or running job (contract: `/cancel`). Cancelling a CANCELLED job succeeds again. */
 export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: string): Promise<void> {
   for (;;) {
     const job = await findJob(needs, endpoint, jobId);
@@ -35,14 +35,14 @@ export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: stri
       throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a waiting or running job can be cancelled.`);
     }
     const ended = await needs.jobs.change(job, { by: "cancel" }, needs.clock.now());
-    if (!ended) continue; // it moved on meanwhile: look again
+    if (!ended) continue; // it has changed meanwhile: look again
     announceEnd(needs, endpoint.no, ended);
     if (job.status === "IN_PROGRESS") ringStops(needs, job.workerNo);
     return;
   }
 }
 
-/** Sets a job's ttl, counted from its submission (`/status?ttl=`); already past means gone. */
+/** Sets a job's ttl, counted from its submission (`/status?ttl=`). If that has passed already, the job is deleted. */
 export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string, ttlMs: number): Promise<void> {
   if (!Number.isInteger(ttlMs) || ttlMs < limits.ttlMsMin || ttlMs > limits.ttlMsMax) {
     throw invalid(`'ttl' must be a whole number of milliseconds from ${limits.ttlMsMin} to ${limits.ttlMsMax}.`);
@@ -52,14 +52,14 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
   const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, now);
   needs.bell.ring("expiries");
   if (job.createdAt + ttlMs <= now) {
-    await deleteExpired(needs, now); // a caller told that it is gone must not find it counted
+    await deleteExpired(needs, now); // once the caller is told that it is gone, it must not be counted any more
     needs.bell.ring(topics.demand(endpoint.no));
   }
-  needs.bell.ring(topics.job(jobId)); // whoever waits for it looks again when it is gone
+  needs.bell.ring(topics.job(jobId)); // requests waiting for this job look again, in case it is gone
   if (!found) throw jobNotFound(jobId);
 }
 
-/** Deletes a batch of what has expired, the oldest first, and has stopped what ran of it; answers whether there is more. */
+/** Deletes a batch of expired jobs, oldest first, and stops those still running; returns whether there are more. */
 export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now: number): Promise<boolean> {
   const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
   for (const job of stopped) {
@@ -71,7 +71,7 @@ export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now:
   return more;
 }
 
-/** Cancels the jobs that waited when it came, in batches, so that nothing else waits long meanwhile. */
+/** Cancels the jobs that are waiting at the time of the call, in batches so that other writes are not held up. */
 export async function cancelWaiting(needs: Changing, endpointNo: number, error: string): Promise<number> {
   const upToPlace = await needs.reader.lastPlace();
   let removed = 0;
@@ -84,8 +84,8 @@ export async function cancelWaiting(needs: Changing, endpointNo: number, error: 
 }
 
 /**
- * Takes a job away from a worker that lost it. `excused`: we took it back ourselves, and it does not count. `last`: how that
- * worker ended, for the failure of a job that is not started again.
+ * Takes a job away from a worker that lost it. `excused`: we took it back ourselves, so the start does not count.
+ * `last`: how that worker ended, for the error of a job that is not started again.
  */
 export async function loseJob(
   needs: Changing,
@@ -101,7 +101,7 @@ export async function loseJob(
       ? ({ by: "giveBack", excused: true } as const)
       : settleLoss(held, why, last);
   const settled = await needs.jobs.change(held, change, needs.clock.now());
-  if (!settled) return; // its result came after all, or someone else ended it
+  if (!settled) return; // its result came after all, or it was ended elsewhere
   if (change.by !== "giveBack") return announceEnd(needs, held.endpointNo, settled);
   ringWaiting(needs, held.endpointNo, held.id);
   needs.emit({
@@ -114,7 +114,7 @@ export async function loseJob(
   });
 }
 
-/** Ends a running job whose time is over. */
+/** Ends a running job that has exceeded its execution timeout. */
 export async function timeOutJob(needs: Changing, held: HeldJob): Promise<void> {
   const error = "The job ran longer than its executionTimeout and was stopped.";
   const ended = await needs.jobs.change(held, { by: "timeOut", error }, needs.clock.now());
@@ -123,14 +123,14 @@ export async function timeOutJob(needs: Changing, held: HeldJob): Promise<void> 
   ringStops(needs, held.workerNo);
 }
 
-/** A worker has jobs to stop. */
+/** Wakes everyone concerned when a worker has jobs to stop. */
 export function ringStops({ bell }: Needs<"bell">, workerNo: number | undefined): void {
   if (workerNo === undefined) return;
   bell.ring(topics.stops(workerNo));
   bell.ring("workers");
 }
 
-/** A job waits again. */
+/** Wakes everyone concerned when a job waits again. */
 export function ringWaiting({ bell }: Needs<"bell">, endpointNo: number, jobId: string): void {
   bell.ring(topics.queue(endpointNo));
   bell.ring(topics.demand(endpointNo));

@@ -22,13 +22,16 @@ import { announceEnd } from "./change-job.js";
 
 type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 
-/** A worker's word as it came: `undefined` stands for a body over the hard limit, which was not kept. */
+/** A message from a worker as received; undefined for a body over the hard limit, which was not kept. */
 export type Word = Sent | undefined;
 
-/** A worker's last word on a job, or its progress (worker protocol: `job-done`). One that holds it no more is thanked. */
+/**
+ * Takes a worker's final result for a job, or its progress (worker protocol: `job-done`). If the worker no longer holds
+ * the job, the result is dropped and the worker still gets a success.
+ */
 export async function finishJob(needs: Finishing, worker: LiveWorker, jobId: string, word: Word): Promise<void> {
   await noteCall(needs, worker, {});
-  const bytes = word?.length ?? 0; // the check may move the bytes
+  const bytes = word?.length ?? 0; // the check may take the buffer away
   await conclude(needs, worker, jobId, word && (await checkWord(word)), bytes);
 }
 
@@ -41,12 +44,12 @@ async function conclude(
 ): Promise<void> {
   const said = checked && isObject(checked) ? checked : undefined;
   if (said && memberOf(said, "status") === "IN_PROGRESS") return noteProgress(needs, worker, jobId, said);
-  const wantsEnd = said !== undefined && memberOf(said, "stopPod") === true; // now: the bytes go with the verdict
+  const wantsEnd = said !== undefined && memberOf(said, "stopPod") === true; // read now: the verdict takes the bytes
   await settle(needs, worker, jobId, checked ? verdict(checked, bytes) : tooLarge());
   if (wantsEnd) await closeWorker(needs, worker, "it asked for a fresh worker after this job");
 }
 
-/** Several last words at once, each judged on its own (worker protocol: `job-done-batch`). */
+/** Several final results in one request, each judged on its own (worker protocol: `job-done-batch`). */
 export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buffer | undefined): Promise<void> {
   await noteCall(needs, worker, {});
   const batch = word && (await checkBatch(word));
@@ -59,7 +62,7 @@ export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buf
   for (const group of groupsOf(batch.scan.elements.slice(0, limits.doneBatchMax))) await Promise.all(group.map(one));
 }
 
-/** Words that are heard together: all words of a large batch would be checked in one turn of the event loop. */
+/** Splits a batch into groups: checking a large batch at once would block the event loop. */
 function groupsOf(spans: readonly Span[]): Span[][] {
   const groups: Span[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
@@ -79,7 +82,10 @@ function idOf(checked: Checked): string | undefined {
   return typeof id === "string" ? id : undefined;
 }
 
-/** A piece of a job's output (worker protocol: `job-stream`). Over 1 MB it is cut. By its name a repeat of the last is known. */
+/**
+ * Stores a piece of a job's output (worker protocol: `job-stream`), split if it is over 1 MB. `name` reveals a repeat
+ * of the last one.
+ */
 export async function appendChunk(
   needs: Finishing,
   worker: LiveWorker,
@@ -91,7 +97,7 @@ export async function appendChunk(
   const checked = word && (await checkWord(word));
   if (!checked || !isObject(checked) || !checked.scan.ok) return;
   const span = checked.scan.members.get("output");
-  if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the last word
+  if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the final result
   const metrics = metricsOf(checked);
   const pieces = await splitChunk(checked.bytes, span, limits.chunkBytesMax);
   const isCut = pieces.length > 1;
@@ -105,7 +111,7 @@ export async function appendChunk(
   if (worker.row.outputAt === undefined) noteFirst(needs, worker, { by: "output", outputAt: needs.clock.now() });
 }
 
-/** A chunk's metrics; undefined where they are no object, or too long: a part of them would be no JSON. */
+/** A chunk's metrics; undefined if they are not an object or too long, because cut JSON is not JSON. */
 function metricsOf({ bytes, scan }: Checked): string | undefined {
   const span = scan.ok ? scan.members.get("metrics") : undefined;
   if (!span || bytes[span.start] !== 0x7b || span.end - span.start > limits.chunkMetricsBytesMax) return undefined;
@@ -122,10 +128,10 @@ async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last:
   noteDone(needs, worker, now);
   await beginNext(needs, worker, now);
   if (settled) announceEnd(needs, worker.row.endpointNo, settled);
-  else needs.bell.ring("workers"); // perhaps it has stopped what it was to stop
+  else needs.bell.ring("workers"); // it may just have stopped a job as it was told
 }
 
-/** The first result is stored: a worker that has worked once did not fail at its start. */
+/** Notes that a result is stored. A worker that has finished one job did not fail at start. */
 function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number): void {
   if (worker.row.lastDoneAt !== undefined) {
     worker.row = { ...worker.row, lastDoneAt: now };
@@ -134,9 +140,9 @@ function noteDone({ registry, emit }: Finishing, worker: LiveWorker, now: number
   noteFirst({ registry, emit }, worker, { by: "done", lastDoneAt: now, outputAt: worker.row.outputAt ?? now });
 }
 
-/** The job itself need not wait until this is on disk. */
+/** Not awaited: the job need not wait until this is on disk. */
 function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveWorker, first: WorkerChange): void {
-  const message = "a worker's first output could not be noted";
+  const message = "a worker's first output could not be recorded";
   registry.changeWorker(worker, first).catch((error) => emit({ type: "server.warning", message, error }));
 }
 
@@ -152,7 +158,7 @@ const tooLarge = (): Verdict =>
   failed(`The worker's result is larger than the limit of ${limits.outputBytesMax} bytes.`);
 const failed = (error: string, output?: JsonText): Verdict => ({ status: "FAILED", error, output });
 
-/** Judges a last word: an error that is present and not null means FAILED; a null output is no output. */
+/** Judges a final result: a non-null error means FAILED; a null output is no output. */
 export function verdict(checked: Checked, bytes: number): Verdict {
   const { scan } = checked;
   if (bytes > limits.outputBytesMax) return tooLarge();

@@ -11,18 +11,18 @@ import { findJob } from "./read-job.js";
 
 type Following = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "streamShares">;
 
-/** What a job puts out, as it comes. */
+/** A job's output, as it arrives. */
 export type OutputEvent =
   | { readonly kind: "chunks"; readonly chunks: readonly Chunk[] }
-  /** It was given back and starts over: what it has put out before does not count. */
+  /** The job was given back and starts over: its output so far is void. */
   | { readonly kind: "again" }
-  /** Nothing came for a while. */
+  /** Nothing has arrived for a while. */
   | { readonly kind: "quiet" }
   | { readonly kind: "end"; readonly job: JobReport };
 
 /**
- * Follows a job's chunks to its end, each at the ring that tells of it, and without consuming them. It ends without an
- * `end` where the reader has gone or the server stops; a job that vanished is refused.
+ * Follows a job's chunks to its end without consuming them, reading at each ring for the job. Ends without an `end`
+ * event if the reader goes away or the server stops. Refuses a job that vanishes.
  */
 export async function* followOutput(
   needs: Following,
@@ -63,7 +63,7 @@ interface Seen {
   readonly isAgain: boolean;
 }
 
-/** What is there from `next` on. The job itself is read only where no chunk is: a token costs one read. */
+/** What there is from `next` on. The job is read only if there are no chunks, so that a token costs one read. */
 async function look(
   needs: Following,
   lent: LentChunks,
@@ -76,11 +76,11 @@ async function look(
   const job = await findJob(needs, endpoint, known.id);
   const isAgain = next > 0 && (job.starts !== known.starts || job.status === "IN_QUEUE");
   const from = isAgain || job.starts !== known.starts ? 0 : next;
-  // a job that has ended has put out all of it: what came between the two readings is there now
+  // a job that has ended writes no more: this also finds chunks that came between the two reads
   return { job, chunks: await chunksOf(lent, job, from), isAgain };
 }
 
-/** The chunks of this very start: a later one's are another answer. */
+/** Only the chunks of this start: a later start gives a different answer. */
 async function chunksOf(lent: LentChunks, { no, starts }: JobReport, next: number): Promise<Chunk[]> {
   const found = await lent.read(no, next, limits.openaiReadBytesMax);
   return found.filter(({ start }) => start === starts);

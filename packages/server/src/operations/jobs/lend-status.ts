@@ -8,30 +8,33 @@ import type { Share } from "../../lines/shares.js";
 import type { Needs } from "../needs.js";
 import { describeJob } from "./read-job.js";
 
-/** A body in pieces of text or UTF-8, whose memory is lent until `release`. */
+/** A body in pieces of text or UTF-8. Its memory is on loan until `release`. */
 export interface LentBody {
   readonly pieces: readonly (string | Uint8Array)[];
   release(): void;
-  /** Whether others wait for such memory. */
+  /** Whether other requests wait for such memory. */
   isWanted(): boolean;
 }
 
 type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
 
-/** The refusal of a request that found no room for what it asks for. */
+/** The refusal of a request for which no memory became free in time. */
 export const noRoom = (what = "this one") =>
   new Refusal("UNAVAILABLE", `Too many large results are being read; ask for ${what} again in a second.`, {
     retryAfterSeconds: 1,
   });
 
-/** Where a job's result is, for a client that was told of it by another route. */
+/** Says where a job's result is, for a client that got it through another route. */
 const resultOf = (endpoint: Endpoint, job: JobReport) =>
   `the result of job ${job.id} (/v2/${endpoint.id}/status/${job.id})`;
 
-/** The memory of a body that is too small to be lent. */
+/** The loan for a body that is too small to need one. */
 export const nothingLent = { release: () => {}, isWanted: () => false };
 
-/** Lends the large texts of a job that was found without them. Refuses where no room comes in time, or the job has expired. */
+/**
+ * Lends the large texts of a job that was read without them. Refuses if no memory becomes free in time or the job has
+ * expired.
+ */
 async function lendTexts(
   { texts }: Needs<"texts">,
   endpoint: Endpoint,
@@ -44,12 +47,12 @@ async function lendTexts(
   return lent;
 }
 
-/** What strings made of a text take, and their bytes beside them. */
+/** Memory per byte of text: two bytes of UTF-16 string, and one of the reply made from it. */
 const stringsOf = 3;
 
 /**
- * A job with its texts as strings, for those who must look into them: a copy of this caller's own, on a share that also
- * covers the bytes of a reply made of them. A small job takes nothing.
+ * A job with its texts as strings, for callers who must look into them. The share covers that copy and the bytes of a
+ * reply made from it. A small job needs no share.
  */
 export async function wholeJob(
   { reader, shares, clock }: Needs<"reader" | "shares" | "clock">,
@@ -64,7 +67,7 @@ export async function wholeJob(
       const read = await reader.findTexts(endpoint.no, found.id, clock.now(), bytes, gone);
       if (!read) throw jobNotFound(found.id);
       if (read.texts) return { job: withStrings(read.job, read.texts), share };
-      share.release(); // it has grown since
+      share.release(); // the texts have grown since
       bytes = read.job.unreadBytes;
       if (bytes === 0) return { job: read.job, share: undefined };
     } catch (error) {
@@ -87,7 +90,7 @@ function withStrings(job: JobReport, { output, error, progress }: JobTexts): Job
   };
 }
 
-/** The status body of a job whose texts are too large to have been read with it. */
+/** The status body of a job whose texts were too large to be read with it. */
 export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobReport, gone: Signal): Promise<LentBody> {
   const lent = await lendTexts(needs, endpoint, job, gone);
   try {

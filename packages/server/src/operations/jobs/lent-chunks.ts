@@ -10,7 +10,7 @@ interface Found {
   readonly more: boolean;
 }
 
-/** Reads a stream's chunks for one client into lent memory: what one reading took is given back at the next. */
+/** Reads a stream's chunks for one client into borrowed memory. Each read gives back what the one before borrowed. */
 export class LentChunks {
   readonly #needs: Needs<"chunks" | "streamShares">;
   readonly #ownerNo: number;
@@ -23,7 +23,7 @@ export class LentChunks {
     this.#gone = gone;
   }
 
-  /** Chunks from an index on, without consuming them. */
+  /** Reads chunks from an index on, without consuming them. */
   async read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]> {
     if (!(await this.#ask(bytesMax))) return [];
     const chunks = await this.#needs.chunks.read(jobNo, fromIndex, bytesMax);
@@ -31,7 +31,7 @@ export class LentChunks {
     return chunks;
   }
 
-  /** Takes the chunks not yet handed out. What they may take is held until `keep`. */
+  /** Takes the chunks not yet handed out. Memory for the largest possible result is held until `keep`. */
   async handOut(jobNo: number, bytesMax: number): Promise<Found> {
     if (!(await this.#ask(bytesMax))) return { chunks: [], more: false };
     const found = await this.#needs.chunks.handOut(jobNo, bytesMax);
@@ -39,7 +39,7 @@ export class LentChunks {
     return found;
   }
 
-  /** Holds what these chunks take, and no more. */
+  /** Gives back all but what these chunks take. */
   keep(chunks: readonly Chunk[]): void {
     this.#share?.keep(
       chunks.reduce((sum, { output, metrics }) => sum + 2 * (output.length + (metrics?.length ?? 0)), 0),
@@ -55,10 +55,10 @@ export class LentChunks {
     this.#share = undefined;
   }
 
-  /** False where the client has gone. */
+  /** False if the client has gone. */
   async #ask(bytesMax: number): Promise<boolean> {
     this.release();
-    // a reading brings one chunk at least; its strings, and the bytes made of them
+    // a read returns at least one chunk; the factor is for its strings and the bytes made from them
     const bytes = 2 * Math.max(bytesMax, limits.chunkBytesMax + limits.chunkMetricsBytesMax);
     this.#share = await this.#needs.streamShares.ask(this.#ownerNo, bytes, this.#gone);
     if (!this.#share && !this.#gone.aborted) throw noRoom();

@@ -14,14 +14,14 @@ export interface JobQuery {
   readonly beforeNo?: number;
 }
 
-/** Some jobs as JSON texts, and the cursor of the next page where there is one. */
+/** Jobs as JSON texts, and the cursor of the next page if there is one. */
 export interface JobPage extends LentBody {
   readonly nextCursor: string | undefined;
 }
 
 /**
- * Jobs newest first, as many as fit in a reply (contract: `/requests`). A page of large texts is read into lent memory; a
- * job whose own texts do not fit in a page is a page by itself.
+ * Jobs newest first, as many as fit in a reply (contract: `/requests`). A page of large texts is read into borrowed
+ * memory; a job whose own texts exceed a page gets a page to itself.
  */
 export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQuery, gone: Signal): Promise<JobPage> {
   const list = (bytesMax: number) => needs.reader.list(endpoint.no, { ...query, bytesMax, gone }, needs.clock.now());
@@ -30,7 +30,7 @@ export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQue
   if (isAll && short.jobs.every(({ unreadBytes }) => unreadBytes === 0)) {
     return pageOf(await textsOf(needs, endpoint, short.jobs), short, nothingLent);
   }
-  // its strings, and the bytes made of them
+  // for its strings and the bytes made from them
   const share = await needs.shares.ask(endpoint.ownerNo, 2 * limits.requestsPageBytesMax, gone);
   if (!share) throw noRoom();
   try {
@@ -56,7 +56,7 @@ interface Listed {
   readonly more: boolean;
 }
 
-/** The jobs' status bodies with commas between them. */
+/** The jobs' status bodies, separated by commas. */
 async function textsOf(needs: Listing, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
   const texts = await describeJobs(needs, endpoint, jobs);
   return texts.flatMap((text, n) => (n === 0 ? [text] : [",", text]));

@@ -5,8 +5,8 @@ import { limits } from "../../limits/index.js";
 import type { Needs } from "../needs.js";
 
 /**
- * All that a job has put out in chunks, as JSON texts; what was cut on its way here is whole again. Nothing is consumed. Where
- * there is more than one small page of it, `makeRoom` is called before the rest is read.
+ * All of a job's chunks as JSON texts; chunks that were split on arrival are whole again. Nothing is consumed. If there
+ * is more than one small page, `makeRoom` is called before the rest is read.
  */
 export async function readChunks(
   { chunks }: Needs<"chunks">,

@@ -14,7 +14,7 @@ import { crashPause } from "../workers/crash-pause.js";
 
 type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
 
-/** A job as it is now; a refusal where it never was, or is gone. */
+/** A job as it is now; refused if it never existed or is gone. */
 export async function findJob(
   { reader, clock }: Needs<"reader" | "clock">,
   endpoint: Endpoint,
@@ -29,7 +29,7 @@ export async function findJob(
 export const describeJob = async (needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> =>
   (await describeJobs(needs, endpoint, [job]))[0] as string;
 
-/** The status bodies of jobs of one endpoint. What they wait for is looked up once for all of them. */
+/** The status bodies of jobs of one endpoint. Why they wait is looked up once for all of them. */
 export async function describeJobs(needs: Reading, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
   const isWaited = jobs.some(({ status }) => status === "IN_QUEUE");
   const facts = isWaited ? await waitingFacts(needs, endpoint) : undefined;
@@ -41,7 +41,7 @@ export async function describeJobs(needs: Reading, endpoint: Endpoint, jobs: rea
   );
 }
 
-/** The job once it is final, or as it is when `waitMs` has passed (contract: `wait`). */
+/** The job once it is final, or as it is after `waitMs` (contract: `wait`). */
 export async function awaitJob(
   needs: Needs<"reader" | "clock" | "bell" | "draining">,
   endpoint: Endpoint,
@@ -62,7 +62,7 @@ export async function awaitJob(
 
 type WaitingFacts = Omit<Parameters<typeof waitReason>[0], "lowPriority">;
 
-/** Why the jobs of an endpoint wait, as far as it is the same for all of them. */
+/** Why an endpoint's jobs wait, as far as the reason is the same for all of them. */
 async function waitingFacts(needs: Reading, asked: Endpoint): Promise<WaitingFacts & { endpoint: Endpoint }> {
   const endpoint = needs.registry.endpointByNo(asked.no) ?? asked; // it may have changed since the wait began
   const held = await needs.tallies.holdings(endpoint.no);
@@ -85,11 +85,11 @@ async function whyWaiting(
   };
 }
 
-/** Why a worker that was asked for has no place yet, where one has none. */
+/** Why a worker that was asked for has no place yet; undefined if none is without one. */
 export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined =>
   workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
 
-/** Why no host can run this endpoint's workers, where that is so. */
+/** Why no host can run this endpoint's workers; undefined if one can. */
 export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint: Endpoint) {
   const { locations, dataCenterIds } = endpoint.settings;
   const hosts = liveHosts(needs);
@@ -100,7 +100,7 @@ export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint:
   return { reason: "location" as const, detail: `The endpoint wants ${wanted}, and ${whose} in ${places}.` };
 }
 
-/** The hosts that may be given workers: this one, and those whose server lives. */
+/** The hosts that can be given workers: this one, and those whose server is alive. */
 export function liveHosts({ place, registry, clock }: Needs<"place" | "registry" | "clock">): HostView[] {
   const aliveSince = clock.now() - limits.leaseMs;
   const others = registry.hosts.filter(({ no, seenAt }) => no !== place.hostNo && seenAt >= aliveSince);

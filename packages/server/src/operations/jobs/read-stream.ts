@@ -14,15 +14,17 @@ type Streaming = Needs<"reader" | "chunks" | "clock" | "bell" | "draining" | "st
 export interface Handed {
   readonly job: JobReport;
   readonly chunks: readonly Chunk[];
-  /** The job's status, but IN_PROGRESS while any chunk is left after this reply: clients stop at a final one. */
+  /**
+   * The job's status, but IN_PROGRESS while chunks are left after this reply, because clients stop at a final status.
+   */
   readonly status: JobStatus;
-  /** The chunks' memory. */
+  /** The memory of the chunks. */
   readonly lent: Pick<LentChunks, "release" | "isWanted">;
 }
 
 /**
- * The chunks not yet handed out, oldest first (contract: `/stream`), in lent memory. Held while there is none and the job
- * goes on.
+ * The chunks not yet handed out, oldest first (contract: `/stream`), in borrowed memory. Waits while there are none and
+ * the job goes on.
  */
 export async function readStream(
   needs: Streaming,
@@ -54,7 +56,7 @@ interface Peeked {
   readonly more: boolean;
 }
 
-/** A moment more, so that tokens come in handfuls and not one by one. */
+/** Waits a moment longer, so that tokens arrive in batches instead of one by one. */
 async function gather(
   needs: Streaming,
   endpoint: Endpoint,
@@ -71,7 +73,7 @@ async function gather(
     const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
     return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
   } catch {
-    return { ...first, more: true }; // the first ones are handed out, and must not be lost with the others
+    return { ...first, more: true }; // the first chunks count as handed out: a failure here must not lose them
   }
 }
 
@@ -80,14 +82,16 @@ function handed({ job, chunks, more }: Peeked, lent: LentChunks): Handed {
   return { job, chunks, lent, status: more && isFinal(job.status) ? "IN_PROGRESS" : job.status };
 }
 
-/** What an event stream tells: nothing is consumed, so it can be read again. */
+/** The events of an event stream. Nothing is consumed, so it can be read again. */
 export type StreamEvent =
   | { readonly kind: "chunk"; readonly chunk: Chunk }
   | { readonly kind: "status"; readonly status: JobStatus; readonly start: number }
   | { readonly kind: "done"; readonly job: JobReport }
   | { readonly kind: "pause" };
 
-/** Follows a job to its end. `from`: the last event its reader has seen. A job that starts over begins at chunk 0 again. */
+/**
+ * Follows a job to its end. `from`: the last event the reader has seen. If the job starts over, so do the chunks, at 0.
+ */
 export async function* followStream(
   needs: Streaming,
   endpoint: Endpoint,

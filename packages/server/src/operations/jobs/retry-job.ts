@@ -9,7 +9,7 @@ import { findJob } from "./read-job.js";
 
 type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 
-/** Puts a FAILED or TIMED_OUT job back to the end of the queue (contract: `/retry`). */
+/** Puts a FAILED or TIMED_OUT job at the back of the queue (contract: `/retry`). */
 export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: string): Promise<void> {
   const job = await findJob(needs, endpoint, jobId);
   if (!mayHappen("retry", job.status)) {
@@ -21,11 +21,11 @@ export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: strin
   ringWaiting(needs, endpoint.no, jobId);
 }
 
-/** A worker that has not yet stopped its former run of the job goes: that run's result would be taken for the new one's. */
+/** Stops a worker that still runs the job's previous attempt: its result would be taken for the new attempt's. */
 async function replaceHolder(needs: Retrying, workerNo: number): Promise<void> {
   const worker = needs.registry.workerByNo(workerNo);
   if (!worker || worker.row.endedAt !== undefined) return;
   const others = (await needs.reader.heldBy(workerNo)).some((held) => !held.stopWanted);
   const graceMs = others ? needs.place.stopGraceMs : limits.stoppedJobGraceMs;
-  await stopWorker(needs, worker, "a job that it has not stopped yet is tried again", graceMs);
+  await stopWorker(needs, worker, "a job that it has not stopped yet is being retried", graceMs);
 }

@@ -3,9 +3,9 @@ import { invalid, Refusal } from "../../errors.js";
 import { type Checked, checkInput, jsonOf, type Sent, type Span, textOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 
-/** A submission body, checked. Texts are JSON as it came. */
+/** A checked submission body. Texts are JSON as received. */
 export interface SubmissionParts {
-  /** All of it. */
+  /** The whole body. */
   readonly bytes: Buffer;
   readonly input: JsonText;
   readonly webhook: string | undefined;
@@ -14,13 +14,13 @@ export interface SubmissionParts {
   readonly s3Config: string | undefined;
 }
 
-/** Reads what `/run` and `/runsync` take (contract: Job submission body). Unknown fields are ignored. */
+/** Reads the body of `/run` and `/runsync` (contract: Job submission body). Unknown fields are ignored. */
 export async function readSubmission(body: Sent): Promise<SubmissionParts> {
   const checked = await checkInput(body);
   if (!checked.scan.ok) {
     throw new Refusal(
       "INVALID_JSON",
-      `The body is not the JSON we take: ${checked.scan.why} (at position ${checked.scan.at}).`,
+      `The request body is not valid JSON: ${checked.scan.why} (at position ${checked.scan.at}).`,
     );
   }
   if (checked.scan.kind !== "object") throw invalid("The body must be a JSON object with an 'input' object in it.");
@@ -39,7 +39,7 @@ export async function readSubmission(body: Sent): Promise<SubmissionParts> {
   };
 }
 
-/** A member that is given. Its length is for the caller to look at before a text is made of it: it may be most of the body. */
+/** A member that is given and not null. Check its length before making a text of it: it may be most of the body. */
 function member({ bytes, scan }: Checked, name: string): Span | undefined {
   const span = scan.ok ? scan.members.get(name) : undefined;
   return span && bytes[span.start] !== 0x6e ? span : undefined; // it is JSON: only null begins with an n
@@ -73,7 +73,7 @@ function readWebhook(text: string | undefined): string | undefined {
   const url = text.length <= limits.webhookUrlCharsMax ? JSON.parse(text) : undefined;
   if (url === "") return undefined;
   if (typeof url === "string" && /[\0-\x20\x7f]/.test(url))
-    throw invalid("'webhook' holds a blank or a control character.");
+    throw invalid("'webhook' contains a space or a control character.");
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw badWebhook();
   return url;

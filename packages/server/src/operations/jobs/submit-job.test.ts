@@ -60,7 +60,7 @@ describe("A submission", () => {
   });
 
   it.each([
-    ["an empty body", "", "INVALID_JSON", /not the JSON/],
+    ["an empty body", "", "INVALID_JSON", /not valid JSON/],
     ["no JSON", "{input: 1}", "INVALID_JSON", /position 1/],
     ["bytes that are no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "INVALID_JSON", /UTF-8/],
     ["NaN", '{"input":{"a":NaN}}', "INVALID_JSON", /position/],

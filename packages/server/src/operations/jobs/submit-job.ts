@@ -8,14 +8,14 @@ import type { IdempotencyRecord, NewJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
 import { readSubmission, type SubmissionParts } from "./submission.js";
 
-/** What a job is asked for by: an idempotency key is good for the one that it came with. */
+/** The route of a submission: an idempotency key is valid only for the route it came with. */
 export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
 
-/** Whose job it is and how it was asked for, beside its body. */
+/** For which endpoint and how a job was submitted, apart from its body. */
 export interface Asked {
   readonly endpoint: Endpoint;
   readonly route: SubmitRoute;
-  /** Where it was given. */
+  /** The request's `wait`, if given. */
   readonly waitMs: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
@@ -30,14 +30,14 @@ export type SubmitOutcome = { readonly jobId: string; readonly known?: Idempoten
 type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
 type JobParts = Omit<SubmissionParts, "bytes">;
 
-/** Stores a job; when this resolves it is on disk. With an idempotency key the same job again, never a second one. */
+/** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
 export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {
   checkKey(asked.idempotencyKey);
   const { bytes, ...parts } = await readSubmission(body);
   return storeJob(needs, asked, parts, bytes);
 }
 
-/** The same of a body that was read; `bytes` is all of it. */
+/** Stores a job whose body has been read already; `bytes` is the whole body. */
 export async function storeJob(
   needs: Submitting,
   asked: Asked,
@@ -56,7 +56,7 @@ export async function storeJob(
         : { keyHash: needs.vault.hash(idempotencyKey), bodyHash, route, expiresAt: now + limits.idempotencyMs },
   };
   const storing = needs.jobs.submit(keyed);
-  // a worker that stands in line gets the job in the commit that stores it
+  // a worker waiting in line gets the job in the commit that stores it
   if (needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
   const submitted = await storing;
   if (submitted.kind === "closed") throw endpointNotFound(endpoint.id);
@@ -91,7 +91,7 @@ function newJob(
   };
 }
 
-/** Refuses what is no idempotency key; none at all is fine. */
+/** Refuses a malformed idempotency key; having none is fine. */
 export function checkKey(key: string | undefined): void {
   if (key === undefined) return;
   if (key.length === 0 || key.length > limits.idempotencyKeyCharsMax || !/^[\x21-\x7e]+$/.test(key)) {

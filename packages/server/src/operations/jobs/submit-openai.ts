@@ -9,18 +9,18 @@ import { checkKey, type SubmitOutcome, storeJob } from "./submit-job.js";
 export interface AskOpenAi {
   readonly endpoint: Endpoint;
   readonly method: string;
-  /** What stands behind `/openai`. */
+  /** What follows `/openai`. */
   readonly path: string;
-  /** Undefined where there is none. */
+  /** Undefined if the request has none. */
   readonly body: Sent | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
 }
 
-/** `streams`: whether the answer is wanted as it comes. */
+/** `streams`: whether the client wants the answer as it is made. */
 export type OpenAiOutcome = SubmitOutcome & { readonly streams: boolean };
 
-/** Stores a job whose input names the route and holds the body as it came: what OpenAI-speaking workers are handed. */
+/** Stores a job whose input holds the route and the unchanged body, as workers that speak OpenAI's API expect it. */
 export async function submitOpenAi(
   needs: Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">,
   { method, path, body, ...asked }: AskOpenAi,
@@ -39,7 +39,7 @@ export async function submitOpenAi(
 }
 
 interface Read {
-  /** All that was sent. */
+  /** The whole body. */
   readonly bytes: Uint8Array;
   readonly input: JsonText;
   readonly streams: boolean;
@@ -50,7 +50,7 @@ async function readAsk(path: string, body: Sent | undefined): Promise<Read> {
   if (body === undefined || body.length === 0) return { bytes: Buffer.alloc(0), input: `${head}}`, streams: false };
   const { bytes, scan } = await checkInput(body);
   if (!scan.ok) {
-    throw new Refusal("INVALID_JSON", `The body is not the JSON we take: ${scan.why} (at position ${scan.at}).`);
+    throw new Refusal("INVALID_JSON", `The request body is not valid JSON: ${scan.why} (at position ${scan.at}).`);
   }
   if (scan.kind !== "object") throw invalid("The body must be a JSON object.");
   const stream = scan.members.get("stream");

@@ -27,8 +27,9 @@ export interface Take {
 export const finishedSilently = "The worker finished without reporting a result";
 
 /**
- * A worker asks for jobs: held until some come or 20 s have passed (worker protocol: `job-take`). One that says that a job is in
- * progress may post its result only after the answer: it is held for a second.
+ * A worker asks for jobs: the poll is held until some come or 20 s have passed (worker protocol: `job-take`). A worker
+ * that says a job is in progress may post that job's result only after this reply, so its poll is held for just a
+ * second.
  */
 export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
   const { worker } = take;
@@ -57,11 +58,11 @@ export async function takeJobs(needs: Taking, take: Take): Promise<TakenJob[]> {
 }
 
 async function stand(needs: Taking, { worker, count, isBusy, gone }: Take): Promise<TakenJob[]> {
-  // an ended worker whose processes live on would spin: it is held, too
+  // an ended worker whose processes live on would poll in a tight loop: its polls are held, too
   const { signal: over, release } = either(gone, ...(worker.row.endedAt === undefined ? [worker.dismissed] : []));
   const holdMs = isBusy ? limits.busyTakeHoldMs : limits.takeHoldMs;
   try {
-    // nothing is handed to a worker that is closed or ended: its polls are held all the same
+    // a closed or ended worker gets no jobs, but its polls are held all the same
     if (worker.row.wanted !== "running" || worker.row.endedAt !== undefined) {
       await needs.clock.sleep(holdMs, over);
       return [];
@@ -89,18 +90,18 @@ function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): 
 }
 
 /**
- * Which of the workers that ask is served first, the highest: the one that was busy last, so that the others may go. A worker
- * that runs a job and begins the next one only after it comes last.
+ * A worker's precedence among those that ask for jobs, highest first. The most recently busy one comes first, so that
+ * the others become idle and can be stopped. A worker that runs a job and begins the next one only after it comes last.
  */
 export const precedenceOf = (worker: LiveWorker | undefined): number =>
   worker === undefined || (isPrefetching(worker.habits) && worker.habits.lastTake?.isBusy) ? 0 : worker.busyAt;
 
-/** The answer to a take was written: from now on its jobs are the worker's. */
+/** The reply to a take was written: from now on its jobs are the worker's. */
 export function tookOver(worker: LiveWorker, jobs: readonly TakenJob[]): void {
   for (const job of jobs) worker.unwritten.delete(job.id);
 }
 
-/** The poll was gone before its answer could be written: its jobs go back, excused. */
+/** The poll was gone before its reply could be written: its jobs go back, excused. */
 export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readonly TakenJob[]): Promise<void> {
   tookOver(worker, jobs);
   const ids = new Set(jobs.map((job) => job.id));
@@ -110,8 +111,8 @@ export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readon
 }
 
 /**
- * What a worker that holds nothing was thought to hold is lost, or has stopped. What another poll of its own may be about to
- * bring it is not: its answer is not written yet.
+ * A worker says that it holds nothing: the jobs we thought it held are lost, or have stopped. Not so the jobs that
+ * another poll of its own may bring, whose reply is not written yet.
  */
 async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): Promise<void> {
   const since = Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt));
@@ -124,7 +125,10 @@ async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): 
   needs.bell.ring("expiries");
 }
 
-/** Jobs as a worker is handed them; the memory of large inputs is lent until `release`. */
+/**
+ * Jobs as a worker receives them; memory for large inputs is on loan until `release`. Undefined if none became free in
+ * time.
+ */
 export async function lendJobs(
   { vault, reader, inputShares }: Needs<"vault" | "reader" | "inputShares">,
   ownerNo: number,
@@ -151,7 +155,9 @@ export async function lendJobs(
   }
 }
 
-/** The job object a worker is handed, as JSON text: exactly `id`, `input` and what was given beside it. */
+/**
+ * The job object that a worker receives, as JSON text: exactly `id`, `input` and the optional fields that were given.
+ */
 function jobPieces(
   { vault }: Needs<"vault">,
   job: TakenJob,

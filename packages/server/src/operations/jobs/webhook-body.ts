@@ -4,8 +4,8 @@ import type { Delivery } from "../../store/index.js";
 import type { Needs } from "../needs.js";
 
 /**
- * What a webhook says: its job's status body with the address and the input, as bytes in pieces. The large texts are read
- * a piece at a time and passed on as they are. Undefined where the job is gone.
+ * The body of a webhook: its job's status body with the webhook's address and the input, as bytes in pieces. Large
+ * texts are read a piece at a time and passed on unchanged. Undefined if the job is gone.
  */
 export async function webhookBody(
   { reader, clock }: Needs<"reader" | "clock">,
@@ -19,7 +19,7 @@ export async function webhookBody(
   const about = texts
     ? statusPieces(job, texts, clock.now(), address)
     : [statusText(job, clock.now(), undefined, address)];
-  const last = about.pop() as string; // it ends with the brace of the whole
+  const last = about.pop() as string; // it ends with the closing brace
   return [...about, `${last.slice(0, -1)},"input":`, ...input, "}"].map((piece) =>
     typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.buffer, piece.byteOffset, piece.length),
   );

@@ -18,12 +18,15 @@ import {
   workersWithLogs,
 } from "./read-logs.js";
 
-/** What someone who follows a log is told. */
+/** What the reader of a followed log receives. */
 export type LogEvent =
   | { readonly kind: "lines"; readonly lines: readonly ShownLine[] }
   | { readonly kind: "note"; readonly text: string };
 
-/** A worker's lines as they come, from the last ones that are there to its end; for one that is being started, from its start. */
+/**
+ * A worker's lines as they come, starting with the last ones that exist, until it ends. For a worker that is still
+ * starting, from its start.
+ */
 export async function* followWorkerLog(
   needs: LogParts,
   worker: Logged,
@@ -45,7 +48,7 @@ async function* come(
   let { after } = ask;
   let query: Pick<LogQuery, "tail" | "sinceUs" | "search"> = behind(ask);
   while (!signal.aborted) {
-    const { row } = worker; // as it is before the reading: what an ended one has said is all there
+    const { row } = worker; // read before the log is: the log of a worker that has ended is complete
     const isLive = row.endedAt === undefined;
     const follow = isLive && row.startedAt !== undefined;
     for await (const batch of readable(
@@ -57,7 +60,7 @@ async function* come(
     }
     if (!isLive) return;
     if (isLive && !follow) await started(needs, worker, signal);
-    else await needs.clock.sleep(limits.logPassMs, signal); // its end is not written yet
+    else await needs.clock.sleep(limits.logPassMs, signal); // its end is not recorded yet
     query = { tail: undefined, sinceUs: after?.atUs ?? ask.sinceUs ?? (ask.tail === 0 ? begunUs : undefined) };
   }
 }
@@ -68,7 +71,10 @@ async function started({ clock }: LogParts, worker: Logged, signal: AbortSignal)
   while (!signal.aborted && worker.row.startedAt === undefined && worker.row.endedAt === undefined);
 }
 
-/** The lines of all of an endpoint's workers as they come, in the order of their times; workers that are started meanwhile join. It ends with the endpoint. */
+/**
+ * The lines of all of an endpoint's workers as they come, ordered by time. Workers that start meanwhile join. Ends when
+ * the endpoint is deleted.
+ */
 export async function* followEndpointLog(
   needs: LogParts,
   endpoint: Endpoint,
@@ -107,7 +113,9 @@ interface Held {
   readonly arrivedAt: number;
 }
 
-/** Lines of several workers on their way to one reader: held until no older one can come, and no more of them than are bounded. */
+/**
+ * Lines of several workers on their way to one reader, held until no older line can come. How much is held is bounded.
+ */
 class Gathering {
   readonly #needs: LogParts;
   readonly #endpoint: Endpoint;
@@ -118,7 +126,7 @@ class Gathering {
   #held: Held[] = [];
   #bytes = 0;
   #full: { promise: Promise<void>; end: () => void } | undefined;
-  /** Sentences for the reader. */
+  /** Messages to the reader. */
   readonly notes: string[] = [];
 
   constructor(needs: LogParts, endpoint: Endpoint, ask: LogAsk, signal: AbortSignal) {
@@ -129,19 +137,19 @@ class Gathering {
     signal.addEventListener("abort", () => this.#full?.end());
   }
 
-  /** Follows each that lives, from its last line among these. */
+  /** Follows each live worker, from its last line among those shown. */
   begin(shown: readonly ShownLine[]): void {
     const lasts = new Map<string, LinePlace>();
     for (const line of shown) lasts.set(line.workerId, line);
     for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
       this.#joined.add(worker.row.no);
-      // of one that is not among them all that is older than they are was left out
+      // for a worker without a line here, all that is older than the lines shown was left out
       const after = lasts.get(worker.row.id) ?? shown[0] ?? this.#ask.after;
       if (worker.row.endedAt === undefined) this.#follow(worker, { ...this.#ask, after });
     }
   }
 
-  /** Follows workers that were not there before, from their first line; one may have come and ended since. */
+  /** Follows workers that have joined since, from their first line; they may even have ended by now. */
   join(): void {
     for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
       if (this.#joined.has(worker.row.no)) continue;
@@ -150,7 +158,7 @@ class Gathering {
     }
   }
 
-  /** Lines that no older one can come behind, in their order. */
+  /** Takes the lines that no older line can precede any more, in order. */
   ripe(): ShownLine[] {
     const now = this.#needs.clock.now();
     let until: LinePlace | undefined;
@@ -172,12 +180,12 @@ class Gathering {
 
   #follow(worker: Logged, ask: LogAsk): void {
     if (this.#followed >= limits.logSourcesMax) {
-      this.notes.push(`worker ${worker.row.id} is not followed: ${limits.logSourcesMax} others are`);
+      this.notes.push(`worker ${worker.row.id} is not followed: ${limits.logSourcesMax}other workers are`);
       return;
     }
     this.#followed++;
     this.#pump(worker, ask)
-      .catch((error) => void this.notes.push(`worker ${worker.row.id} is not followed any more: ${error.message}`))
+      .catch((error) => void this.notes.push(`worker ${worker.row.id} is no longer followed: ${error.message}`))
       .finally(() => this.#followed--);
   }
 
@@ -193,7 +201,7 @@ class Gathering {
     }
   }
 
-  /** Whose reader is slow waits here. */
+  /** Holds up the workers' logs while their reader is slow. */
   #room(): Promise<void> {
     if (!this.#full) {
       let end = () => {};

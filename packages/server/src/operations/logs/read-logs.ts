@@ -17,18 +17,18 @@ export interface Logged {
   readonly row: Worker;
 }
 
-/** Which lines a caller asks for. */
+/** Which lines a caller wants. */
 export interface LogAsk {
   readonly tail: number;
   readonly sinceUs: number | undefined;
   readonly jobId: string | undefined;
-  /** The last line its reader has seen: those behind it are wanted. */
+  /** The last line that the reader has seen: only lines after it are wanted. */
   readonly after: LinePlace | undefined;
-  /** What is read for it, at most; without it all that is kept. */
+  /** Bounds how much is read for the request; without it, all that is kept. */
   readonly search?: LogSearch | undefined;
 }
 
-/** A line's place among those of an endpoint's workers. */
+/** A line's position among those of an endpoint's workers. */
 export interface LinePlace {
   readonly atUs: number;
   readonly workerId: string;
@@ -37,13 +37,13 @@ export interface LinePlace {
 /** A line as callers see it. */
 export interface ShownLine extends LogLine, LogMark {}
 
-/** Lines, oldest first, and a sentence on those that are not here. */
+/** Lines, oldest first, and a note on those that are missing. */
 export interface LogPage {
   readonly lines: readonly ShownLine[];
   readonly note?: string | undefined;
 }
 
-/** Refuses where a worker's log is kept by another host: servers do not speak to each other. */
+/** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
 export function assertKeptHere({ place }: Needs<"place">, { row }: Logged): void {
   if (row.hostNo !== place.hostNo) throw logElsewhere(row.hostNo);
 }
@@ -59,7 +59,7 @@ export async function readWorkerLog(
   return { lines: await linesOf(needs, worker, ask, signal) };
 }
 
-/** Everyone of an endpoint's whose row is kept, the last to run first. */
+/** All of an endpoint's workers whose rows are kept: live ones, then the most recently ended. */
 export const workersWithLogs = ({ registry }: Needs<"registry">, { no }: Endpoint): LiveWorker[] => [
   ...registry.workersOf(no),
   ...registry
@@ -81,7 +81,7 @@ export async function readEndpointLog(
   const unread: string[] = [];
   for (const worker of here) {
     const isFull = lines.length > 0 && lines.length >= ask.tail;
-    if (isFull && endedLongBefore(worker, lines[0])) break; // and so did those behind it
+    if (isFull && endedLongBefore(worker, lines[0])) break; // and so did the workers after it
     if (isSpent(ask)) break;
     try {
       const more = await linesOf(needs, worker, ask, signal);
@@ -96,13 +96,13 @@ export async function readEndpointLog(
 const isSpent = ({ search }: LogAsk): boolean => search !== undefined && search.bytesLeft <= 0;
 
 function endedLongBefore({ row }: Logged, line: ShownLine | undefined): boolean {
-  // what was given up by others may have gone on for a while
+  // a worker that other servers gave up on may have gone on for a while
   return row.endedAt !== undefined && line !== undefined && row.endedAt + limits.hostSilenceMs < line.atUs / 1_000;
 }
 
-const notSearched = `older lines were not searched: ${limits.logSearchBytesMax / 1_048_576} MB are read for one request; ask for one worker's log`;
+const notSearched = `older lines were not searched: ${limits.logSearchBytesMax / 1_048_576} MB are read for one request; ask for a single worker's log`;
 
-/** What is not in a page of an endpoint's lines. */
+/** Says what is missing from a page of an endpoint's lines. */
 function missing(elsewhere: number, unread: readonly string[], isCut: boolean): string | undefined {
   const sentences = [
     ...(elsewhere > 0 ? [`the logs of ${elsewhere} more workers are kept by other hosts: ask their servers`] : []),
@@ -112,7 +112,7 @@ function missing(elsewhere: number, unread: readonly string[], isCut: boolean): 
   return sentences.length > 0 ? sentences.join("; ") : undefined;
 }
 
-/** The sum of bytes is bounded, too: what is older goes. */
+/** Bounds the sum of bytes as well as the count: the oldest lines go. */
 function lastOf(lines: ShownLine[], count: number): ShownLine[] {
   let from = Math.max(0, lines.length - count);
   let bytes = 0;
@@ -126,7 +126,7 @@ function lastOf(lines: ShownLine[], count: number): ShownLine[] {
 export const byPlace = (one: LinePlace, other: LinePlace): number =>
   one.atUs - other.atUs || (one.workerId < other.workerId ? -1 : one.workerId > other.workerId ? 1 : 0);
 
-/** What is left of an ask for one that has seen a line already: as much as was missed, whatever was asked for. */
+/** What is left to read for a reader who has seen a line already: all that was missed, whatever tail was asked for. */
 export function behind(ask: LogAsk): LogAsk {
   const { after, sinceUs = 0 } = ask;
   return after ? { ...ask, tail: limits.logTailMax, sinceUs: Math.max(sinceUs, after.atUs) } : ask;
@@ -145,7 +145,7 @@ async function linesOf(needs: LogParts, worker: Logged, ask: LogAsk, signal: Abo
 
 export const isBehind = (after: LinePlace | undefined, line: LinePlace): boolean => !after || byPlace(line, after) > 0;
 
-/** What a provider cannot read is a refusal: its engine may be back soon. */
+/** Turns a provider's failure to read into a refusal: its engine may be back soon. */
 export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* lines;
@@ -156,8 +156,9 @@ export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Hides the `accessSecret` of the jobs that a worker holds, and of those it held since the reading began. Its provider hides
- * them too, and those of earlier jobs; after a restart one whose engine keeps the log no longer knows them.
+ * Hides the `accessSecret` of the jobs that a worker holds, and of those it has held since reading began. Its provider
+ * hides them too, and those of earlier jobs; but after a restart, a provider whose engine keeps the log no longer knows
+ * them.
  */
 export class Mask {
   readonly #needs: Needs<"reader" | "vault">;
@@ -180,7 +181,7 @@ export class Mask {
     });
   }
 
-  /** After the lines were read: a job that was taken meanwhile has its secret in them. */
+  /** Called after the lines were read: a job taken meanwhile has its secret in them. */
   async #look(): Promise<void> {
     const { reader } = this.#needs;
     if (this.#worker.row.endedAt !== undefined) return;

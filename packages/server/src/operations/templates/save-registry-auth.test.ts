@@ -45,7 +45,7 @@ describe("Credentials of a registry", () => {
       await refused(
         createRegistryAuth(scene.parts, scene.admin, input),
         "INVALID_INPUT",
-        new RegExp(`'${part}' holds`),
+        new RegExp(`'${part}' contains`),
       );
     }
     const keyFile = { username: "_json_key", password: '{\n\t"type": "service_account"\n}\n' };

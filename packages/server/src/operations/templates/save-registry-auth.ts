@@ -8,7 +8,7 @@ import type { Needs } from "../needs.js";
 
 type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
 
-/** What a registry asks for, as its owner gives it. */
+/** What a registry asks for, as the owner sends it. */
 interface Credentials {
   readonly username: string;
   readonly password: string;
@@ -17,7 +17,7 @@ interface Credentials {
 /** The fields of credentials that a caller may send over any interface; the name is checked below. A password may be a key file. */
 export const registryAuthFields = { username: text(1_000, "none"), password: text(20_000, "lines") };
 
-/** Another user's credentials answer exactly like unknown ones. */
+/** The caller's credentials. Another user's are refused exactly like unknown ones. */
 export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {
   const auth = registry.registryAuth(id);
   if (auth?.ownerNo !== caller.ownerNo) {
@@ -26,7 +26,7 @@ export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey,
   return auth;
 }
 
-/** Keeps credentials, sealed, under a name that is unique among its owner's. */
+/** Stores credentials, sealed, under a name that is unique for their owner. */
 export function createRegistryAuth(
   needs: Saving,
   caller: ApiKey,
@@ -34,7 +34,7 @@ export function createRegistryAuth(
 ): Promise<RegistryAuth> {
   return needs.registry.exclusively(async () => {
     if (!/^\P{Cc}{1,191}$/u.test(name))
-      throw invalid("A container registry auth needs 'name': 1 to 191 visible letters.");
+      throw invalid("A container registry auth needs 'name': 1 to 191 visible characters.");
     const isTaken = needs.registry
       .registryAuths()
       .some((other) => other.ownerNo === caller.ownerNo && other.name === name);
@@ -46,7 +46,7 @@ export function createRegistryAuth(
   });
 }
 
-/** Replaces the credentials; endpoints that wait because a pull was refused try again at once. */
+/** Replaces the credentials; endpoints held up by a refused pull try again at once. */
 export function updateRegistryAuth(
   needs: Saving,
   caller: ApiKey,
@@ -67,7 +67,7 @@ export function updateRegistryAuth(
   });
 }
 
-/** Forgets credentials that no template uses, and no version that an endpoint is at. */
+/** Deletes credentials that neither a template nor the current or serving version of an endpoint uses. */
 export function deleteRegistryAuth(needs: Saving, caller: ApiKey, auth: RegistryAuth): Promise<void> {
   return needs.registry.exclusively(async () => {
     const current = ownRegistryAuth(needs, caller, auth.id);
@@ -87,7 +87,10 @@ export function deleteRegistryAuth(needs: Saving, caller: ApiKey, auth: Registry
 const templatesWith = ({ registry }: Needs<"registry">, { id }: RegistryAuth) =>
   registry.templates().filter(({ settings }) => settings.containerRegistryAuthId === id);
 
-/** Whether workers may be made with it, whatever the template says by now: its present version, and the one that serves. */
+/**
+ * Whether workers may still be made with these credentials, whatever the template says: in the current version or the
+ * one that serves.
+ */
 async function isReleasedWith(
   { registry }: Needs<"registry">,
   endpoint: Endpoint,

@@ -80,14 +80,17 @@ describe("A new template", () => {
   );
 
   it.each<[TemplateInput, RegExp]>([
-    [{ dockerStartCmd: ["serve", "a\0b"] }, /'dockerStartCmd' holds a control character other than tabs/],
-    [{ dockerEntrypoint: ["\x1b[2J"] }, /'dockerEntrypoint' holds/],
-    [{ name: "a\nb" }, /'name' holds a control character/],
-    [{ imageName: "./a\0b" }, /'imageName' holds/],
-    [{ readme: "\x07" }, /'readme' holds/],
+    [{ dockerStartCmd: ["serve", "a\0b"] }, /'dockerStartCmd' contains a control character other than tabs/],
+    [{ dockerEntrypoint: ["\x1b[2J"] }, /'dockerEntrypoint' contains/],
+    [{ name: "a\nb" }, /'name' contains a control character/],
+    [{ imageName: "./a\0b" }, /'imageName' contains/],
+    [{ readme: "\x07" }, /'readme' contains/],
     ...["/", "relative", "/proc", "/sys/fs", "/dev/shm", "/a/../proc", "/a\0b"].map(
       (volumeMountPath) =>
-        [{ volumeMountPath }, /in volumeMountPath is no place .* write an absolute path/] satisfies [object, RegExp],
+        [{ volumeMountPath }, /in volumeMountPath cannot hold a volume: write an absolute path/] satisfies [
+          object,
+          RegExp,
+        ],
     ),
   ])("is refused with %j, when it is made and when it is changed", async (input, words) => {
     await refused(create({ name: "a", imageName: image, ...input }), "INVALID_INPUT", words);

@@ -65,7 +65,10 @@ export async function createTemplate(needs: Saving, caller: ApiKey, input: Templ
   });
 }
 
-/** Changes only what was sent. What workers are made of starts a rolling release of the endpoints that use it. */
+/**
+ * Changes only the fields sent. A change to what workers are made of starts a rolling release of the endpoints that use
+ * it.
+ */
 export async function updateTemplate(
   needs: Saving,
   caller: ApiKey,
@@ -86,7 +89,8 @@ export async function updateTemplate(
     const made = { template: settings, madeAt: needs.clock.now() };
     for (const endpoint of usersOf(needs, current)) {
       const present = await needs.registry.release(endpoint.no, endpoint.version);
-      // not by what the template was: a change that did not reach every endpoint is sent again. But what was rolled back stays
+      // Compared with the endpoint's version, so that a change sent again reaches the endpoints that it missed; after a
+      // rollback with the template, so that sending it again does not undo the rollback.
       const was = present?.rollbackOf === undefined ? present?.template : current.settings;
       const release = changesWorkers(was ?? current.settings, settings) ? made : undefined;
       await saveAndRelease(needs, endpoint, endpoint.settings, release);
@@ -130,7 +134,7 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
   }
   const path = input.volumeMountPath;
   if (path && path !== base.volumeMountPath && !isMountPath(path)) throw noMountPath(path);
-  // a client that sends back what it was shown has given none
+  // a client that sends back what it was shown has chosen nothing
   if (path && (path !== base.volumeMountPath || base.name === "")) draft.isMountPathGiven = true;
   if (path === null || path === "") delete draft.isMountPathGiven;
   const settings = draft as unknown as TemplateSettings;
@@ -151,10 +155,10 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
 
 const noMountPath = (path: string) =>
   invalid(
-    `${JSON.stringify(path.slice(0, 80))} in volumeMountPath is no place for a volume: write an absolute path that is not below /proc, /sys or /dev, as in /data.`,
+    `${JSON.stringify(path.slice(0, 80))} in volumeMountPath cannot hold a volume: write an absolute path outside /proc, /sys and /dev, such as /data.`,
   );
 
-/** Refuses a directory where nothing says what to start. */
+/** Refuses a directory without a handler if no command is given either. */
 function checkHandler({ place }: Saving, { imageName, dockerStartCmd }: TemplateSettings): void {
   if (!isPath(imageName) || dockerStartCmd.length > 0 || place.hasHandler?.(imageName) !== false) return;
   throw invalid(

@@ -4,7 +4,7 @@ import type { Needs } from "../needs.js";
 
 type Keeping = Needs<"place" | "emit">;
 
-/** Makes a volume's directory at this host, where it is not there yet, and holds it to its size. Resolves with its path. */
+/** Makes a volume's directory on this host if it is missing, and enforces its size. Resolves with its path. */
 export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "size">): Promise<string> {
   const { dir, quota } = needs.place.volumes;
   const path = join(dir, volume.id);
@@ -13,14 +13,16 @@ export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "si
   return path;
 }
 
-/** Holds a volume that is here to its size, where its file system can; where it cannot, its size is only told when it is passed. */
+/**
+ * Enforces the size of a volume that is here if the file system can; if it cannot, passing the size is only reported.
+ */
 export async function boundVolume({ place, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
   const { dir, quota, bounds, engine } = place.volumes;
   const bytes = sizeBytes(volume);
   const before = bounds.get(volume.id);
   if (before?.bytes === bytes && before.why === undefined) return;
   const unbound = await quota.bound(join(dir, volume.id), bytes).catch((error: Error) => error.message);
-  const why = unbound ?? (engine ? "Containers find it in the engine's own volume, which is not bounded." : undefined);
+  const why = unbound ?? (engine ? "Containers use the engine's own volume, whose size cannot be limited." : undefined);
   bounds.set(volume.id, { bytes, why });
   const told = { volumeId: volume.id, sizeGb: volume.size };
   if (why === undefined) emit({ type: "volume.bounded", ...told, by: quota.by ?? "nothing" });

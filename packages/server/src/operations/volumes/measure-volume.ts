@@ -6,7 +6,7 @@ import type { Signal } from "../../clock.js";
 import type { VolumeUse } from "../../domain/endpoints/volume.js";
 import { limits } from "../../limits/index.js";
 
-/** A folder that is to be read. It keeps its name alone: full paths of many would fill the memory. */
+/** A directory still to be read. It keeps only its own name: full paths of many would fill the memory. */
 interface Folder {
   readonly parent: Folder | undefined;
   readonly name: string;
@@ -16,9 +16,9 @@ interface Folder {
 const bounds = { entries: limits.volumeEntriesMax, folders: limits.volumeFoldersMax };
 
 /**
- * Counts what the files below a directory take on their disk, one entry at a time, so that others get their turn. It follows no
- * link, counts a file of several names once, stays on its own file system, and stops at its bounds. Rejects where the
- * directory itself cannot be looked at.
+ * Adds up the disk use of the files below a directory, one entry at a time, so that other work gets its turn. Follows
+ * no links, counts a file with several names once, stays on one file system, and stops at its bounds. Rejects if the
+ * directory itself cannot be inspected.
  */
 export async function measureFolder(
   root: string,
@@ -49,7 +49,7 @@ export async function measureFolder(
         await counted(folder, opened.place, name);
       }
     } catch (error) {
-      count.isWhole &&= isGone(error, folder.name); // a container's root may have closed it to us
+      count.isWhole &&= isGone(error, folder.name); // a container's root user may have closed it to us
     } finally {
       await opened?.handle.close();
     }
@@ -60,11 +60,13 @@ export async function measureFolder(
 interface Opened {
   readonly handle: FileHandle;
   readonly dir: Dir;
-  /** Where its entries are found, whatever its path leads to by now. */
+  /** Where its entries are read, whatever its path leads to by now. */
   readonly place: string;
 }
 
-/** Opens a folder that was seen: what stands in its place by now, a link to elsewhere say, is not read. */
+/**
+ * Opens a directory that was seen. If something else has its place by now, such as a link elsewhere, it is not read.
+ */
 async function openFolder(folder: Folder, dev: number): Promise<Opened> {
   const path = pathOf(folder);
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -85,7 +87,7 @@ function pathOf(folder: Folder): string {
   return join(...names.reverse());
 }
 
-/** What has gone meanwhile takes nothing; a name that is no text cannot be asked for. */
+/** A file deleted meanwhile takes no space. A name that is not UTF-8 is not found either, but does take space. */
 const isGone = (error: unknown, name: string) =>
   (error as NodeJS.ErrnoException).code === "ENOENT" && !name.includes("\ufffd");
 

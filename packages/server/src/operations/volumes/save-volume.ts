@@ -76,7 +76,10 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
   });
 }
 
-/** How an endpoint uses a volume, in a sentence: as its settings are, in the version that serves, or by a worker that still runs. */
+/**
+ * How an endpoint uses a volume, as a sentence: in its settings, in the version that serves, or through a worker that
+ * still runs. Undefined if it does not.
+ */
 async function useOf({ registry }: Saving, endpoint: Endpoint, id: string): Promise<string | undefined> {
   const { no, settings } = endpoint;
   const isDeleted = endpoint.deletedAt !== undefined;

@@ -21,13 +21,16 @@ export interface Search {
   readonly gone: Signal;
 }
 
-/** A worker, or a server that has one, for a request that found none: waits, and refuses with the reason where none comes. */
+/**
+ * Finds a worker, or a server that has one, for a request that found none at once. Waits, and refuses with the reason
+ * if none comes.
+ */
 export async function findWorker(needs: Finding, endpoint: Endpoint, search: Search): Promise<Found> {
   const { isSocket, tried, untilAt, gone } = search;
   const why = reason(needs, endpoint);
   if (why.isHopeless) throw refused(why.sentence, hopelessRetrySeconds);
   if (needs.gate.isFull(endpoint.no))
-    throw refused(`${limits.gateWaitingMax} requests wait for a worker already.`, soonRetrySeconds);
+    throw refused(`${limits.gateWaitingMax} requests are already waiting for a worker.`, soonRetrySeconds);
   const ms = Math.max(0, untilAt - needs.clock.now());
   const found = await needs.gate.stand(endpoint.no, { ms, isSocket, tried, signals: [gone, needs.draining] });
   if (found) return found;
@@ -58,12 +61,12 @@ function reason(needs: Finding, endpoint: Endpoint) {
   });
 }
 
-/** Where a worker is reached from this host; undefined where it is not. */
+/** Where this host reaches a worker; undefined if it cannot. */
 export function dialled(row: Worker, hostNo: number): WorkerAddress | undefined {
   const address = readAddress(row.address);
   const isOwn = row.hostNo === hostNo;
   const container = isContainer(row.handle);
   if (!address || !mayDial(address, isOwn, container)) return undefined;
-  // a process of this machine is here, whatever others call this machine
+  // a process of this machine is local, whatever address others use for this machine
   return isOwn && !container ? { ...address, host: "127.0.0.1" } : address;
 }

@@ -6,7 +6,9 @@ import { noteCall, stopWorker } from "./worker-life.js";
 
 type Hearing = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "place" | "jobs" | "reader">;
 
-/** A worker was asked for its health: it is opened to requests or shut, and at the first 200 it is ready. */
+/**
+ * Takes the outcome of a worker's health check: opens the worker to requests or shuts it; its first 200 makes it ready.
+ */
 export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Health, health: Health): Promise<void> {
   const { gate, clock, registry, place, emit } = needs;
   const { row } = worker;
@@ -14,7 +16,7 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   if (health.isOpen) {
     const noted = row.readyAt === undefined ? noteCall(needs, worker, { isTake: true }) : undefined;
     worker.seenAt = clock.now();
-    gate.open(worker); // who waits need not wait until that is written
+    gate.open(worker); // waiting requests need not wait for the disk
     await noted;
   } else {
     gate.shut(row.no);
@@ -29,11 +31,14 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   await registry.changeWorker(worker, { by: "unhealthy", trouble: { at: clock.now(), why } });
 }
 
-/** Stops a worker that has been unhealthy for too long, or that is replaced and does not come to an end; when to look next. */
+/**
+ * Stops a worker that has been unhealthy too long, or that is replaced and does not come to an end. Resolves with when
+ * to look next.
+ */
 export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: Health): Promise<number | undefined> {
   const { row } = worker;
   const now = needs.clock.now();
-  // who cannot reach another host's worker must not stop it
+  // a host that cannot reach another host's worker must not stop it
   if (row.hostNo !== needs.place.hostNo || row.wanted === "stopped" || row.wanted === "paused") return undefined;
   const patienceMs = needs.registry.endpointByNo(row.endpointNo)?.settings.executionTimeoutMs ?? 0;
   const held = needs.gate.heldBy(row.no);
@@ -42,14 +47,14 @@ export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: He
   const drainedAt = row.closedAt === undefined ? undefined : row.closedAt + drainMs;
   const [dueAt, why] =
     drainedAt !== undefined
-      ? [drainedAt, "what it had in flight did not end in time"]
+      ? [drainedAt, "its requests in flight did not end in time"]
       : [unhealthyAt, "it has not answered GET /ping with 200 for too long"];
   if (dueAt === undefined || now < dueAt) return dueAt;
   await stopWorker(needs, worker, why, needs.place.stopGraceMs);
   return undefined;
 }
 
-/** A worker's first answered request: its end from now on is no failed start. */
+/** Records a worker's first answered request: its end is no failed start any more. */
 export async function noteServed({ registry, clock }: Needs<"registry" | "clock">, worker: LiveWorker): Promise<void> {
   if (worker.row.lastDoneAt !== undefined) return;
   await registry.changeWorker(worker, { by: "done", lastDoneAt: clock.now() });

@@ -14,8 +14,8 @@ import { noteCall } from "./worker-life.js";
 type Hearing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
 /**
- * A heartbeat with the ids in progress: what two of them leave out is lost, but for what a worker has prefetched; what one
- * leaves out has stopped.
+ * A heartbeat with the ids in progress. A running job missing from two of them is lost, unless the worker has
+ * prefetched it; a job to be stopped has stopped once it is missing from one.
  */
 export async function hearPing(needs: Hearing, worker: LiveWorker, listed: ReadonlySet<string>): Promise<void> {
   await noteCall(needs, worker, { isPing: true });
@@ -27,26 +27,29 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
     needs.bell.ring("expiries");
   }
   const ahead = await hearBegun(needs, worker, held, listed);
-  // nor is a job left out whose answer is not yet written
+  // a job cannot be listed either before the reply that brings it is written
   const running = held.filter((job) => !job.stopWanted && job !== ahead && !worker.unwritten.has(job.id));
   const { heard, lost } = judge(worker.heard, running, listed, needs.clock.now());
   worker.heard = heard;
-  // a job that it was taken to have stopped, or that is another's by now, does not make it busy for ever
+  // jobs that it should have stopped, or that are another worker's by now, must not keep it busy for ever
   if (held.some((job) => listed.has(job.id))) worker.busyAt = needs.clock.now();
   for (const job of running) if (lost.includes(job.id)) await loseJob(needs, job, finishedSilently, false);
 }
 
-/** A worker's last words before it exits: kept as the reason of its failed start. */
+/** Keeps a worker's last words before it exits, as the reason of its failed start. */
 export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: string): Promise<void> {
   await noteCall(needs, worker, { isPing: true });
   const note = words.slice(0, limits.logTailBytes).replaceAll("\0", "");
   await needs.registry.changeWorker(worker, { by: "lastWords", exit: { code: undefined, signal: undefined, note } });
 }
 
-/** A job that was tried again may have to be stopped again: each stop is one of its own. */
+/** A job that was retried may have to be stopped again: each stop is told separately. */
 const stopOf = (job: HeldJob) => `${job.no}@${job.finishedAt}`;
 
-/** Jobs a worker is to stop: held until there are some, or 20 s have passed (worker protocol: `job-stop`). */
+/**
+ * The jobs that a worker is to stop: the poll is held until there are some or 20 s have passed (worker protocol:
+ * `job-stop`).
+ */
 export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: Signal): Promise<string[]> {
   if (worker.row.endedAt === undefined) await noteCall(needs, worker, {});
   const signals = worker.row.endedAt === undefined ? [gone, worker.dismissed] : [gone];
@@ -56,7 +59,7 @@ export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: Signa
     const value = held.filter((job) => job.stopWanted && !worker.told.has(stopOf(job)));
     return { value, done: value.length > 0 };
   });
-  // each is told once: a worker that is told again at once would spin
+  // each is told once: a worker told again at once would poll in a tight loop
   for (const job of stops) worker.told.add(stopOf(job));
   return stops.map((job) => job.id);
 }

@@ -6,27 +6,27 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../needs.js";
 
-// What workers that have ended had, and nobody may have yet.
+// Resources of ended workers that must not be given out yet.
 
 type Looking = Needs<"registry" | "place" | "clock">;
 
-/** What a worker had that has just made way for another one of its endpoint. */
+/** Resources of a worker that has just made way for another one of its endpoint. */
 export interface Reserved {
   readonly endpointNo: number;
   readonly workerNo: number;
   readonly hostNo: number;
   readonly resources: Resources;
-  /** For a moment: as good as gone. Else it is held until others have ended. */
+  /** Reserved for a moment only, so as good as free. Otherwise held until further workers have ended. */
   readonly isBrief: boolean;
 }
 
 /**
- * What an old version's worker had is its successor's for a moment, and while further old ones go for the same successor; or
- * a release would lose it to who waits for longer.
+ * The resources of an old version's worker are its successor's for a moment, and as long as further old workers are
+ * leaving for the same successor. Otherwise a release would lose them to workers that have waited longer.
  */
 export function reservedIn({ registry, clock }: Looking): Reserved[] {
   const since = clock.now() - limits.reservedMs;
-  const rolling = new Map<number, number>(); // looked at once for each endpoint: thousands of workers may have ended
+  const rolling = new Map<number, number>(); // computed once per endpoint: thousands of workers may have ended
   return registry.endedWorkers().flatMap(({ row }) => {
     const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
     const endpoint = registry.endpointByNo(endpointNo);
@@ -43,12 +43,15 @@ export function reservedIn({ registry, clock }: Looking): Reserved[] {
   });
 }
 
-/** Whether what a worker had is a part of what another needs. */
+/** Whether the resources of one worker are part of what another needs. */
 const isOfUse = ({ gpuCount, gpuTypes, shares }: Need, { gpus, cpus, memoryMib }: Resources): boolean =>
   (gpuCount > 0 && gpus.some(({ name }) => gpuTypes.length === 0 || gpuTypes.some((type) => isSameType(type, name)))) ||
   shares.some((share) => share.cpus !== undefined && (cpus ?? memoryMib) !== undefined);
 
-/** Since when a new worker waits for old ones of which one is on its way out, or was at `since`; never where none does. */
+/**
+ * When the first new worker began to wait for old ones; infinity unless an old one is leaving, or has left since
+ * `since`.
+ */
 function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: number): number {
   const serving = servingVersion(endpoint);
   const rows = registry.workersOf(endpoint.no).map(({ row }) => row);
@@ -64,8 +67,8 @@ function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: 
 const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.createdAt : (row.placedAt ?? 0));
 
 /**
- * What workers of silent hosts had: their keeper may keep them alive, and another server of their machine tells of the same
- * GPUs.
+ * Resources of workers of silent hosts: their keeper may keep them alive, and another server on that machine reports
+ * the same GPUs.
  */
 export function abandoned({ registry, place, clock }: Looking): Holding[] {
   const now = clock.now();
@@ -73,7 +76,7 @@ export function abandoned({ registry, place, clock }: Looking): Holding[] {
     const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
     if (exit?.note !== hostIsSilent || !resources || now >= endedAt + place.awayMs) return [];
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
-    if (now < seenAt + limits.leaseMs) return []; // it is back, and stops them
+    if (now < seenAt + limits.leaseMs) return []; // the host is back, and stops them itself
     const holder = `worker ${row.id} of a host that is silent`;
     return [{ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined }];
   });

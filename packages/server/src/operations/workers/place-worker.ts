@@ -13,7 +13,7 @@ import { stopWorker } from "./worker-life.js";
 type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
 type Looking = Needs<"registry" | "place" | "clock">;
 
-/** What there is to give out, and what is kept for a while. */
+/** The hosts, and the resources that are reserved for a while. */
 interface Supply {
   readonly hosts: readonly HostView[];
   readonly reserved: readonly Reserved[];
@@ -32,8 +32,8 @@ export async function placeFor(
 }
 
 /**
- * Whether a worker of the version that serves would find a place if some of its endpoint's workers had ended; what goes
- * already, or gives way, is taken for gone.
+ * Says whether a worker of the serving version would find a place if the given workers of its endpoint had ended.
+ * Workers that are leaving, or would give way, count as gone.
  */
 export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(without: readonly number[]) => boolean> {
   const { hosts, reserved } = supplyOf(needs);
@@ -47,7 +47,10 @@ export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(with
   };
 }
 
-/** What workers of a version need: it need not be the present one. Of what kind they are matters where hosts differ. */
+/**
+ * What workers of a version need, which may not be the current one. Whether they are containers matters only where
+ * hosts differ.
+ */
 async function needFor({ registry }: Looking, endpoint: Endpoint, version: number, hosts: readonly HostView[]) {
   if (version === endpoint.version && hosts.length < 2) return needOf(endpoint.settings);
   const release = await registry.release(endpoint.no, version);
@@ -55,7 +58,7 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   return needOf(release.settings, isPath(release.template.imageName) ? "process" : "container");
 }
 
-/** What workers have of their hosts; another owner's workers are not named. */
+/** What workers hold on their hosts. Another owner's workers are not named. */
 function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
   const { registry } = needs;
   const others = reserved
@@ -76,7 +79,7 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
   return [...held, ...others, ...abandoned(needs)];
 }
 
-/** Makes paused workers give way to one that has no place without them. */
+/** Stops paused workers whose resources another worker needs. */
 export async function makeWay(needs: Placing, workerNos: readonly number[]): Promise<void> {
   for (const no of workerNos) {
     const worker = needs.registry.workerByNo(no);
@@ -85,8 +88,8 @@ export async function makeWay(needs: Placing, workerNos: readonly number[]): Pro
 }
 
 /**
- * Gives workers that wait for a place one, the longest waiting first; resolves with the endpoints of those that still wait,
- * and for how long at most.
+ * Gives a place to workers that wait for one, the longest waiting first. Resolves with the endpoints whose workers
+ * still wait, and when to look again at the latest.
  */
 export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
   const waiting = needs.registry
@@ -95,7 +98,7 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
     .sort((a, b) => a.row.no - b.row.no);
   const left = new Set<number>();
   const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
-  // of workers of one version those behind one that finds no place find none either, for the same reason
+  // if one worker of a version finds no place, the others find none either, for the same reason
   const first = new Map<string, LiveWorker>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
@@ -109,7 +112,7 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
   return { left, lookInMs: supply.reserved.length > 0 ? limits.reservedMs : limits.netMs };
 }
 
-/** One that cannot be placed just now keeps nobody else from it. */
+/** Tries to place a worker; a failure must not keep the others from their places. */
 const tried = (needs: Placing, worker: LiveWorker, supply: Supply): Promise<boolean> =>
   placeOne(needs, worker, supply).catch((error) => {
     needs.emit({

@@ -10,13 +10,13 @@ import { iso } from "../show-resources.js";
 
 type Showing = Needs<"registry" | "tallies">;
 
-/** A worker's state as people are shown it, since when, and why. */
+/** A worker's state as people are shown it, with its beginning and its reason. */
 function stateOf(row: Worker, endpoint: Endpoint, held: number, busyAt: number) {
   const state = workerState(row, held);
   const upAt = row.readyAt ?? row.createdAt;
   const say = (shown: string, since: number, why: string | undefined) => ({ state: shown, since, why });
   if (state === "ended") {
-    // of one that we stopped, its exit code is no reason
+    // if we stopped the worker, its exit code is not the reason
     const why = row.stopAt === undefined ? (row.exit?.note ?? row.why) : (row.why ?? row.exit?.note);
     return say("ended", row.endedAt ?? upAt, why);
   }
@@ -32,7 +32,7 @@ function stateOf(row: Worker, endpoint: Endpoint, held: number, busyAt: number) 
   if (state === "paused") return say("paused", row.pausedAt ?? upAt, row.why);
   if (state === "starting") return say("initializing", row.placedAt ?? row.createdAt, undefined);
   if (isFrozen(row)) return say("initializing", busyAt, row.why);
-  // a worker that works or waits for work needs no reason
+  // a worker that runs jobs or waits for them needs no reason
   return say(state, Math.max(upAt, busyAt), undefined);
 }
 
@@ -52,7 +52,7 @@ const phases = [
   ["endedAt", "ended"],
 ] as const satisfies readonly (readonly [keyof Worker, string])[];
 
-/** What happened to a worker, in the order in which it happened. */
+/** What happened to a worker, in order. */
 const timeline = (row: Worker) =>
   phases
     .flatMap(([field, phase]) => (row[field] === undefined ? [] : [{ phase, at: row[field] }]))
@@ -113,7 +113,7 @@ const exitOf = ({ code, signal, note, cause }: NonNullable<Worker["exit"]>) => (
   ...(note === undefined ? {} : { note }),
 });
 
-/** The workers of an endpoint, the newest first; those that ended in the last 24 hours too, where they are asked for. */
+/** An endpoint's workers, newest first; on request also those that ended in the last 24 hours. */
 export async function showWorkers(needs: Showing, endpoint: Endpoint, options: { ended?: boolean } = {}) {
   const held = await needs.tallies.holdings(endpoint.no);
   const rows = options.ended
@@ -125,7 +125,7 @@ export async function showWorkers(needs: Showing, endpoint: Endpoint, options: {
   return rows.map((row) => view(needs, endpoint, row, held.get(row.no) ?? 0));
 }
 
-/** One worker with its timeline, for 24 hours after its end; another user's answers like an unknown one. */
+/** One worker with its timeline, until 24 hours after its end. Another user's is refused like an unknown one. */
 export async function showWorker(needs: Showing, caller: ApiKey, workerId: string) {
   const { row, endpoint } = await ownWorker(needs, caller, workerId);
   const held = await needs.tallies.holdings(endpoint.no);
@@ -136,7 +136,7 @@ const isWorkerId = /^[a-z0-9]{14}$/;
 
 /** A worker that a key may see, with its endpoint. */
 export async function ownWorker({ registry }: Needs<"registry">, caller: ApiKey, workerId: string) {
-  // a database may not even look for what is no id
+  // a database may reject a malformed id instead of not finding it
   const listed = async () => (isWorkerId.test(workerId) ? registry.workerListed(workerId) : undefined);
   const row = registry.worker(workerId)?.row ?? (await listed());
   const endpoint = row && registry.endpointByNo(row.endpointNo);
@@ -145,7 +145,9 @@ export async function ownWorker({ registry }: Needs<"registry">, caller: ApiKey,
   return { row, endpoint };
 }
 
-/** How an endpoint's workers started, over those whose rows are kept: percentiles of each step, in milliseconds. */
+/**
+ * How an endpoint's workers started: percentiles of each step over the workers whose rows are kept, in milliseconds.
+ */
 export async function showColdStarts({ registry }: Needs<"registry">, endpoint: Endpoint) {
   const rows = await registry.workersListed(endpoint.no, limits.workersListedMax);
   const starts = rows.filter(({ readyAt }) => readyAt !== undefined).map(coldStart);

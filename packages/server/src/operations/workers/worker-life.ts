@@ -27,7 +27,7 @@ export async function noteCall(
   worker.busyAt = Math.max(worker.busyAt, worker.row.readyAt ?? now);
   if (worker.row.readyAt !== undefined) return;
   const endpoint = registry.endpointByNo(worker.row.endpointNo);
-  // the first job need not wait for this to be on disk: lost in a crash, it is noted at the next take
+  // not awaited: the first job must not wait for the disk. If lost in a crash, it is noted at the next take
   registry
     .changeWorker(worker, { by: "ready", readyAt: now })
     .catch((error) => emit({ type: "server.warning", message, error }));
@@ -47,7 +47,7 @@ export async function noteCall(
   bell.ring("workers");
 }
 
-/** No more jobs for this worker, in the store, from now on; when its last job is over the scaler stops it. */
+/** Closes a worker: from now on the store gives it no more jobs. The scaler stops it when its last job is over. */
 export async function closeWorker(
   { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
   worker: LiveWorker,
@@ -59,7 +59,7 @@ export async function closeWorker(
   bell.ring(topics.demand(worker.row.endpointNo));
 }
 
-/** An idle worker is to be frozen, its memory kept: no jobs for it from now on. */
+/** Pauses an idle worker: no jobs from now on, and it is frozen with its memory kept. */
 export async function pauseWorker(
   { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
   worker: LiveWorker,
@@ -70,10 +70,10 @@ export async function pauseWorker(
   if (!(await registry.changeWorker(worker, { by: "pause", pausedAt, why }))) return;
   emit({ type: "worker.pausing", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers");
-  bell.ring(topics.demand(worker.row.endpointNo)); // one that could not be woken is frozen still: it is kept for a time
+  bell.ring(topics.demand(worker.row.endpointNo)); // a worker that could not be woken stays frozen: it is kept for a time
 }
 
-/** A paused worker is to go on: jobs are for it from now on. */
+/** Resumes a paused worker: it may get jobs from now on. */
 export async function resumeWorker(
   { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
   worker: LiveWorker,
@@ -83,19 +83,19 @@ export async function resumeWorker(
   const { row } = worker;
   const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
   const saved = registry.changeWorker(worker, { by: "resume", resumedAt, why });
-  worker.busyAt = clock.now(); // a whole idle time
+  worker.busyAt = clock.now(); // its idle timeout starts over
   emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
-  bell.ring("workers"); // it wakes while that is written
+  bell.ring("workers"); // it wakes while this is written
   try {
     if (!(await saved)) return;
   } catch (error) {
     worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
     throw error;
   }
-  bell.ring(topics.queue(row.endpointNo)); // it may have asked before that was written
+  bell.ring(topics.queue(row.endpointNo)); // it may have polled before this was written
 }
 
-/** Asks for a worker's stop; it is killed after `graceMs`. */
+/** Asks a worker to stop; it is killed after `graceMs`. */
 export async function stopWorker(
   { clock, registry, bell, emit }: Living,
   worker: LiveWorker,
@@ -116,10 +116,11 @@ export async function stopWorker(
 }
 
 /**
- * A worker has ended: what it held is given back (excused where we had asked it to stop), what it was to stop has stopped.
- * `isBlameless`: what ended it says nothing about how workers of its version start. `lastLines`: of its log, for a job that is
- * lost with it for the last time.
- * Its row says so last: after a crash in between it is found not ended, and the rest is given back then.
+ * Ends a worker: running jobs that it held are given back (excused if we had asked it to stop), and jobs it was to stop
+ * have stopped. `isBlameless`: its end says nothing about how workers of its version start. `lastLines`: the end of its
+ * log, for the error of a job that is not started again.
+ * Its row is marked as ended last: after a crash in between, the worker counts as not ended, and the rest is given back
+ * then.
  */
 export async function endWorker(
   needs: Living,
@@ -136,16 +137,16 @@ export async function endWorker(
   const last = lastLines === "" ? how : `${how}: ${lastLines.replaceAll("\0", "")}`;
   const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
   worker.row = { ...row, ...ended };
-  worker.dismissed.abort(); // or what is given back now would be handed to its own poll
+  worker.dismissed.abort(); // otherwise the jobs given back now could be handed to its own poll
   let isOurs: boolean;
   try {
     await Promise.all([
-      // in the same moment: a scaler that saw the end alone would start the next without a pause
+      // at the same time: a scaler that saw only the end would start the next worker without a pause
       !isBlameless && failedToStart(row, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
       giveBackAll(needs, worker, last),
     ]);
     isOurs = await needs.registry.changeWorker(worker, { by: "end", ...ended });
-    await giveBackAll(needs, worker, last); // what a take that was on its way has brought meanwhile
+    await giveBackAll(needs, worker, last); // jobs that a concurrent take has brought meanwhile
   } catch (error) {
     worker.row = row;
     throw error;
@@ -157,8 +158,8 @@ export async function endWorker(
 }
 
 /**
- * A worker whose end is due and cannot be seen, because its engine is away: it gets no job from now on, and what it holds is
- * given back; its word comes too late.
+ * Gives up on a worker whose end is due but cannot be seen, because its engine is away: it gets no more jobs, and those
+ * it holds are given back. Results that it sends later are dropped.
  */
 export async function giveUpOn(needs: Living, worker: LiveWorker): Promise<void> {
   const { row } = worker;
@@ -172,7 +173,10 @@ async function giveBackAll(needs: Living, { row }: LiveWorker, last: string | un
   await settleOrphans(needs, await needs.reader.heldBy(row.no), row.wanted === "stopped", last);
 }
 
-/** What nobody holds any more: running jobs are given back, stopped ones have stopped. `last`: how their worker ended. */
+/**
+ * Settles jobs that no worker holds any more: running ones are given back, those to be stopped have stopped. `last`:
+ * how their worker ended.
+ */
 export async function settleOrphans(
   needs: Living,
   held: readonly HeldJob[],
@@ -181,23 +185,23 @@ export async function settleOrphans(
 ): Promise<void> {
   const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
   await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused, last))));
-  // also those that were cancelled just now, because their endpoint is deleted
+  // this includes jobs cancelled just now because their endpoint is deleted
   await Promise.all(held.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
 }
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {
   const endpoint = needs.registry.endpointByNo(worker.row.endpointNo);
   const { version } = worker.row;
-  // a worker of another version says nothing about the one that workers are made of
+  // a worker of an earlier version says nothing about the version that serves
   if (!endpoint || endpoint.deletedAt !== undefined || version !== servingVersion(endpoint)) return;
-  // one that asked for a job and ended soon after has forgiven those before it too early
+  // a worker that asked for a job and ended soon after has reset the count too early
   const { readyAt } = worker.row;
   const isEarly = readyAt !== undefined && needs.clock.now() < readyAt + limits.crashPauseMsMax;
   const before = Math.max(endpoint.failedStarts, isEarly ? worker.forgave : 0);
-  // those that were started side by side fail once: of one image that cannot be pulled, of one power cut
+  // workers started side by side fail as one: one image that cannot be pulled, one power cut
   const isSameStep = before > 0 && (worker.row.placedAt ?? worker.row.createdAt) <= (endpoint.failedAt ?? 0);
   const failedStarts = isSameStep ? before : before + 1;
-  // the one that counted is what the next is compared with, or those that fail in turn would all be of its step
+  // compare the next failure with the one that counted, or workers failing in turn would all belong to one step
   const at = isSameStep ? (endpoint.failedAt ?? needs.clock.now()) : needs.clock.now();
   const note = { failedStarts, at, verdict: verdict.replaceAll("\0", "") };
   await needs.registry.noteStart(endpoint, version, note);

@@ -7,13 +7,15 @@ import type { Labels } from "./ends.js";
 import { defaultNetwork, type EngineOptions } from "./engine.js";
 import type { Machine } from "./image.js";
 
-/** A worker's container is found by its name. */
+/** The name by which a worker's container is found. */
 export const nameOf = (workerId: string) => `millrace-${workerId}`;
 
-/** What entry points of common images do as root: own files, change their user, end their children, listen on port 80. */
+/**
+ * What common images' entry points do as root: change files' and their own user, signal children, listen on port 80.
+ */
 const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
 
-/** What a container may do: no more than its image's own processes need. */
+/** The options of a worker's container: it may do no more than its image's own processes need. */
 export function containerOptions(
   { workerId, image, entrypoint, command, env, mounts, ports = [], gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
   labels: Labels,
@@ -31,14 +33,14 @@ export function containerOptions(
     HostConfig: {
       ...(publishOn === undefined ? {} : { PortBindings: bindings(ports, publishOn) }),
       ...(network === defaultNetwork ? {} : { NetworkMode: network }),
-      Init: true, // the first process of a container minds no signal that it does not handle
+      Init: true, // a container's first process ignores signals that it does not handle; an init process does not
       CapDrop: ["ALL"],
       CapAdd: keptCapabilities,
       SecurityOpt: ["no-new-privileges"],
       PidsLimit: limits.containerProcessesMax,
-      // one that takes all the machine has must not take this server with it
+      // a container that uses up the machine's memory must not take this server down with it
       Memory: memoryMib === undefined ? shareOf(machine) : memoryMib * mebibyte,
-      // an engine refuses more than its machine has
+      // an engine refuses more CPUs than its machine has
       ...(cpus === undefined ? {} : { NanoCpus: Math.round(Math.min(cpus, machine.cpus) * 1e9) }),
       ...(gpus === undefined || gpus.length === 0 ? {} : { DeviceRequests: [gpuRequest(gpus)] }),
       ...(diskGb === undefined || diskGb === 0 || !machine.boundsDisks ? {} : { StorageOpt: { size: `${diskGb}G` } }),
@@ -49,14 +51,14 @@ export function containerOptions(
   };
 }
 
-/** Each at a port that the engine draws. */
+/** Publishes each port at one that the engine draws. */
 const bindings = (ports: readonly number[], address: string) =>
   Object.fromEntries(ports.map((port) => [`${port}/tcp`, [{ HostIp: address, HostPort: "" }]]));
 
 const mebibyte = 2 ** 20;
 const shareOf = ({ memoryBytes }: Machine) => Math.floor(memoryBytes * limits.containerMemoryShare);
 
-/** GPUs by their ids, from whatever runtime the engine has for them. */
+/** Requests GPUs by id, from whatever GPU runtime the engine has. */
 const gpuRequest = (ids: readonly string[]) => ({ Driver: "", DeviceIDs: [...ids], Capabilities: [["gpu"]] });
 
 const local = { Name: "local", Options: {} };
@@ -67,19 +69,19 @@ const mountOf = (mount: Mount): Docker.MountSettings =>
         Type: "volume",
         Source: mount.volume,
         Target: mount.target,
-        // as with a directory, what the image has there is hidden, not copied
+        // as with a directory, the image's own files there are hidden, not copied
         VolumeOptions: { NoCopy: true, Labels: { "millrace.volume": mount.volume }, DriverConfig: local },
       }
     : { Type: "bind", Source: mount.source, Target: mount.target };
 
-/** Where a container is found again, and reached. */
+/** Identifies a container, and says where it is reached. */
 export function handleOf({ NetworkSettings }: Docker.ContainerInspectInfo, workerId: string): ContainerHandle {
   const networks = Object.values(NetworkSettings?.Networks ?? {});
   const address = networks.find(({ IPAddress }) => IPAddress)?.IPAddress;
   return { container: nameOf(workerId), ...(address ? { address } : {}), ...publishedOf(NetworkSettings?.Ports) };
 }
 
-/** Where its ports are to be found on the engine's machine. */
+/** Where a container's ports are published on the engine's machine. */
 function publishedOf(ports: Docker.ContainerInspectInfo["NetworkSettings"]["Ports"] | undefined) {
   const published: Record<string, number> = {};
   let publishedAt: string | undefined;
@@ -92,21 +94,21 @@ function publishedOf(ports: Docker.ContainerInspectInfo["NetworkSettings"]["Port
   return publishedAt === undefined ? {} : { published, publishedAt };
 }
 
-/** What became of a container, as its engine tells; `isOurs`: whether it was killed by us. */
+/** A container's state as its engine reports it; `isOurs`: whether we killed it. */
 export function sightingOf(found: Docker.ContainerInspectInfo, workerId: string, isOurs: boolean): Sighting {
   const { State } = found;
   if (State.Running) return { state: "running", handle: handleOf(found, workerId) };
-  if (State.Status === "created") return { state: "unknown" }; // we died before it was started
+  if (State.Status === "created") return { state: "unknown" }; // the server died before starting it
   return { state: "ended", exit: exitOf(State, isOurs) };
 }
 
-/** The init process tells a signal as 128 and its number, as shells do. */
+/** The init process reports a signal as 128 plus its number, as shells do. */
 function exitOf({ ExitCode, OOMKilled }: { ExitCode: number; OOMKilled: boolean }, isOurs: boolean): Exit {
   const [signal] = Object.entries(constants.signals).find(([, number]) => ExitCode === 128 + number) ?? [];
   const how =
     signal === undefined ? { code: ExitCode, signal, note: undefined } : { code: undefined, signal, note: undefined };
   if (OOMKilled && ExitCode !== 0) return { ...how, note: "it ran out of memory", cause: "memory" };
   if (signal !== "SIGKILL" || isOurs) return ExitCode === 126 || ExitCode === 127 ? { ...how, cause: "image" } : how;
-  // the engine is not told where the whole machine ran out
+  // OOMKilled is not set if the whole machine ran out of memory
   return { ...how, note: "it was killed (137), as the system does where memory runs out", cause: "memory" };
 }

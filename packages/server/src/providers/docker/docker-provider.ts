@@ -14,8 +14,8 @@ import { lastLines } from "./output.js";
 const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
 
 /**
- * Runs workers as containers of a Docker engine (or of one that speaks as it does), which other hosts may use, too. In
- * `logsDir` their logs are kept once they are removed.
+ * Runs workers as containers of a Docker engine or a compatible one, which other hosts may share. After a container is
+ * removed, its log is kept in `logsDir`.
  */
 export function dockerProvider(
   engine: Engine,
@@ -31,10 +31,10 @@ export function dockerProvider(
   };
   const ends = followEnds(engine, hostId, tell);
   const containerOf = (workerId: string) => engine.docker.getContainer(nameOf(workerId));
-  /** An engine that hangs is an engine that is away. */
+  /** Waits for an engine's answer; an engine that hangs counts as away. */
   const call = <T>(asked: Promise<T>) => answered(asked, host);
 
-  /** What the engine knows of a worker; undefined where it has no such container. */
+  /** The engine's facts about a worker's container; undefined if there is none. */
   async function inspected(workerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
     try {
       return await call(containerOf(workerId).inspect());
@@ -44,10 +44,12 @@ export function dockerProvider(
     }
   }
 
-  /** Makes a worker's container; one that was made and never started has another secret, and goes. */
+  /**
+   * Makes a worker's container. One that was made and never started is removed first, because it has another secret.
+   */
   async function made(launch: ContainerLaunch, machine: Machine): Promise<void> {
     const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), machine, engine);
-    // its body alone holds the environment: what stands in a URL is logged
+    // the name goes into the URL alone, because URLs are logged and the body holds the environment
     const create = () =>
       call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));
     try {
@@ -68,7 +70,7 @@ export function dockerProvider(
     isDiskBounded = false;
   };
 
-  /** The same; an engine that could bound disks, and is not set up for it, says so only now. */
+  /** Makes a worker's container with its disk limit. An engine not set up for such limits reveals that only here. */
   async function madeWithin(launch: ContainerLaunch, machine: Machine): Promise<void> {
     const boundsDisks = machine.boundsDisks && isDiskBounded;
     if (launch.diskGb && !boundsDisks) diskUnbounded();
@@ -98,21 +100,24 @@ export function dockerProvider(
       return found ? handleOf(found, workerId) : { container: nameOf(workerId) };
     } catch (error) {
       if (isAway(error) && isBegun) throw new StartUnsure(whyNot(error, image, host).message);
-      if (isBegun) await call(containerOf(workerId).remove({ force: true, v: true })).catch(() => {}); // or when it is told
+      // if the removal fails, it is removed when its end is reported
+      if (isBegun) await call(containerOf(workerId).remove({ force: true, v: true })).catch(() => {});
       throw statusOf(error) === undefined && !isAway(error) ? error : whyNot(error, image, host);
     }
   }
-  /** One start of a worker at a time: an engine that is making a container neither has it nor lets it be made. */
+  /**
+   * One start per worker at a time: while an engine makes a container, it neither finds it nor lets it be made again.
+   */
   const startings = new Map<string, Promise<ContainerHandle>>();
 
-  /** Those that were killed by us: others that were killed have run out of memory, or somebody else did it. */
+  /** Workers that we killed. Other killed ones ran out of memory, or somebody else killed them. */
   const killed = new Set<string>();
 
-  /** Sends a signal; a container that is gone, or has ended, is told of: its end may have been missed. */
+  /** Sends a signal. If the container is gone or has ended, reports the end: it may have been missed. */
   async function signalled(workerId: string, signal: string): Promise<void> {
     try {
       await call(containerOf(workerId).kill({ signal }));
-      // Docker itself lets a paused container go on that is signalled. Not every engine does: frozen, it would not hear of it
+      // Docker resumes a paused container when it is signalled; other engines do not, and frozen it would not react
       await frozen(workerId, false);
     } catch (error) {
       if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
@@ -120,7 +125,7 @@ export function dockerProvider(
     }
   }
 
-  /** What was hidden of the logs of containers that are there: the engine keeps them as they came. */
+  /** Secrets hidden from the logs of existing containers: the engine stores the logs unmasked. */
   const hidden = new Map<string, HiddenTexts>();
 
   const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
@@ -129,9 +134,9 @@ export function dockerProvider(
     secrets: new HiddenTexts([secretIn(found) ?? "", ...(hidden.get(workerId) ?? [])]),
   });
 
-  /** From the engine while it has the container, then from what was kept of it. */
+  /** A worker's lines, from the engine while it has the container, afterwards from the kept log. */
   async function* logs(workerId: string, query: LogQuery) {
-    const askedAt = Date.now(); // by the engine's clock: what comes while the container is looked up is new, too
+    const askedAt = Date.now(); // by the engine's clock: lines written while the container is looked up are new, too
     const found = await inspected(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });
@@ -139,14 +144,14 @@ export function dockerProvider(
     else yield* readLogFiles(logsDir, workerId, query, () => true);
   }
 
-  /** Pauses a container, or lets it go on; one that is so already, or does not run, is no failure. */
+  /** Pauses or resumes a container; it is no failure if it is in that state already, or does not run. */
   async function frozen(workerId: string, isFrozen: boolean): Promise<void> {
     const container = containerOf(workerId);
     try {
       await call(isFrozen ? container.pause() : container.unpause());
     } catch (error) {
       if (statusOf(error) === undefined) throw error;
-      // engines do not agree on how they say it
+      // engines report this differently
       const found = await inspected(workerId);
       if (found?.State.Running && found.State.Paused !== isFrozen) throw error;
     }
@@ -188,7 +193,7 @@ export function dockerProvider(
       const found = await inspected(workerId);
       if (!found) hidden.delete(workerId);
       if (!found || found.State.Running) return;
-      // a log that cannot be kept, on a full disk, is no reason to keep the container
+      // if the log cannot be kept, because the disk is full for instance, the container is still removed
       if (found.State.Status !== "created")
         await call(keepContainerLog(contained(workerId, found), host, logsDir)).catch(() => {});
       await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
@@ -199,7 +204,7 @@ export function dockerProvider(
   };
 }
 
-/** Waits for a call; these answers are no failures. */
+/** Waits for a call; these statuses do not count as failures. */
 async function unless(statuses: readonly number[], asked: Promise<unknown>): Promise<void> {
   await asked.catch((error) => {
     if (!statuses.includes(statusOf(error) ?? 0)) throw error;

@@ -7,15 +7,15 @@ const workerLabel = "millrace.worker";
 const hostLabel = "millrace.host";
 export type Labels = Record<string, string>;
 
-/** By these a container is known to be a worker, and whose. */
+/** The labels that mark a container as a worker, and of which host. */
 export const workerLabels = (hostId: string, workerId: string): Labels => ({
   [workerLabel]: workerId,
   [hostLabel]: hostId,
 });
 
 /**
- * Tells of each worker's container that ends. The engine forgets its events when it restarts: after each connection every
- * container of this host is told, so an end that nobody heard is found, and so is what nobody wants any more.
+ * Reports each worker's container that ends. Engines forget their events when they restart, so after each connection
+ * every container of this host is reported: that finds missed ends, and containers that nobody wants any more.
  */
 export function followEnds(
   engine: Engine,
@@ -31,12 +31,12 @@ export function followEnds(
   };
 
   async function follow(): Promise<void> {
-    // Podman names its events as Docker does, and filters them by a name of its own
+    // Podman uses Docker's event names, but filters by its own
     const filters = { type: ["container" as never], event: ["die", "died"], label: ours };
     const events = (await engine.docker.getEvents({ filters, abortSignal: closing.signal })) as unknown as Readable;
     const lines = createInterface({ input: events });
     const over = new Promise<void>((end) => events.once("close", end));
-    // that the engine hung up is told by the close
+    // if the engine hangs up, the close reports it
     for (const each of [events, lines]) each.on("error", () => {});
     try {
       lines.on("line", (line) => tellOf(labelsOf(line)));
@@ -51,7 +51,7 @@ export function followEnds(
 
   async function watch(): Promise<void> {
     while (!closing.signal.aborted) {
-      await follow().catch(() => {}); // the engine is away, or has hung up
+      await follow().catch(() => {}); // the engine is away or has hung up
       await new Promise((again) => setTimeout(again, limits.engineRetryMs).unref());
     }
   }
@@ -65,7 +65,7 @@ export function followEnds(
   };
 }
 
-/** The labels of what an event tells of. */
+/** The labels in an event. */
 function labelsOf(line: string): Labels | undefined {
   try {
     return (JSON.parse(line) as { Actor?: { Attributes?: Labels } }).Actor?.Attributes;

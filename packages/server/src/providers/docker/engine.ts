@@ -7,11 +7,14 @@ import type Docker from "dockerode";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where an engine listens, as its own command line finds it: DOCKER_HOST, DOCKER_CONTEXT, the current context, the default socket. */
+/**
+ * Where an engine listens, found as its own command line does: DOCKER_HOST, DOCKER_CONTEXT, the current context, the
+ * default socket.
+ */
 export interface EngineAddress {
   /** `unix:///path`, or `tcp://host:port`. */
   readonly host: string;
-  /** The folder with ca.pem, cert.pem and key.pem, where it asks for them. */
+  /** The directory with ca.pem, cert.pem and key.pem, if it uses TLS. */
   readonly certificates: string | undefined;
 }
 
@@ -53,24 +56,24 @@ function readable(path: string): string | undefined {
   }
 }
 
-/** A container engine that can be called. */
+/** A container engine. */
 export interface Engine {
   readonly docker: Docker;
-  /** Where it listens, for sentences. */
+  /** Its address, for messages. */
   readonly host: string;
-  /** The network that workers' containers stand in. */
+  /** The network of workers' containers. */
   readonly network: string;
-  /** The address of its machine at which templates' ports are published; undefined where they are not. */
+  /** The address of its machine where templates' ports are published; undefined if they are not. */
   readonly publishOn: string | undefined;
 }
 
-/** What of an engine is for its workers. */
+/** The options of an engine that concern its workers. */
 export type EngineOptions = Partial<Pick<Engine, "network" | "publishOn">>;
 
-/** The engine's own: its containers reach each other. */
+/** Docker's default network, on which containers reach each other. */
 export const defaultNetwork = "bridge";
 
-/** An engine; its library is loaded when it is first called, since that takes longer than the rest of a start. */
+/** Opens an engine. Its library is loaded on first use, because that takes longer than the rest of the start. */
 export function openEngine(
   address: EngineAddress,
   { network = defaultNetwork, publishOn }: EngineOptions = {},
@@ -88,7 +91,7 @@ export function openEngine(
   };
 }
 
-/** Everything is said: what is not, the library reads from the environment. */
+/** Sets every option, because the library takes missing ones from the environment. */
 function optionsOf({ host, certificates }: EngineAddress): Docker.DockerOptions {
   if (host.startsWith("unix://")) {
     return { socketPath: host.slice("unix://".length), host: undefined } as unknown as Docker.DockerOptions;

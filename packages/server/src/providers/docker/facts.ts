@@ -4,7 +4,7 @@ import type { Engine } from "./engine.js";
 import { answered, statusOf } from "./failures.js";
 import { complaintNow } from "./image.js";
 
-/** What saves may ask of an engine. It never keeps them waiting for long: an engine that is away knows nothing. */
+/** What operations may ask of an engine. Answers are quick: an engine that is away knows nothing. */
 export function engineFacts(engine: Engine) {
   return {
     imageComplaint(image: string, hasCommand: boolean): Promise<string | undefined> {
@@ -32,7 +32,7 @@ const engineVolumes = (engine: Engine) => ({
       if (statusOf(error) !== 404) throw error; // no container has ever used it
     });
   },
-  /** The engine counts all that it holds, images too. */
+  /** Slow: the engine measures everything it holds, images too. */
   async measure(): Promise<ReadonlyMap<string, number>> {
     const { Volumes } = (await answered(engine.docker.df(), engine.host, limits.volumeCountMs)) as DiskUse;
     const sizes = new Map<string, number>();
@@ -44,7 +44,7 @@ const engineVolumes = (engine: Engine) => ({
   },
 });
 
-/** Of `GET /system/df`: the size is -1 where the engine could not tell it. */
+/** Part of the reply to `GET /system/df`; a size of -1 is unknown. */
 interface DiskUse {
   readonly Volumes: readonly { readonly Name: string; readonly UsageData?: { readonly Size: number } | null }[] | null;
 }

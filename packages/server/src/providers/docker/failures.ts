@@ -2,7 +2,7 @@ import type { ExitCause } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import { StartFailed } from "../../provider.js";
 
-/** How an engine answers: HTTP's status, and a sentence of its own. */
+/** An engine's error: an HTTP status and a message. */
 interface EngineError {
   readonly statusCode?: number;
   readonly code?: string;
@@ -12,7 +12,7 @@ interface EngineError {
 
 export const statusOf = (error: unknown): number | undefined => (error as EngineError).statusCode;
 
-/** What an engine said, without the library's words around it. */
+/** The engine's message, without the library's prefix. */
 export const said = (error: unknown): string => wholeOf(error).slice(0, 500);
 
 function wholeOf(error: unknown): string {
@@ -20,11 +20,11 @@ function wholeOf(error: unknown): string {
   return (json?.message ?? message.replace(/^\(HTTP code \d+\) [^-]*- /, "")).trim();
 }
 
-/** Whether there is a container of this name already: Podman has no status of its own for that. */
+/** Whether the container's name is taken: Podman has no status of its own for that. */
 export const isTaken = (error: unknown): boolean =>
   statusOf(error) === 409 || /container name .* is already in use/.test(said(error));
 
-/** Whether nobody answered at all. */
+/** Whether no engine answered at all. */
 export const isAway = (error: unknown): boolean =>
   error instanceof Silent ||
   /^(ENOENT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EACCES)$/.test(
@@ -33,7 +33,7 @@ export const isAway = (error: unknown): boolean =>
 
 class Silent extends Error {}
 
-/** Waits for an engine's answer, for a while; what takes the signal is told to read no further then. */
+/** Waits for an engine's answer for a limited time; then aborts the signal, for calls that take it. */
 export async function answered<T>(
   asked: Promise<T> | ((signal: AbortSignal) => Promise<T>),
   host: string,
@@ -51,13 +51,13 @@ export async function answered<T>(
   return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
 }
 
-/** That nobody answers, as a sentence for the one who runs the machine. */
+/** Says for the machine's operator that no engine answers. */
 export const away = (error: unknown, host: string): Error =>
   error instanceof Silent
     ? error
     : new Error(`no container engine answers at ${host}: install Docker, start it, or set DOCKER_HOST`);
 
-/** Why a container could not be started, as a sentence for the one who set its image. */
+/** Why a container could not be started, as a sentence for the owner of its template. */
 export function whyNot(error: unknown, image: string, host: string): StartFailed {
   if (error instanceof StartFailed) return error;
   const { code } = error as EngineError;
@@ -76,11 +76,11 @@ export function whyNot(error: unknown, image: string, host: string): StartFailed
   return new StartFailed(`the image '${image}' could not be started: ${missing ?? text}`, cause);
 }
 
-/** What engines and NVIDIA's runtime say where GPUs were asked for, and are not to be had. */
+/** Messages of engines and NVIDIA's runtime when requested GPUs are not available. */
 const ofGpus =
   /could not select device driver|nvidia-container|nvidia-ctk|nvml error|runtime name:? "?nvidia|cdi device/i;
 
-/** What registries and engines say of a pull that failed, and what it means; the first that fits. */
+/** Messages of registries and engines about failed pulls, with their meaning; the first match counts. */
 const pullFailures: readonly [said: RegExp, meaning: (hasAuth: boolean) => string][] = [
   [/toomanyrequests|too many requests|rate limit|\b429\b/i, () => "the registry takes no more pulls from here for now"],
   [/no space left on device|disk quota exceeded/i, () => "the engine's disk is full"],
@@ -103,13 +103,13 @@ const pullFailures: readonly [said: RegExp, meaning: (hasAuth: boolean) => strin
   [/invalid reference format/i, () => "this is no name of an image"],
 ];
 
-/** By whose leave an image was pulled. */
+/** The credentials that an image was pulled with. */
 interface Credentials {
   readonly username: string;
   readonly password: string;
 }
 
-/** A registry may say again what it was sent, as it is or as URLs, quotes and headers have it. */
+/** Masks credentials, which a registry may echo as they are or encoded for URLs, JSON or headers. */
 function withoutCredentials(text: string, { username, password }: Credentials): string {
   const pair = Buffer.from(`${username}:${password}`).toString("base64");
   const inner = (word: string) => JSON.stringify(word).slice(1, -1);
@@ -120,7 +120,7 @@ function withoutCredentials(text: string, { username, password }: Credentials): 
     Buffer.from(word).toString("base64"),
   ];
   const masked = [pair, ...asWritten(password)].reduce((now, word) => now.replaceAll(word, "…"), text);
-  // a name may be as short as a letter: within other words it tells nothing
+  // a user name may be a single letter: within other words it is not masked
   return asWritten(username).reduce(
     (now, word) => now.replace(new RegExp(`(?<!\\w)${literally(word)}(?!\\w)`, "g"), "…"),
     masked,
@@ -129,10 +129,10 @@ function withoutCredentials(text: string, { username, password }: Credentials): 
 
 const literally = (word: string) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** Why an image could not be pulled, in words, and what the engine said. */
+/** Why an image could not be pulled, in words, with the engine's message. */
 export function whyNotPulled(error: unknown, image: string, auth: Credentials | undefined): StartFailed {
   const whole = wholeOf(error);
-  // masked before it is cut, or half of a word would be left at the cut
+  // masked before it is cut, because a credential cut in half would not be recognised
   const text = (auth ? withoutCredentials(whole, auth) : whole).slice(0, 500);
   const meaning = pullFailures.find(([words]) => words.test(whole))?.[1](auth !== undefined);
   const why = meaning === undefined ? text : `${meaning} (${text})`;

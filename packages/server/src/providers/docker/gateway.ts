@@ -1,7 +1,7 @@
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, statusOf } from "./failures.js";
 
-/** The address of the engine's machine that containers of their network see. Rejects with one sentence where it is not to be found. */
+/** The address of the engine's machine within the containers' network. Rejects with one sentence if there is none. */
 export async function gatewayOf({ docker, host, network: name }: Engine): Promise<string> {
   const bridge = await answered(docker.getNetwork(name).inspect(), host).catch((error) => {
     if (statusOf(error) === 404)
@@ -10,7 +10,7 @@ export async function gatewayOf({ docker, host, network: name }: Engine): Promis
   });
   const [{ Gateway, Subnet = "" } = {}] = (bridge.IPAM?.Config ?? []) as { Gateway?: string; Subnet?: string }[];
   if (Gateway) return Gateway;
-  // an engine that was just installed does not say it until it is started again: it takes the first address
+  // a newly installed engine does not report its gateway until it is restarted, but uses the first address
   const [, network, last] = /^(\d+\.\d+\.\d+\.)(\d+)\//.exec(Subnet) ?? [];
   if (network !== undefined) return `${network}${Number(last) + 1}`;
   throw new Error(

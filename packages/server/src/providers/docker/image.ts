@@ -5,7 +5,7 @@ import type { Engine } from "./engine.js";
 import { answered, statusOf } from "./failures.js";
 import { type Auth, pull } from "./pull.js";
 
-/** How an engine names this machine's kind, and how images do. */
+/** Architectures as engines name them, and as images do. */
 const architectures: Readonly<Record<string, string>> = {
   x86_64: "amd64",
   aarch64: "arm64",
@@ -14,17 +14,19 @@ const architectures: Readonly<Record<string, string>> = {
   s390x: "s390x",
 };
 
-/** What is to run of an image, and by whose leave it is pulled. */
+/** The image and how it will be used. */
 export interface Wanted {
   readonly image: string;
-  /** Whether the template names a command of its own. */
+  /** Whether the template sets a command. */
   readonly hasCommand: boolean;
   readonly auth?: Auth;
 }
 
-/** Makes images present, and checks that each can run here at all: rejects with one sentence where it cannot. */
+/**
+ * Returns a function that makes an image present and checks that it can run here; it rejects with one sentence if not.
+ */
 export function imagesOf(engine: Engine): (wanted: Wanted, machine: Machine, starting: Starting) => Promise<void> {
-  /** Workers that need the same image by the same leave wait for one pull together, and all hear how far it is. */
+  /** Workers that need the same image with the same credentials share one pull, and all follow its progress. */
   const pulls = new Map<string, { done: Promise<void>; notes: Set<(doing: string) => void> }>();
   const pulled = async ({ image, auth }: Wanted, { note, signal }: Starting) => {
     const name = JSON.stringify([image, auth]);
@@ -41,7 +43,7 @@ export function imagesOf(engine: Engine): (wanted: Wanted, machine: Machine, sta
     return factsOf(engine, image);
   };
   return async (wanted, machine, starting) => {
-    // what was saved, or frozen in a release, by an earlier version of ours was not looked at
+    // images saved or released by earlier versions of this service were not checked
     if (!isImageReference(wanted.image)) throw new StartFailed(noReference(wanted.image), "image");
     const found = (await inspected(engine, wanted.image)) ?? (await pulled(wanted, starting));
     const complaint = complaintOf(found, wanted, machine);
@@ -49,7 +51,7 @@ export function imagesOf(engine: Engine): (wanted: Wanted, machine: Machine, sta
   };
 }
 
-/** What keeps an image from running here, in one sentence; undefined where nothing does that can be seen. */
+/** Why an image cannot run here, in one sentence; undefined if nothing is known against it. */
 function complaintOf(found: Docker.ImageInspectInfo, { image, hasCommand }: Wanted, { architecture }: Machine) {
   if (found.Architecture && found.Architecture !== architecture) {
     return `the image '${image}' is for ${found.Architecture}, and this machine is ${architecture}: build it for this one`;
@@ -62,8 +64,8 @@ function complaintOf(found: Docker.ImageInspectInfo, { image, hasCommand }: Want
 }
 
 /**
- * What keeps an image from running here, as far as that is known without a pull: undefined where the image is not here, or
- * nobody answers.
+ * Why an image cannot run here, as far as known without a pull. Undefined if the image is not present or no engine
+ * answers.
  */
 export async function complaintNow(engine: Engine, wanted: Wanted): Promise<string | undefined> {
   if (!isImageReference(wanted.image)) return noReference(wanted.image);
@@ -73,11 +75,11 @@ export async function complaintNow(engine: Engine, wanted: Wanted): Promise<stri
 
 /** The engine's machine. */
 export interface Machine {
-  /** As images name it. */
+  /** In the form that images use. */
   readonly architecture: string;
   readonly memoryBytes: number;
   readonly cpus: number;
-  /** Whether the engine can bound what a container writes, as far as it tells. */
+  /** Whether the engine can limit what a container writes, as far as it reports. */
   readonly boundsDisks: boolean;
 }
 
@@ -99,7 +101,10 @@ export async function machineOf({ docker, host }: Engine): Promise<Machine> {
   };
 }
 
-/** A pull goes on though a worker that waited for it is not wanted any more: the next one will need the image. */
+/**
+ * Stops waiting for a pull if its worker is no longer wanted. The pull itself goes on: the next worker will need the
+ * image.
+ */
 function unlessAborted(done: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(new Error("it is not wanted any more"));
@@ -118,9 +123,9 @@ async function inspected(engine: Engine, image: string): Promise<Docker.ImageIns
   }
 }
 
-/** What the engine knows of an image. The library's own call cannot be told to stop reading. */
+/** The engine's facts about an image. The library's own call cannot be aborted while it reads. */
 function factsOf({ docker, host }: Engine, image: string): Promise<Docker.ImageInspectInfo> {
-  // the name stands in the address as it is, for engines look for its slashes
+  // the name goes into the URL unescaped, because engines expect its slashes
   if (!isImageReference(image)) throw new StartFailed(noReference(image), "image");
   const asked = { path: `/images/${image}/json`, method: "GET", statusCodes: { 200: true, 404: "no such image" } };
   const ask = (abortSignal: AbortSignal) =>

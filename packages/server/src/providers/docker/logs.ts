@@ -10,20 +10,20 @@ import { wantedBy } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
 import { answered, statusOf } from "./failures.js";
 
-/** A worker's container, and what its log must not show. */
+/** A worker's container, and the secrets to mask in its log. */
 export interface Contained {
   readonly workerId: string;
   readonly container: Docker.Container;
   readonly secrets: HiddenTexts;
 }
 
-/** The worker's own secret, which the engine knows of its container. */
+/** The worker's own secret, from the container's environment. */
 export const secretIn = ({ Config }: Docker.ContainerInspectInfo): string | undefined =>
   (Config.Env ?? []).find((each) => each.startsWith("RUNPOD_AI_API_KEY="))?.slice("RUNPOD_AI_API_KEY=".length);
 
 /**
- * The lines of a container that is there: those that its engine keeps, then those that come until it has ended. Where none of
- * those kept are wanted, it begins at `askedAt`, in milliseconds of the engine's clock.
+ * The lines of an existing container: those that its engine keeps, then new ones until it ends. If none of the kept
+ * lines are wanted, starts at `askedAt`, in ms of the engine's clock.
  */
 export async function* containerLogs(
   contained: Contained,
@@ -33,7 +33,7 @@ export async function* containerLogs(
 ): AsyncGenerator<readonly LogLine[]> {
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
-  // the engine does not know whose a line is
+  // the engine does not know which job a line belongs to
   const tail = query.jobId === undefined ? query.tail && query.tail + limits.logBurstLines : undefined;
   const since = lines.sinceOf(query.sinceUs);
   const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
@@ -47,27 +47,27 @@ export async function* containerLogs(
       const wanted = batch.filter(isWanted);
       if (wanted.length > 0) yield wanted;
     }
-    // an engine that starts anew hangs up, and its containers live on
+    // a restarting engine hangs up, but its containers may live on
     if (query.signal.aborted || (await hasEnded(contained, host, query.signal))) break;
   }
   if (!query.follow || query.signal.aborted) return;
-  // the engine may hang up before it has sent the last words
+  // the engine may hang up before it has sent the last lines
   lines.dropFrame();
   const left = await stored(contained, host, { since: lines.since, signal: query.signal }).catch(nothing);
   const rest = [...lines.push(left), ...lines.end()].filter(isWanted);
   if (rest.length > 0) yield rest;
 }
 
-/** What there is to read of a container that was removed meanwhile. */
+/** The log of a container that was removed meanwhile. */
 const nothing = () => Buffer.alloc(0);
 
-/** Writes what a container said to the files of its worker, before it is removed. */
+/** Saves a container's log to its worker's files, before the container is removed. */
 export async function keepContainerLog(contained: Contained, host: string, logsDir: string): Promise<void> {
   const lines = new EngineLines(contained);
   const there = await stored(contained, host, {});
   const said = [...lines.push(there), ...lines.end()];
   const path = logPath(logsDir, contained.workerId);
-  for (const each of [path, `${path}.1`]) rmSync(each, { force: true }); // what was begun before a crash is begun anew
+  for (const each of [path, `${path}.1`]) rmSync(each, { force: true }); // start over if a crash left part of it
   const file = new LogFile(path);
   for (let at = 0; at < said.length; at += linesPerTurn) {
     const some = said.slice(at, at + linesPerTurn);
@@ -79,7 +79,7 @@ export async function keepContainerLog(contained: Contained, host: string, logsD
 
 const linesPerTurn = 1_000;
 
-/** What the engine keeps of a container's output, in its frames: bounded by how it was told to keep it. */
+/** The output that the engine keeps of a container, in frames. Its size is bounded by the container's log options. */
 async function stored(
   { container }: Contained,
   host: string,
@@ -93,10 +93,10 @@ async function stored(
 }
 
 const pipes = { stdout: true, stderr: true, timestamps: true } as const;
-// the engine takes nanoseconds behind a point, which a number would lose
+// the engine takes nanoseconds as a decimal fraction, which a number would round
 const sinceOption = (since: string | undefined) => (since === undefined ? {} : { since: since as unknown as number });
 
-/** What comes after the last line, until the engine hangs up. */
+/** New lines after the last one, until the engine hangs up. */
 async function* come(
   container: Docker.Container,
   lines: EngineLines,
@@ -114,14 +114,14 @@ async function* come(
       if (found.length > 0) yield found;
     }
   } catch {
-    // it is away, or we are: who asked looks again, or not
+    // the engine or the reader is gone; the caller decides whether to try again
   } finally {
     signal.removeEventListener("abort", leave);
     leave();
   }
 }
 
-/** Whether a container has ended, or is gone; an engine that is away is asked again. */
+/** Whether a container has ended or is gone; retries while the engine is away. */
 async function hasEnded({ container }: Contained, host: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     try {
@@ -139,7 +139,10 @@ async function hasEnded({ container }: Contained, host: string, signal: AbortSig
 const headerBytes = 8;
 const nanosPerSecond = 1_000_000_000n;
 
-/** Reads lines out of the engine's frames: each has a header with its pipe and its length, and holds a time and a line, or a piece of a long one. */
+/**
+ * Parses lines from the engine's frames. Each frame has a header with its pipe and length, and holds a time and a line,
+ * or a piece of a long line.
+ */
 class EngineLines {
   readonly #contained: Contained;
   readonly #times = new LineTimes();
@@ -152,24 +155,24 @@ class EngineLines {
     this.#contained = contained;
   }
 
-  /** Where the engine is to go on: behind the last line, or where the reading was to begin. */
+  /** Where the engine should resume: after the last line, or where reading was to begin. */
   get since(): string | undefined {
     const from = this.#lastNs === undefined ? this.#sinceNs : this.#lastNs + 1n;
     return from === undefined ? undefined : secondsOf(from);
   }
 
-  /** Begins at this microsecond, or a little earlier: a burst's lines are shown later than the engine has them. */
+  /** Begins at this microsecond, or a little earlier: lines of a burst are shown later than the engine's times. */
   sinceOf(us: number | undefined): string | undefined {
     if (us !== undefined) this.#sinceNs = BigInt(Math.max(0, Math.floor(us) - limits.logBurstUs)) * 1_000n;
     return this.since;
   }
 
-  /** Begins with what comes from this millisecond on. */
+  /** Begins with lines from this millisecond on. */
   beginAt(ms: number): void {
     this.#sinceNs = BigInt(ms) * 1_000_000n;
   }
 
-  /** What a connection left of a frame is not gone on with by the next one. */
+  /** Drops an incomplete frame: the next connection does not continue it. */
   dropFrame(): void {
     this.#rest = Buffer.alloc(0);
   }
@@ -188,7 +191,7 @@ class EngineLines {
     return lines;
   }
 
-  /** What came without a line's end. */
+  /** The lines that came without a line break. */
   end(): LogLine[] {
     const lines = [...this.#pieces].map(([stream, { atUs, text }]) => this.#line(stream, atUs, text));
     this.#pieces.clear();
@@ -201,7 +204,7 @@ class EngineLines {
     const said = message.slice(blank + 1);
     if (ns !== undefined) this.#lastNs = ns;
     const piece = this.#pieces.get(stream) ?? { atUs: Number((ns ?? 0n) / 1_000n), text: "" };
-    // a line that never ends is cut, as it is where we keep it
+    // an endless line is cut, as in the logs that we keep
     if (piece.text.length <= limits.logLineBytesMax) piece.text += said;
     if (!said.endsWith("\n")) {
       this.#pieces.set(stream, piece);
@@ -218,7 +221,7 @@ class EngineLines {
   }
 }
 
-/** Nanoseconds since 1970 of the engine's own times; undefined where it is none. */
+/** An engine's time in nanoseconds since 1970; undefined if it is not a time. */
 function nanosOf(time: string): bigint | undefined {
   const [, seconds, fraction = ""] =
     /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:\d\d)$/.exec(time) ?? [];

@@ -2,7 +2,7 @@ import { limits } from "../../limits/index.js";
 import { answered } from "./failures.js";
 import type { Contained } from "./logs.js";
 
-/** The last lines that a container wrote, to either of its pipes; its own secret is shown to nobody. */
+/** The last lines that a container wrote to either pipe, with its secrets masked. */
 export async function lastLines({ container, secrets }: Contained, host: string): Promise<string> {
   const options = { follow: false as const, stdout: true, stderr: true, tail: limits.logTailLines };
   const framed = await answered((abortSignal) => container.logs({ ...options, abortSignal }), host);
@@ -13,7 +13,7 @@ export async function lastLines({ container, secrets }: Contained, host: string)
 
 const headerBytes = 8;
 
-/** What stands in the engine's frames: each has a header that names its pipe and its length. */
+/** The contents of the engine's frames: each has a header with its pipe and length. */
 function payloads(framed: Buffer): Buffer[] {
   const found: Buffer[] = [];
   for (let at = 0; at + headerBytes <= framed.length; ) {

@@ -5,10 +5,10 @@ import type { ContainerLaunch } from "../../provider.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, whyNotPulled } from "./failures.js";
 
-/** By whose leave an image is pulled. */
+/** The credentials for a pull. */
 export type Auth = ContainerLaunch["auth"];
 
-/** A line of a pull: what the engine says of one layer, or that it failed. */
+/** A line of a pull's output: about one layer, or an error. */
 interface PullLine {
   readonly id?: string;
   readonly status?: string;
@@ -16,7 +16,7 @@ interface PullLine {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
-/** Pulls an image, and tells how far it is; rejects with why it could not be pulled. */
+/** Pulls an image and reports its progress; rejects with the reason if it fails. */
 export async function pull(
   engine: Engine,
   image: string,
@@ -30,7 +30,7 @@ export async function pull(
     const stalled = new AbortController();
     const options = { ...credentials, abortSignal: stalled.signal };
     const pulling = (await answered(engine.docker.pull(withTag(image), options), engine.host, stallMs)) as Readable;
-    // the engine tells every few bytes how far it is: one that says nothing for so long waits for a registry in vain
+    // the engine reports progress often: after so long a silence it is waiting for a registry in vain
     const stall = setTimeout(
       () => pulling.destroy(new Error(`timed out: nothing came for ${stallMs / 1_000} s`)),
       stallMs,
@@ -40,7 +40,7 @@ export async function pull(
       for await (const text of createInterface({ input: pulling })) {
         stall.refresh();
         const line = lineOf(text);
-        failed = line.error ?? failed; // an error comes as a line of its own
+        failed = line.error ?? failed; // an error is a line of its own
         layers.hear(line);
         tell(`pulling the image '${image}'${layers.said()}`);
       }
@@ -57,14 +57,14 @@ export async function pull(
 
 const withTag = (image: string) => (/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
 
-/** Where an image comes from: the first part of its name, where that can be the name of a machine. */
+/** The registry of an image: the first part of its name if that can be a host. */
 function registryOf(image: string): string {
   const [first = "", ...rest] = image.split("/");
   const isMachine = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
   return isMachine ? first : "https://index.docker.io/v1/";
 }
 
-/** An engine that hung up in the middle of a line has said nothing by it. */
+/** Parses a line; one cut off when the engine hung up means nothing. */
 function lineOf(text: string): PullLine {
   try {
     return JSON.parse(text) as PullLine;
@@ -75,7 +75,7 @@ function lineOf(text: string): PullLine {
 
 const megabyte = 1_000_000;
 
-/** How much of an image has come: its layers tell their sizes one by one, as they begin. */
+/** How much of an image has arrived: each layer reports its size when it begins. */
 class PulledLayers {
   readonly #layers = new Map<string, { current: number; total: number }>();
 
@@ -89,7 +89,7 @@ class PulledLayers {
     }
   }
 
-  /** `: 120 of 340 MB so far`; nothing while no size is known. */
+  /** `: 120 of 340 MB so far`; empty while no size is known. */
   said(): string {
     const layers = [...this.#layers.values()];
     if (layers.length === 0) return "";

@@ -2,13 +2,13 @@ import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { limits } from "../../limits/index.js";
 
-/** Where a worker's lines are kept; the older half of them is in the same path with `.1` behind it. */
+/** The file of a worker's lines; the older half is in the same path with `.1` appended. */
 export const logPath = (logsDir: string, workerId: string): string => join(logsDir, `${workerId}.log`);
 
-/** A file that goes on in a second one when it is full: two generations of a bounded size. What cannot be written is lost. */
+/** A log file that rotates when full, in two generations of bounded size. Lines that cannot be written are lost. */
 export class LogFile {
   readonly #path: string;
-  /** Undefined where the file cannot be written: that costs the log, never the worker. */
+  /** Undefined if the file cannot be written: that costs the log, never the worker. */
   #fd: number | undefined;
   #bytes = 0;
 

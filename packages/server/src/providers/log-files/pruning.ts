@@ -2,7 +2,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { limits } from "../../limits/index.js";
 
-/** What is known of a worker whose log is found: it runs, it has ended, or nobody knows it any more. */
+/** Whether the worker of a log runs, has ended, or has no row any more. */
 export type LogFate = "lives" | "ended" | "unknown";
 
 interface Kept {
@@ -13,7 +13,7 @@ interface Kept {
 
 const logName = /^([a-zA-Z0-9]+)\.log(\.1)?$/;
 
-/** Deletes the logs of workers that nobody knows any more, and of those that ended the oldest, until all together are within their bound. */
+/** Deletes the logs of unknown workers, then of ended ones the oldest, until the rest fits within `bytesMax`. */
 export async function pruneLogs(
   logsDir: string,
   fateOf: (workerId: string) => LogFate,
@@ -31,7 +31,7 @@ export async function pruneLogs(
   }
 }
 
-/** The logs of a folder, by worker. */
+/** The logs in a directory, by worker. */
 async function kept(logsDir: string): Promise<Map<string, Kept>> {
   const logs = new Map<string, Kept>();
   for (const name of await readdir(logsDir).catch(() => [])) {

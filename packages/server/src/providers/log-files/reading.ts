@@ -9,8 +9,8 @@ import { readStored } from "./stored-line.js";
 const lineEnd = 0x0a;
 
 /**
- * A worker's lines from its files, some at a time: first what is there, then what comes. `isOver` is asked before each look
- * for more: when it says yes, what that look finds is the last.
+ * A worker's lines from its files, in batches: first those that exist, then new ones. `isOver` is asked before each
+ * look for more; once it returns true, that look is the last.
  */
 export async function* readLogFiles(
   logsDir: string,
@@ -37,21 +37,21 @@ export async function* readLogFiles(
   }
 }
 
-/** Whether a line is among those that are asked for. */
+/** Whether a line matches the query. */
 export function wantedBy({ sinceUs = 0, jobId }: LogQuery): (line: LogLine) => boolean {
   return (line) => line.atUs >= sinceUs && (jobId === undefined || isOfJob(line.text, jobId));
 }
 
-/** A file that is being read: its bytes are counted from its beginning. */
+/** One of a worker's log files, open for reading. */
 interface Generation {
   readonly file: FileHandle;
   readonly ino: number;
   readonly bytes: number;
-  /** Of lines without a time: when the file was written last. */
+  /** The time for lines without one: when the file was last written. */
   readonly writtenUs: number;
 }
 
-/** Both generations of a worker's file, and the place in the newer one from where on nothing was read yet. */
+/** Reads both generations of a worker's log; keeps the position in the newer one up to which it has read. */
 class Trail {
   readonly #path: string;
   readonly #workerId: string;
@@ -65,7 +65,7 @@ class Trail {
     this.#workerId = workerId;
   }
 
-  /** The last lines that are wanted, oldest first; what comes after them is the `next`. */
+  /** The last matching lines, oldest first; `next` continues after them. */
   async last(count: number, sinceUs: number, isWanted: (line: LogLine) => boolean): Promise<LogLine[]> {
     this.#now = await opened(this.#path);
     const older = await opened(`${this.#path}.1`);
@@ -73,7 +73,7 @@ class Trail {
     let left = count;
     let bytesLeft: number = limits.logReplyBytesMax;
     try {
-      // a file that went on in another one just now is found under both names
+      // a file that was rotated just now is found under both names
       const generations = older?.ino === this.#now?.ino ? [this.#now] : [this.#now, older];
       for (const generation of generations) {
         if (!generation) continue;
@@ -95,11 +95,11 @@ class Trail {
     return found.reverse().flat();
   }
 
-  /** Lines that were written since; none where there are none now. */
+  /** The lines written since; empty if there are none. */
   async next(): Promise<LogLine[]> {
     this.#now ??= await opened(this.#path);
     if (!this.#now) return [];
-    // looked at before the reading: where the file went on in another one, all that is in this one is read
+    // checked before reading: if the file was rotated, everything left in the old one is read first
     const there = await stat(this.#path).catch(() => undefined);
     const hasGoneOn = there !== undefined && there.ino !== this.#now.ino;
     if (!hasGoneOn && there !== undefined && there.size <= this.#at) return [];
@@ -113,7 +113,7 @@ class Trail {
     await this.#now?.file.close();
   }
 
-  /** The generation after this one; where a slow reader has missed one, the oldest that is there. */
+  /** Moves on to the next generation; if a slow reader has missed some, to the oldest that exists. */
   async #turnPage(read: Generation): Promise<void> {
     const older = await opened(`${this.#path}.1`);
     const isMissed = older !== undefined && older.ino !== read.ino;
@@ -133,7 +133,7 @@ class Trail {
     return lines;
   }
 
-  /** Blocks of whole lines, the last one first. */
+  /** Blocks of whole lines, last block first. */
   async *#backward(generation: Generation, end: number): AsyncGenerator<LogLine[]> {
     let rest = Buffer.alloc(0);
     for (let at = end; at > 0 && this.#search.bytesLeft > 0; ) {
@@ -153,7 +153,7 @@ class Trail {
       const found = block.indexOf(lineEnd, start);
       const end = found < 0 ? block.length : found;
       const text = block.toString("utf8", start, end);
-      // without a time: about then, and each later than the one before
+      // lines without a time get an approximate one, each later than the one before
       const old = { atUs: writtenUs - (bytes - from - start), stream: "stdout" as const, text };
       lines.push({ workerId: this.#workerId, ...(readStored(text) ?? old) });
       start = end + 1;
@@ -169,7 +169,7 @@ async function opened(path: string): Promise<Generation | undefined> {
   return { file, ino, bytes: size, writtenUs: Math.floor(mtimeMs * 1_000) };
 }
 
-/** Where its last whole line ends: behind it another may be on its way. */
+/** Where the last whole line ends; after it another one may be under way. */
 async function endOfLines({ file, bytes }: Generation): Promise<number> {
   const from = Math.max(0, bytes - limits.logBlockBytes);
   return from + (await read(file, from, bytes - from)).lastIndexOf(lineEnd) + 1;

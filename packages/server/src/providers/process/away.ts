@@ -1,8 +1,8 @@
 import { limits } from "../../limits/index.js";
 
 /**
- * How long no server has been there. Time in which this process did not run is not time in which nobody came: the machine
- * slept, or it was stopped. `now` is a steady clock's, in milliseconds.
+ * Measures how long no server has been connected. Time in which this process did not run, because it was stopped or the
+ * machine slept, does not count. `now` is a steady clock's, in milliseconds.
  */
 export class Away {
   #since: number;
@@ -13,12 +13,12 @@ export class Away {
     this.#lastLook = now;
   }
 
-  /** The last server has gone. */
+  /** The last server has disconnected. */
   begin(now: number): void {
     this.#since = now;
   }
 
-  /** How long that is, looked at a few times a second, whether a server is there or not. */
+  /** How long ago that was. Must be called a few times a second, with or without a server. */
   look(now: number): number {
     const gap = now - this.#lastLook;
     this.#lastLook = now;

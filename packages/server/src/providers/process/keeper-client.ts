@@ -14,7 +14,10 @@ export interface KeeperOptions {
   readonly awayMs: number;
 }
 
-/** A unix socket's path has at most 107 bytes: a deep data directory gets a short one under the temporary directory. */
+/**
+ * The path of a unix socket has at most 107 bytes, so a deep data directory gets a short path in the temporary
+ * directory.
+ */
 function socketPathOf(dataDir: string): string {
   const near = join(dataDir, "keeper.sock");
   if (Buffer.byteLength(near) <= 100) return near;
@@ -25,16 +28,19 @@ function socketPathOf(dataDir: string): string {
   return join(dir, "keeper.sock");
 }
 
-/** What tells this directory from every other of the machine, by whatever path it is reached: a container may have another there. */
+/**
+ * Identifies this directory on the machine, whatever path leads to it: in a container, the same path may be another
+ * one.
+ */
 function markOf(dataDir: string): string {
   const { dev, ino } = statSync(dataDir, { bigint: true });
   return `${dev}-${ino}`;
 }
 
-/** The keeper went away before it answered: what it was asked to do is done, or not. */
+/** The keeper went away before it replied: what it was asked to do may or may not be done. */
 export class KeeperGone extends Error {}
 
-/** The server's side of the keeper: found again after a restart, started where there is none. */
+/** The server's connection to the keeper, which is found again after a restart, and started if there is none. */
 export class KeeperClient {
   readonly #options: KeeperOptions;
   readonly #path: string;
@@ -52,7 +58,7 @@ export class KeeperClient {
     this.#onLost = on.lost;
   }
 
-  /** Connects to the keeper, and starts one where there is none. */
+  /** Connects to the keeper; starts one if there is none. */
   async open(): Promise<void> {
     await this.#connected();
   }
@@ -83,7 +89,7 @@ export class KeeperClient {
     return this.#socket;
   }
 
-  /** Connects, and asks for a word: a keeper that is just being killed is still connected to, and then says nothing. */
+  /** Connects and waits for a reply: a keeper that is being killed still accepts connections, but does not reply. */
   #dial(): Promise<Socket> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#path);
@@ -98,7 +104,7 @@ export class KeeperClient {
     });
   }
 
-  /** Starts a keeper in a session of its own, with a clean environment, and connects once it listens. */
+  /** Starts a keeper in its own session with a clean environment, and connects once it listens. */
   #launch(): Promise<Socket> {
     const { dataDir, logsDir, awayMs } = this.#options;
     const entry = createRequire(import.meta.url).resolve("#keeper");
@@ -128,7 +134,7 @@ export class KeeperClient {
       this.#calls.clear();
       if (!this.#closed) this.#onLost();
     });
-    // readline passes a socket's error on: the close says it already
+    // readline re-emits the socket's errors; the close event suffices
     createInterface({ input: socket })
       .on("line", (line) => this.#heard(JSON.parse(line)))
       .on("error", () => {});

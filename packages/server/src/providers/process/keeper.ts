@@ -19,7 +19,7 @@ interface Kept {
   readonly log: WorkerLog;
   exit?: { code?: number; signal?: string };
   isSettled?: boolean;
-  /** Resolves when both pipes are at their end. */
+  /** Resolves when both pipes have ended. */
   closed: Promise<void>;
 }
 interface Call {
@@ -35,13 +35,13 @@ interface Call {
 
 const [socketPath = "", logsDir = "", away = "0"] = process.argv.slice(2);
 const kept = new Map<string, Kept>();
-/** Workers that were ended without being known: a start that comes late, from a server that is gone, does not begin. */
+/** Workers that were killed before they were known: a late start, from a server that is gone, must not begin. */
 const refused = new Set<string>();
 const servers = new Set<Socket>();
 const mark = process.env[markName] ?? `${process.pid}`;
 const sweep = new Sweep(mark);
 let awayMs = Number(away);
-// steady: the machine's clock may be set, and goes on while the machine sleeps
+// a steady clock: the system's may be set, and runs while the machine sleeps
 const without = new Away(performance.now());
 let leaving = false;
 
@@ -53,7 +53,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Its leader alone; one that is paused would not hear of it, and to others it means nothing to go on. */
+/** Signals the leader alone. SIGCONT, because a paused worker would not react, and others ignore it. */
 function askToStop({ pid }: Kept): void {
   signal(pid, "SIGTERM");
   signal(-pid, "SIGCONT");
@@ -89,7 +89,7 @@ function launch(call: Call): Promise<{ pid: number; startTime: string }> {
       const closed = new Promise<void>((done) => child.once("close", () => done()));
       const entry: Kept = { child, pid, startTime: statOf(pid)?.startTime ?? "", log, closed };
       kept.set(id, entry);
-      // the leader's exit is the end: `close` waits for children that hold the pipes
+      // the leader's exit counts as the end: `close` also waits for children that hold the pipes
       child.once("exit", (code, name) => ended(id, entry, code, name));
       resolve({ pid, startTime: entry.startTime });
     });
@@ -106,18 +106,18 @@ function ended(id: string, entry: Kept, code: number | null, name: NodeJS.Signal
   });
 }
 
-/** No process of it left, wherever its children have gone. */
+/** Ends all of a worker's processes, wherever they have gone, and waits for its last output. */
 async function settled(id: string, entry: Kept): Promise<void> {
   await sweep.worker(id);
   await drained(entry);
   entry.isSettled = true;
 }
 
-/** Its pipes at their end, or a moment later: a process that is not found may hold them open. */
+/** Waits for its pipes to end, but only a moment: a process that cannot be found may hold them open. */
 const drained = (entry: Kept) => Promise.race([entry.closed, new Promise((done) => setTimeout(done, 200))]);
 
 const running = () => [...kept.values()].filter((entry) => !entry.exit);
-/** Those of which something may be left. */
+/** Workers that may have processes left. */
 const unsettled = () => [...kept.values()].filter((entry) => !entry.isSettled);
 
 function look(id: string) {
@@ -145,7 +145,7 @@ async function answer(call: Call): Promise<unknown> {
       return {};
     case "kill":
       if (!entry) refused.add(call.id);
-      // its group first: a command that clears its environment is not found by that
+      // its group first: the sweep does not find a command that clears its environment
       else if (!entry.exit) signal(-entry.pid, "SIGKILL");
       await sweep.worker(call.id);
       return {};
@@ -199,7 +199,7 @@ function end(): void {
   process.exit(0);
 }
 
-/** Nobody came for too long, or the data directory is gone: workers are stopped, then killed. */
+/** Stops, then kills, all workers: no server came for too long, or the data directory is gone. */
 function stopAll(): void {
   if (ending) return;
   for (const entry of running()) askToStop(entry);

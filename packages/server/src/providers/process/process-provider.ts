@@ -7,7 +7,7 @@ import { readLogFiles } from "../log-files/reading.js";
 import { KeeperClient, KeeperGone, type KeeperOptions } from "./keeper-client.js";
 import { killGroup } from "./process-table.js";
 
-/** The command that runs the handler found in a directory; undefined where there is none. */
+/** The command that runs the handler in a directory; undefined if there is none. */
 export function handlerCommand(directory: string): string[] | undefined {
   for (const name of ["handler.ts", "handler.js", "handler.mjs"]) {
     if (existsSync(join(directory, name))) return [process.execPath, runHandler(), join(directory, name)];
@@ -19,7 +19,7 @@ export function handlerCommand(directory: string): string[] | undefined {
 
 const runHandler = () => createRequire(import.meta.url).resolve("@millrace/worker/run-handler");
 
-/** Runs workers as local processes, each in a process group of its own, under the keeper. */
+/** Runs workers as local processes under the keeper, each in a process group of its own. */
 export function processProvider(options: KeeperOptions): Provider<ProcessLaunch, ProcessHandle> {
   mkdirSync(options.logsDir, { recursive: true, mode: 0o700 });
   const listeners = new Set<(workerId: string) => void>();
@@ -27,11 +27,11 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
   const started = new Set<string>();
   const keeper = new KeeperClient(options, {
     end: tell,
-    // with their keeper its workers are lost: each is looked for, not found, and cleaned up
+    // without their keeper, its workers are lost: each is looked up, not found, and cleaned up
     lost: () => [...started].forEach(tell),
   });
 
-  /** A worker's lines as they come; when it is told to have ended they are all in the file. */
+  /** A worker's lines as they come; once its end is reported, all of them are in the file. */
   async function* follow(workerId: string, query: LogQuery) {
     let isOver = false;
     const look = () =>
@@ -49,7 +49,7 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
     }
   }
   return {
-    handleOf: () => undefined, // the system gives it
+    handleOf: () => undefined, // its pid is not known yet
     async start({ workerId, directory, command, env }) {
       const argv = command.length > 0 ? command : handlerCommand(directory);
       if (!argv) {
@@ -83,7 +83,7 @@ export function processProvider(options: KeeperOptions): Provider<ProcessLaunch,
     hide: async (workerId, secret) => void (await keeper.call("hide", workerId, { secret })),
     async forget(workerId) {
       started.delete(workerId);
-      // what a keeper that is gone has to forget is forgotten
+      // if the keeper is gone, there is nothing to forget
       await keeper.call("forget", workerId).catch(() => {});
     },
     onEnd: (listener) => void listeners.add(listener),

@@ -8,7 +8,10 @@ interface Stat {
   readonly startTime: string;
 }
 
-/** What /proc says of a process; undefined where there is none. The name may hold blanks and brackets: fields count from the last one. */
+/**
+ * A process's entry in /proc; undefined if there is none. The name may contain blanks and parentheses, so fields are
+ * counted after the last one.
+ */
 export function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -20,12 +23,12 @@ export function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** Whether the process of this handle still runs: the same id and the same start time. */
+/** Whether the handle's process still runs: same pid and same start time. */
 export const isAlive = (handle: ProcessHandle): boolean => statOf(handle.pid)?.startTime === handle.startTime;
 
 const pids = (): number[] => readdirSync("/proc").map(Number).filter(Number.isInteger);
 
-/** The environment a process was started with; empty where it has ended, or belongs to another user. */
+/** The environment that a process was started with; empty if it has ended or belongs to another user. */
 function environmentOf(pid: number): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
@@ -34,14 +37,16 @@ function environmentOf(pid: number): readonly string[] {
   }
 }
 
-/** The worker's id as each of its processes carries it. */
+/** The environment entry with the worker's id, which all of its processes carry. */
 export const idEntry = (workerId: string): string => `RUNPOD_POD_ID=${workerId}`;
 
-/** Whether any process of a worker's group lives on, its leader or a child: told by the worker's id in its environment. */
+/**
+ * Whether any process of a worker's group is alive, leader or child, recognised by the worker's id in its environment.
+ */
 const groupIsOurs = (group: number, workerId: string): boolean =>
   pids().some((pid) => statOf(pid)?.group === group && environmentOf(pid).includes(idEntry(workerId)));
 
-/** Kills a worker's whole group, but only where it is certain that it is that worker's. */
+/** Kills a worker's whole group, if it is certain that the group is the worker's. */
 export function killGroup(workerId: string, handle: ProcessHandle): void {
   if (!isAlive(handle) && !groupIsOurs(handle.pid, workerId)) return;
   try {
@@ -52,8 +57,8 @@ export function killGroup(workerId: string, handle: ProcessHandle): void {
 }
 
 /**
- * Kills every process but this one whose environment is `isMarked`, whatever session it has moved to. Looks again until none
- * is left: a process may fork while the table is read.
+ * Kills every process except this one whose environment is `isMarked`, whatever session it has moved to. Repeats until
+ * none is left, because processes may fork while the table is read.
  */
 export async function endMarked(isMarked: (environment: readonly string[]) => boolean): Promise<void> {
   for (let round = 0; round < limits.sweepRoundsMax; round++) {

@@ -1,11 +1,11 @@
 import { endMarked, idEntry } from "./process-table.js";
 
-/** The name under which a keeper and all processes of its workers carry the data directory that they belong to. */
+/** The environment variable by which a keeper, and all processes of its workers, carry their data directory's mark. */
 export const markName = "MILLRACE_KEEPER";
 
 /**
- * Ends what is left of workers of one data directory. A process keeps its environment when it leaves its group, its session
- * or its parent, so that is where it is told by; only one that was given another environment is not found.
+ * Ends leftover worker processes of one data directory. A process keeps its environment when it leaves its group,
+ * session or parent, so it is recognised by that; only a process given another environment is missed.
  */
 export class Sweep {
   readonly #mark: string;
@@ -18,14 +18,14 @@ export class Sweep {
   }
 
   /**
-   * Ends all processes of this data directory: a new keeper has none of its own. Among them is a keeper that nobody reaches
-   * any more, and what that one was just starting: until it runs its own program, a new process looks like its parent.
+   * Ends all processes of this data directory; a new keeper has none of its own yet. These include a keeper that nobody
+   * can reach, and processes it was just starting: until a new process runs its program, it looks like its parent.
    */
   all(): Promise<void> {
     return endMarked((environment) => environment.includes(this.#mark));
   }
 
-  /** Ends all processes of a worker. Workers that end while the table is read share the next reading. */
+  /** Ends all processes of a worker. Workers that end while the table is being read share the next read. */
   worker(id: string): Promise<void> {
     this.#wanted.add(idEntry(id));
     this.#next ??= this.#running.then(() => {

@@ -6,8 +6,8 @@ import { LineTimes, storedLine } from "../log-files/stored-line.js";
 type Pipe = "stdout" | "stderr";
 
 /**
- * A worker's output in a bounded file, each line with its time and its pipe. Lines that repeat are counted, not stored, and
- * what comes faster than 2,000 lines a second is counted too: a worker that spins without its server fills no disk.
+ * Writes a worker's output to a bounded file, each line with its time and pipe. Repeated lines are counted, not stored,
+ * and so are lines beyond 2,000 a second: a worker that loops because its server is away does not fill the disk.
  */
 export class WorkerLog {
   readonly #file: LogFile;
@@ -26,18 +26,18 @@ export class WorkerLog {
   readonly #tail: string[] = [];
   readonly #parts = new Map<Pipe, string>();
 
-  /** What is secret is masked before it is stored. */
+  /** `secrets` are masked before anything is stored. */
   constructor(path: string, secrets: readonly string[] = []) {
     this.#file = new LogFile(path);
     this.#secrets = new HiddenTexts(secrets);
   }
 
-  /** Masks this, too, from now on. */
+  /** Masks another secret from now on. */
   hide(secret: string): void {
     this.#secrets.add(secret);
   }
 
-  /** Text of one of the worker's pipes, cut anywhere. */
+  /** Takes text from one of the worker's pipes, cut anywhere. */
   write(pipe: Pipe, text: string): void {
     const lines = ((this.#parts.get(pipe) ?? "") + text).split("\n");
     const rest = lines.pop() ?? "";
@@ -46,13 +46,13 @@ export class WorkerLog {
     this.#parts.set(pipe, rest.length > limits.logLineBytesMax ? "" : rest);
   }
 
-  /** Counts that have waited for a line to come behind them are told: who follows the log sees that the worker goes on. */
+  /** Writes counts that have waited too long for another line, so that readers see that the worker goes on. */
   tellCounts(): void {
     if (this.#dropped > 0 && secondOf(Date.now()) !== this.#second) this.#tellDropped();
     if (this.#repeats > 0 && Date.now() - this.#repeatsToldAt >= limits.logRepeatsToldMs) this.#tellRepeats();
   }
 
-  /** Writes what is buffered. */
+  /** Writes the buffer to the file. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -62,7 +62,7 @@ export class WorkerLog {
     this.#file.append(text);
   }
 
-  /** The last lines, also those that came without a line's end. */
+  /** The last lines, including unfinished ones. */
   tail(): string {
     const rest = [...this.#parts.values()].filter(Boolean).map((text) => this.#secrets.mask(text));
     return [...this.#tail, ...rest].slice(-limits.logTailLines).join("\n").slice(-limits.logTailBytes);
@@ -97,7 +97,7 @@ export class WorkerLog {
       return;
     }
     this.#tellRepeats();
-    // only now: each secret costs a search, and one keeper has the lines of all local workers
+    // not earlier: each secret costs a search, and one keeper handles the lines of all local workers
     const line = this.#secrets.mask(said).slice(0, limits.logLineBytesMax);
     this.#last = said;
     this.#lastPipe = pipe;
@@ -122,7 +122,7 @@ export class WorkerLog {
 
   #store(line: string): void {
     this.#pending.push(storedLine(this.#times.next(Date.now() * 1_000), this.#lastPipe, line));
-    // many lines are one write, and who follows hardly waits
+    // many lines become one write, and a follower hardly waits
     this.#timer ??= setTimeout(() => this.flush(), limits.logFlushMs).unref();
   }
 }

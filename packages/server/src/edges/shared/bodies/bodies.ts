@@ -14,8 +14,8 @@ declare module "fastify" {
 }
 
 /**
- * Counts the bytes of bodies as they arrive, until they are released or the answer is written; too many at once are refused
- * for a moment. What was only announced is not counted: an idle upload holds up nobody.
+ * Counts the bytes of bodies as they arrive, until they are released or the reply is written; while there are too many,
+ * further ones are refused. Bytes that were only announced do not count, so that an idle upload holds up nobody.
  */
 export function countBodies(
   app: FastifyInstance,
@@ -33,22 +33,22 @@ export function countBodies(
   });
 }
 
-/** Not every route asks for a key: those that do not read no bodies. */
+/** Not every route needs a key, but those without one read no bodies. */
 const callerOf = ({ caller }: { readonly caller?: ApiKey }): number => caller?.ownerNo ?? 0;
 
-/** How long a body says it is. */
+/** The announced length of a body. */
 const announced = ({ headers }: FastifyRequest): number =>
   Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
 
-/** A body as it comes: JSON that turns out to be large goes on to where it will be checked. */
+/** An arriving body. JSON that turns out to be large is moved on to where it will be checked. */
 class Arriving {
   readonly #request: FastifyRequest;
   readonly #isJson: boolean;
-  /** How long it may become: what it says is believed up to what is taken. */
+  /** The most it may grow to: the announced length, up to the route's limit. */
   readonly #bytesMax: number;
   #body: Joined | PartedText;
 
-  /** `isJson`: nothing but to be checked and handed on is done with it. */
+  /** `isJson`: the body is only checked and passed on. */
   constructor(request: FastifyRequest, isJson: boolean, bytesMax: number) {
     this.#request = request;
     this.#isJson = isJson;
@@ -76,7 +76,7 @@ class Arriving {
   }
 }
 
-/** Hears a body part by part, a large one at the pace of all of them, until it ends or `hear` has an error for it. */
+/** Reads a body part by part, a large one at the common pace, until it ends or `hear` returns an error. */
 function follow(
   request: FastifyRequest,
   payload: Readable,
@@ -103,7 +103,7 @@ function follow(
   payload.on("error", (error) => end(Object.assign(error, { statusCode: 400 })));
 }
 
-/** Reads a body of the route's bound. `isJson`: it is only checked and handed on. */
+/** Reads a body up to the route's limit. `isJson`: it is only checked and passed on. */
 function readBounded(
   request: FastifyRequest,
   payload: Readable,
@@ -125,13 +125,13 @@ function readBounded(
   follow(request, payload, hear, (error) => (error ? done(error) : done(null, body.whole())));
 }
 
-/** Bodies as bytes, under any content type: the route reads them. */
+/** Accepts bodies as bytes, under any content type. */
 export function takeBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request, payload, done) => readBounded(request, payload, true, done));
 }
 
-/** The same as text, read by `parse`, which may throw a refusal. */
+/** Accepts bodies as text, parsed by `parse`, which may throw a refusal. */
 export function takeText(app: FastifyInstance, parse: (text: string) => unknown): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request, payload, done) => {
@@ -146,7 +146,7 @@ export function takeText(app: FastifyInstance, parse: (text: string) => unknown)
   });
 }
 
-/** Bodies of routes that have none are read away, label and all: clients send empty POSTs labelled JSON. */
+/** Discards bodies of routes that take none, whatever their content type: clients send empty POSTs labelled as JSON. */
 export function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => {
@@ -161,8 +161,8 @@ export function ignoreBodies(app: FastifyInstance): void {
 }
 
 /**
- * A worker's word: kept up to `bytesMax`, counted up to the hard limit, where we stop to listen; never refused.
- * `isJson`: it is only checked and handed on.
+ * Accepts a worker's result: kept up to `bytesMax`, counted up to the hard limit, after which the rest is ignored;
+ * never refused. `isJson`: it is only checked and passed on.
  */
 export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolean): void {
   app.removeAllContentTypeParsers();
@@ -178,7 +178,7 @@ export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolea
         isOver = true;
         done(null, undefined);
       }
-      // it is answered already: what still comes is read away, within bounds
+      // already replied: the rest is discarded, within bounds
       if (bytes > limits.outputBytesHard + limits.lingerBytesMax) payload.destroy();
       return undefined;
     };

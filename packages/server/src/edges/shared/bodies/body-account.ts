@@ -4,7 +4,7 @@ import type { PartedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import { refuseUnread, type Unread } from "./refuse-unread.js";
 
-/** Bytes of bodies that are held in memory: all together, and those of each owner. */
+/** Bytes of bodies held in memory, in all and per owner. */
 class Account {
   readonly #bytesMax: number;
   readonly #bytesOf = new Map<number, number>();
@@ -18,7 +18,7 @@ class Account {
     return this.#bytes;
   }
 
-  /** Adds bytes; false where they are too many for all, or for one owner. */
+  /** Adds bytes; false if they are too many in all or for this owner. */
   take(ownerNo: number, bytes: number): boolean {
     const owned = (this.#bytesOf.get(ownerNo) ?? 0) + bytes;
     if (this.#bytes + bytes > this.#bytesMax || owned > limits.bodiesOwnerShare * this.#bytesMax) return false;
@@ -35,14 +35,14 @@ class Account {
   }
 }
 
-/** Clients' bodies and workers' are counted apart, so that neither refuses the other. */
+/** Clients' and workers' bodies are counted separately, so that neither causes the other to be refused. */
 const accounts = { clients: new Account(limits.bodiesBytesMax), workers: new Account(limits.wordsBytesMax) };
 export type Sender = keyof typeof accounts;
 
-/** A worker takes a 4xx for the last word on its result, and sends it again after a 503. */
+/** A worker treats a 4xx as final for its result, but sends the result again after a 503. */
 const stalled: Record<Sender, Unread> = { clients: "ERR_HTTP_REQUEST_TIMEOUT", workers: "RESULT_STALLED" };
 
-/** Bytes of bodies that count now. */
+/** The bytes of bodies counted now. */
 export const bodyBytesHeld = (sender: Sender): number => accounts[sender].bytes;
 
 export const tooManyBodies = () =>
@@ -50,7 +50,7 @@ export const tooManyBodies = () =>
     retryAfterSeconds: 1,
   });
 
-/** What a request's body counts, and holds, until it is released. */
+/** The bytes that a request's body counts for and holds until it is released. */
 export class CountedBody {
   readonly request: IncomingMessage;
   readonly #sender: Sender;
@@ -60,7 +60,7 @@ export class CountedBody {
   #counted = 0;
   #isReleased = false;
   #stop: (() => void) | undefined;
-  /** How often the watch has looked since the last byte came. */
+  /** How often the watch has looked since the last byte arrived. */
   looks = 0;
   text: PartedText | undefined;
 
@@ -71,17 +71,17 @@ export class CountedBody {
     this.#ownerNo = ownerNo;
   }
 
-  /** It is read from now on: a client that stops sending it is hung up on, and `stop` must end the reading. */
+  /** Reading begins: from now on a client that stops sending is disconnected. `stop` must end the reading. */
   begin(stop: () => void): void {
     this.#stop = stop;
     arriving.add(this);
     watching ??= setInterval(hangUpOnStalled, limits.bodyStallMs / looksMax).unref();
   }
 
-  /** Counts bytes that came; false where there are too many in memory. */
+  /** Counts bytes that arrived; false if there are too many in memory. */
   count(bytes: number): boolean {
     this.looks = 0;
-    if (this.#isReleased) return true; // what still comes is read away
+    if (this.#isReleased) return true; // the rest is discarded
     this.#length += bytes;
     if (this.#length <= limits.bodyBytesFree) return true;
     const more = this.#length - this.#counted;
@@ -90,19 +90,19 @@ export class CountedBody {
     return true;
   }
 
-  /** All of it has come: it cannot stall any more. */
+  /** The body is complete and can no longer stall. */
   end(): void {
     arriving.delete(this);
   }
 
-  /** Refuses a body that has stalled: nothing is done with it, though its rest may still come. A worker sends it again. */
+  /** Refuses a body that has stalled; the rest, if it comes, is ignored. A worker sends its result again. */
   giveUp(): void {
     this.#stop?.();
     this.release();
     refuseUnread(stalled[this.#sender], this.request.socket);
   }
 
-  /** It is stored or refused: what it counted is free again, though the answer may take long. */
+  /** The body is stored or refused: its bytes no longer count, even if the reply takes long. */
   release(): void {
     if (this.#counted > 0) this.#account.give(this.#ownerNo, this.#counted);
     this.#counted = 0;
@@ -115,10 +115,10 @@ export class CountedBody {
 const arriving = new Set<CountedBody>();
 let watching: NodeJS.Timeout | undefined;
 
-/** Counted in looks, not by a clock: a process that was suspended must not take its clients for stalled ones. */
+/** Measured in looks, not by a clock: after a suspension of the process, clients must not count as stalled. */
 const looksMax = 6;
 
-/** Looks at each body that is arriving once, and hangs up on clients whose body has stalled. */
+/** Looks at each arriving body once, and disconnects clients whose body has stalled. */
 export function hangUpOnStalled(): void {
   for (const body of arriving) {
     if (body.looks++ < looksMax) continue;

@@ -4,15 +4,15 @@ import { limits } from "../../../limits/index.js";
 import { pace } from "./pace.js";
 
 /**
- * A client that still sends would have its connection reset before it reads why it was refused: the rest is read away,
- * within bounds, and at the pace of large bodies.
+ * Lets a client that is still sending read why it was refused: closing at once would reset the connection. The rest of
+ * its body is discarded, within bounds and at the pace of large bodies.
  */
 export function linger(request: IncomingMessage, reply: FastifyReply): void {
   reply.header("connection", "keep-alive");
   readAway(request);
 }
 
-/** Reads the rest of a body that nobody wants, within those bounds. */
+/** Discards the rest of a body, within those bounds. */
 export function readAway(request: IncomingMessage): void {
   let bytes = 0;
   const end = () => request.socket.destroy();

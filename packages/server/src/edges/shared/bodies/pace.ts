@@ -5,7 +5,9 @@ let bytesLeft: number = limits.bodyBytesPerTurn;
 let isTurnSet = false;
 const waiting: Readable[] = [];
 
-/** Counts what came of a large body, and holds it back to a later turn where all of them together have had their bytes of this one. */
+/**
+ * Counts bytes of a large body, and pauses it until a later turn once all large bodies have used up this turn's budget.
+ */
 export function pace(body: Readable, bytes: number): void {
   bytesLeft -= bytes;
   if (!isTurnSet) {
@@ -17,7 +19,7 @@ export function pace(body: Readable, bytes: number): void {
   waiting.push(body);
 }
 
-/** Only as many go on as there are bytes for: each brings at least what its socket has ready. */
+/** Resumes only as many as there is budget for: each brings at least what its socket has ready. */
 function nextTurn(): void {
   bytesLeft = limits.bodyBytesPerTurn;
   for (const body of waiting.splice(0, limits.bodyBytesPerTurn / limits.bodyBytesPerRead)) body.resume();

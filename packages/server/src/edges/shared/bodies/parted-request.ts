@@ -2,19 +2,21 @@ import { IncomingMessage } from "node:http";
 
 let isJoining = false;
 let partsSeen = 0;
-/** The request whose last parts are not handed over yet: those before it in the same bytes have ended. */
+/** The request whose last parts are not handed over yet. Earlier ones in the same bytes have ended. */
 let unfinished: PartedRequest | undefined;
 
-/** Parts of bodies that were parsed since {@link joinParts}. */
+/** How many parts of bodies were parsed since {@link joinParts}. */
 export const partsParsed = (): number => partsSeen;
 
-/** From now on the parts of a body are kept, to be handed over as one: a part costs its reader far more than a byte. */
+/**
+ * From now on parts of a body are collected, to be handed over as one: a part costs its reader far more than a byte.
+ */
 export function joinParts(): void {
   isJoining = true;
   partsSeen = 0;
 }
 
-/** Hands over the parts of the body that has not ended. Returns false where its reader has enough for now. */
+/** Hands over the collected parts of the unfinished body. Returns false if its reader has enough for now. */
 export function handOverParts(): boolean {
   isJoining = false;
   const request = unfinished;
@@ -22,7 +24,7 @@ export function handOverParts(): boolean {
   return request === undefined || request.handOver();
 }
 
-/** A request whose body arrives in as few parts as the reads of its socket, into however many chunks its client cuts it. */
+/** A request whose body arrives in as few parts as its socket's reads, however many chunks its client cuts it into. */
 export class PartedRequest extends IncomingMessage {
   #parts: Buffer[] = [];
 

@@ -2,17 +2,17 @@ import type { IncomingMessage } from "node:http";
 import { Joined } from "../../../json/json.js";
 import { CountedBody, tooManyBodies } from "./body-account.js";
 
-/** What is done with a body. */
+/** Callbacks for a body read whole. */
 export interface Whole {
-  /** `release` is to be called once it is no longer in memory. */
+  /** `release` must be called once the body is no longer in memory. */
   readonly then: (body: Buffer, release: () => void) => void;
-  /** There are too many in memory; what still comes of it is the caller's to read away. */
+  /** Too many bodies are in memory. The caller must discard the rest of this one. */
   readonly refuse: (error: Error) => void;
 }
 
 const nothing = () => {};
 
-/** Reads a client's small body whose length is announced; mostly it comes in one piece. Of one whose client goes away nothing is heard. */
+/** Reads a client's small body of known length, mostly in one piece. If the client goes away, no callback is called. */
 export function readWhole(request: IncomingMessage, ownerNo: number, { then, refuse }: Whole): void {
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced === 0) {
@@ -33,7 +33,7 @@ export function readWhole(request: IncomingMessage, ownerNo: number, { then, ref
     counted.end();
     then(body.whole(), release);
   };
-  // after a body's end its bytes are still in memory
+  // a complete body is still in memory
   const close = () => void (request.complete || release());
   counted.begin(() => detach().resume());
   request.on("data", take).once("end", end).once("close", close);

@@ -12,8 +12,8 @@ export type Unread = keyof typeof unread;
 const malformed = ["400 Bad Request", "INVALID_INPUT", "The request is not well-formed HTTP."] as const;
 
 /**
- * Answers a request that could not be read, in the shape of every error; never into an answer that has begun. A client that
- * does not hang up after that is hung up on.
+ * Replies to a request that could not be read, in the shape of all errors, unless a reply has begun already. A client
+ * that does not close the connection afterwards is disconnected.
  */
 export function refuseUnread(
   code: string | undefined,
@@ -27,7 +27,7 @@ export function refuseUnread(
   const body = JSON.stringify({ error, code: word, requestId: randomUUID() });
   const type = "content-type: application/json; charset=utf-8";
   const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
-  // an idle timeout would leave the connection to a client that goes on sending a little
+  // an idle timeout would not end a connection on which the client keeps sending a little
   const late = setTimeout(() => socket.destroy(), limits.lingerMs).unref();
   socket.once("close", () => clearTimeout(late));
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);

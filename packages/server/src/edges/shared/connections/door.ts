@@ -4,7 +4,7 @@ import { limits } from "../../../limits/index.js";
 import { PartedRequest } from "../bodies/parted-request.js";
 import { takeTurns } from "./pipelines.js";
 
-/** The listening socket, open before anything else is: until `take` is called every request is answered 503. */
+/** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
 export interface Door {
   readonly server: Server;
   readonly port: number;
@@ -25,7 +25,7 @@ const notYet: RequestListener = (request, reply) => {
   reply.end(JSON.stringify(body));
 };
 
-/** Listens, and rejects with the system's error where it cannot. */
+/** Starts to listen; rejects with the system's error if it cannot. */
 export function openDoor(host: string, port: number): Promise<Door> {
   let listener = notYet;
   const server = createServer({
@@ -35,13 +35,13 @@ export function openDoor(host: string, port: number): Promise<Door> {
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveMs,
     noDelay: true,
-    requireHostHeader: false, // it is asked for where refusals are worded
+    requireHostHeader: false, // checked later, with a refusal that says so
   });
   const inTurn = takeTurns(server, (request, reply) => listener(request, reply));
   server.on("request", inTurn);
-  server.on("checkContinue", inTurn); // the route that takes the request says whether to go on
+  server.on("checkContinue", inTurn); // the route that takes the request decides whether to continue
   server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
-  server.maxHeadersCount = 0; // their bytes are bounded: a header that is not counted is not seen, a second Host neither
+  server.maxHeadersCount = 0; // bounded by bytes: with a count, Node would drop some headers, such as a second Host
   server.maxConnections = limits.connectionsMax;
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -1,15 +1,16 @@
 import { isIP } from "node:net";
 import { Refusal } from "../../../errors.js";
 
-/** The names under which the service is reached beside loopback's own; undefined where any name will do. */
+/** The service's host names besides those of loopback; undefined if any name will do. */
 type HostNames = readonly string[] | undefined;
 
 /** Whether a request with this Host header is meant for us. */
 export type HostJudge = (host: string | undefined) => boolean;
 
 /**
- * Judges the name a request is addressed to. A browser's page whose name was rebound to this machine sends that name, and
- * must read nothing here. An address is never such a name, and neither is loopback's own. `domain` is load balancing's.
+ * Judges the host name of requests. A web page whose name was rebound to this machine's address sends its own name, and
+ * must not read anything here. IP addresses and loopback's names cannot be rebound, so they pass. `domain`: the domain
+ * of load-balanced endpoints.
  */
 export function hostJudge(names: HostNames, domain: string | undefined): HostJudge {
   if (names === undefined) return () => true;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Refusal } from "../../../errors.js";
 import { type HostJudge, wrongHost } from "./host-names.js";
 
-/** Refuses what proxies and servers may read differently, which smuggles requests past a proxy, and what is not for us. */
+/** Refuses requests that a proxy may read differently, which would allow smuggling, and requests for other hosts. */
 export function misframed(
   { method, url, rawHeaders, headers, httpVersion, httpVersionMinor }: IncomingMessage,
   isOurHost?: HostJudge,
@@ -15,12 +15,12 @@ export function misframed(
     return new Refusal("INVALID_INPUT", "The request has more than one Host header.");
   }
   if (hosts === 0 && httpVersionMinor > 0) return new Refusal("INVALID_INPUT", "The request has no Host header.");
-  // Node keeps the first alone: a proxy may have checked another
+  // Node keeps only the first, but a proxy may have checked another one
   if (count(rawHeaders, "authorization") > 1) {
     return new Refusal("INVALID_INPUT", "The request has more than one Authorization header: send one.");
   }
   if (isOurHost?.(headers.host) === false) return wrongHost(headers.host ?? "");
-  // it would hand the key back to whoever makes a browser send it
+  // it would reveal the key to a page that makes a browser send it
   if (method === "TRACE") return new Refusal("METHOD_NOT_ALLOWED", "TRACE is not taken here.");
   if (!url?.startsWith("/")) return new Refusal("INVALID_INPUT", "The request's target must be a path.");
   const coding = headers["transfer-encoding"];

@@ -5,32 +5,33 @@ import { mayParse, spendParts } from "../bodies/part-turns.js";
 import { handOverParts, joinParts, partsParsed } from "../bodies/parted-request.js";
 
 /**
- * Bounds what pipelined requests cost. Node parses all that a socket has brought in one step and hands over every request
- * in it: 64 KB hold more than a thousand of them, parsed, served and answered before anyone else has a turn. Here a
- * connection's bytes reach the parser in small slices, its requests are handed over one after the other, and each of them
- * in a turn of its own. All bodies share a budget for each turn: 64 KB also hold ten thousand chunks of one byte.
+ * Bounds the cost of pipelined requests. Node parses all that a socket has brought at once and hands over every request
+ * in it: 64 KB hold more than a thousand, and all of them would be parsed, served and answered before other connections
+ * get a turn. Here a connection's bytes reach the parser in small slices, and its requests are handed over one after
+ * the other, each in a turn of its own. All bodies share a budget per turn, because 64 KB also hold ten thousand chunks
+ * of one byte.
  */
 export function takeTurns(server: Server, listener: RequestListener): RequestListener {
   server.on("connection", (socket) => pipelines.set(socket, new Pipeline(socket, listener)));
-  // Node does not parse further on such a connection. This listener is the first, so the gateway finds the bytes in place.
+  // Node stops parsing such a connection. This listener comes first, so that the gateway finds the bytes in place.
   server.prependListener("upgrade", (request) => pipelines.get(request.socket)?.leave());
   server.prependListener("clientError", (error, socket) => {
     if (isHeldBack(error, socket as Socket)) return;
     pipelines.get(socket as Socket)?.leave();
-    if (server.listenerCount("clientError") === 1) socket.destroy(); // nobody else answers while the service starts
+    if (server.listenerCount("clientError") === 1) socket.destroy(); // nobody else replies while the service starts
   });
   return (request, reply) => {
     const pipeline = pipelines.get(request.socket);
     if (pipeline?.serves(listener)) pipeline.add(request, reply);
-    else listener(request, reply); // another server hands it on: it had its turn there
+    else listener(request, reply); // passed on by another server object, where it had its turn
   };
 }
 
 const pipelines = new WeakMap<Socket, Pipeline>();
 
 /**
- * Whether a request has run out of time because it stands behind one that is not answered: its client is not to blame, and
- * the answer before it is not to be cut.
+ * Whether a request timed out only because it waits behind one without a reply yet. Its client is not to blame, and the
+ * earlier reply must not be cut off.
  */
 export const isHeldBack = (error: Error, socket: Socket): boolean =>
   (error as NodeJS.ErrnoException).code === "ERR_HTTP_REQUEST_TIMEOUT" && pipelines.get(socket)?.forgive() === true;
@@ -41,26 +42,26 @@ class Pipeline {
   readonly #socket: Socket;
   readonly #listener: RequestListener;
   readonly #parse: (bytes: Buffer) => void;
-  /** What has come and was not parsed yet; at most what a socket brings at a time. */
+  /** Bytes received and not parsed yet; at most what a socket brings at a time. */
   #unparsed: Buffer | undefined;
-  /** Parsed in one slice with the current request. */
+  /** Requests parsed in the same slice as the current one. */
   readonly #waiting: Exchange[] = [];
   #current: Exchange | undefined;
-  /** The request that was parsed last: what comes next may be its body, though it is answered already. */
+  /** The request parsed last. The next bytes may be its body, even if it has its reply already. */
   #parsed: IncomingMessage | undefined;
   /** Whether its body waits for its share of a turn. */
   #isHeldBack = false;
-  /** Whether the next request has lost its time limit, since it ran out while the request was held back. */
+  /** Whether the next request has no time limit any more, because its limit ran out while it was held back. */
   #isUntimed = false;
   readonly #end: () => void;
-  /** Whether the client has ended its side while bytes of it were not parsed yet. */
+  /** Whether the client has ended its side while some of its bytes were not parsed yet. */
   #hasEnded = false;
 
   constructor(socket: Socket, listener: RequestListener) {
     this.#socket = socket;
     this.#listener = listener;
     const [parse] = socket.listeners("data") as [(bytes: Buffer) => void];
-    const end = socket.listeners("end").at(-1) as () => void; // the one before it is the socket's own
+    const end = socket.listeners("end").at(-1) as () => void; // the one before is the socket's own
     this.#parse = parse;
     this.#end = end;
     socket.off("data", parse).off("end", end);
@@ -72,7 +73,7 @@ class Pipeline {
     return listener === this.#listener;
   }
 
-  /** Lets the next request take longer, and returns true, if it is held back behind another one. */
+  /** If a request is held back behind another one, gives it more time and returns true. */
   forgive(): boolean {
     const asked = this.#current?.[0];
     const isItsOwn = asked === this.#parsed && asked?.complete === false; // a client that is slow to send its body
@@ -81,14 +82,14 @@ class Pipeline {
     return true;
   }
 
-  /** A request was parsed: it is handed over now, or when those before it are answered. */
+  /** Takes a parsed request: it is handed over now, or once those before it have their replies. */
   add(request: IncomingMessage, reply: ServerResponse): void {
     this.#parsed = request;
     if (this.#current) this.#waiting.push([request, reply]);
     else this.#begin([request, reply]);
   }
 
-  /** Parses nothing more; what is left goes back to the socket, for its next reader. */
+  /** Stops parsing; unparsed bytes go back to the socket for its next reader. */
   leave(): void {
     const rest = this.#unparsed;
     this.#unparsed = undefined;
@@ -101,18 +102,18 @@ class Pipeline {
     if (!this.#parseOn()) this.#socket.pause();
   };
 
-  /** Node takes the end for the end of what it has parsed, and drops what it has not answered. */
+  /** Delays the end: Node takes it for the end of what it has parsed, and drops requests without a reply. */
   readonly #takeEnd = (): void => {
     if (this.#unparsed === undefined) this.#end.call(this.#socket);
     else this.#hasEnded = true;
   };
 
-  /** Node resumes a socket whenever a body is read on. */
+  /** Node resumes a socket whenever a body is read further. */
   readonly #stayPaused = (): void => {
     if (this.#unparsed !== undefined) this.#socket.pause();
   };
 
-  /** Returns false where nothing more is to be read for now. */
+  /** Returns false if nothing more should be read for now. */
   #parseOn(): boolean {
     let hasRoom = true;
     joinParts();
@@ -142,9 +143,9 @@ class Pipeline {
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
     const parts = partsParsed() - partsBefore;
-    // Node drops the parts of a body whose reply is finished before they are counted
+    // Node drops the parts of a body whose reply has ended before they are counted
     if (isInBody) spendParts(parts || Math.ceil(slice.length / limits.droppedPartBytes));
-    else if (parts > 1) spendParts(parts); // a small request in one piece costs nobody a turn
+    else if (parts > 1) spendParts(parts); // a small request in one piece costs nothing
   }
 
   #begin(exchange: Exchange): void {
@@ -175,11 +176,11 @@ class Pipeline {
 
   #readOn(): void {
     if (this.#unparsed !== undefined && this.#parseOn()) this.#socket.resume();
-    const isWhole = this.#current !== undefined && !this.#isInBody; // its answer comes first
+    const isWhole = this.#current !== undefined && !this.#isInBody; // its reply comes first
     if (this.#hasEnded && this.#unparsed === undefined && !isWhole) this.#end.call(this.#socket);
   }
 
-  /** Gives the request that Node times no longer the time that every request has. */
+  /** Gives a request that Node no longer times the usual time limit. */
   #timeNext(): void {
     this.#isUntimed = false;
     const before = this.#parsed;

@@ -15,7 +15,7 @@ export function sendJson(reply: FastifyReply, text: string, status = 200): Fasti
 
 export const jsonType = "application/json; charset=utf-8";
 
-/** The headers of a JSON reply that goes past the router, without its length. */
+/** The headers of a JSON reply outside the router, except its length. */
 export const jsonHeaders = (requestId: string, refusal?: Refusal): string[] => [
   "x-request-id",
   requestId,
@@ -26,7 +26,7 @@ export const jsonHeaders = (requestId: string, refusal?: Refusal): string[] => [
   jsonType,
 ];
 
-/** A caller's own name for a request, or a new one. */
+/** The caller's id for a request, or a new one. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && /^[\x21-\x7e]{1,128}$/.test(given) ? given : randomUUID();
@@ -39,7 +39,9 @@ export const refusalText = (refusal: Refusal, requestId: string): string =>
 
 const openAiUrl = /^(\/sdk)?\/v2\/[^/]+\/openai\//;
 
-/** The one crossing from a refusal to a REST reply; the clients of some routes read errors of another shape. */
+/**
+ * Turns a refusal into a REST reply, the only place that does. Clients of some routes expect another shape of errors.
+ */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
   for (const [name, value] of Object.entries(refusal.headers)) if (!reply.hasHeader(name)) reply.header(name, value);
   const { code, status, message } = refusal;
@@ -51,14 +53,17 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: st
   );
 }
 
-/** A request as a refusal speaks of it. */
+/** A request as refusals refer to it. */
 interface Asked {
   readonly id: string;
   readonly route: string;
   readonly bodyLimit?: number | undefined;
 }
 
-/** What went wrong, as a refusal: a caller's mistake is named, ours is logged and kept to ourselves. */
+/**
+ * Turns an error into a refusal: a caller's mistake is named; an error of ours is logged, and its details are not
+ * revealed.
+ */
 export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
@@ -73,7 +78,7 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, e
 
 type Mistake = NonNullable<FastifyError["validation"]>[number] & { parentSchema?: { title?: string; const?: unknown } };
 
-/** The first mistake; of a value that may be one of several things the others tell what else it may be. */
+/** Describes the first mistake. If a value may be one of several things, the other mistakes tell which. */
 function describe(error: Mistake, all: readonly Mistake[]): string {
   const field = error.instancePath.slice(1).replaceAll("/", ".");
   const { pattern } = error.params;
@@ -89,14 +94,14 @@ function describe(error: Mistake, all: readonly Mistake[]): string {
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
 }
 
-/** Whether an answer went out: a response may call itself finished on a connection that was reset. */
+/** Whether a reply was sent: Node may call a response finished although its connection was reset. */
 export const wasWritten = ({ raw }: Pick<FastifyReply, "raw">): boolean =>
   raw.writableFinished && !raw.errored && !raw.req.socket.errored;
 
-/** Whether there is nobody to answer: the socket knows before the response does. */
+/** Whether the client has gone: the socket knows before the response does. */
 export const isGone = ({ raw }: FastifyReply): boolean => isOver(raw);
 
-/** Aborts when the client has gone before its answer was written: at once where it has already. */
+/** Aborts when the client goes before the reply is written; already aborted if it has gone. */
 export function goneSignal({ raw }: Pick<FastifyReply, "raw">): Signal {
   const gone = new PlainSignal();
   if (isOver(raw)) gone.abort();

@@ -9,12 +9,12 @@ import { makeTurns } from "./turns.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What its reply is made in; only in the scopes of `lendRooms`. */
+    /** The memory for its reply; set only in scopes of `lendRooms`. */
     room: Room;
   }
 }
 
-/** The memory lent to one management request, from before its handler runs until its reply is sent. */
+/** The memory on loan to one management request, from before its handler runs until its reply is sent. */
 export class Room {
   readonly #parts: Needs<"shares" | "clock" | "emit">;
   readonly #ownerNo: number;
@@ -27,9 +27,9 @@ export class Room {
     this.#gone = gone;
   }
 
-  /** Exchanges what was lent for `bytes`. Refuses where no room comes in time. */
+  /** Exchanges the loan for one of `bytes`. Refuses if no memory becomes free in time. */
   async take(bytes: number): Promise<void> {
-    this.release(); // to hold some while waiting for more is how a deadlock begins
+    this.release(); // holding some while waiting for more could deadlock
     this.#share = await this.#parts.shares.ask(this.#ownerNo, bytes, this.#gone);
     if (!this.#share) throw noRoom();
   }
@@ -49,14 +49,14 @@ export class Room {
   }
 }
 
-/** Lends every request of a scope room for its reply, and sends long replies at their clients' pace. */
+/** Lends memory for the reply to each request of a scope, and sends long replies at their clients' pace. */
 export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" | "emit">): void {
   app.addHook("preHandler", async (request, reply) => {
-    if (!request.caller) return; // a page that needs no key is small
+    if (!request.caller) return; // pages without a key are small
     request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
     reply.raw.once("close", () => request.room.release());
     await request.room.take(limits.replyBytesMax);
-    await makeTurns.take(limits.listSliceBytes); // spreads requests that got room in the same turn
+    await makeTurns.take(limits.listSliceBytes); // spreads requests that got memory in the same turn
     if (isGone(reply)) throw noRoom(); // its memory was released when the client left
   });
   app.addHook("onSend", (request, reply, payload, done) => {

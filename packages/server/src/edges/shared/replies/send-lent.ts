@@ -10,7 +10,7 @@ import type { Needs } from "../../../operations/needs.js";
 import { goneSignal, jsonType, sendJson } from "./replies.js";
 import { turnFor } from "./write-turns.js";
 
-/** What a client has read of a large reply, and how long it kept us waiting. */
+/** How much of a large reply its client has read, and how long it kept us waiting. */
 class ReaderPace {
   readonly #clock: Clock;
   readonly #isWanted: () => boolean;
@@ -23,7 +23,7 @@ class ReaderPace {
     this.#isWanted = isWanted;
   }
 
-  /** Waits for the client to take what was written. */
+  /** Waits until the client has taken what was written. */
   async taken(bytes: number, drained: Promise<unknown>): Promise<void> {
     const since = this.#clock.now();
     this.#waitsSince = since;
@@ -33,13 +33,15 @@ class ReaderPace {
     this.#bytes += bytes;
   }
 
-  /** Hangs up when the client should give its share back: it reads nothing, or while others wait for room, too slowly. */
+  /**
+   * Disconnects a client that should give its share back: it reads nothing, or too slowly while others wait for memory.
+   */
   async watch(reply: ServerResponse, over: AbortController): Promise<void> {
     while (!over.signal.aborted) {
       await this.#clock.sleep(limits.readerLookMs, over.signal);
       if (over.signal.aborted || !this.#isStuck) continue;
       reply.destroy();
-      over.abort(); // a reply without a socket would never tell of its end
+      over.abort(); // a reply without a socket never emits its end
     }
   }
 
@@ -52,15 +54,15 @@ class ReaderPace {
   }
 }
 
-/** A body in pieces: all at hand, or made as they are sent. */
+/** A body in pieces: all at hand, or made while they are sent. */
 export type Pieces = LentBody["pieces"] | AsyncIterable<string | Uint8Array>;
 
-/** A lent body whose pieces may be made as they are sent. */
+/** A lent body whose pieces may be made while they are sent. */
 type SentBody = Omit<LentBody, "pieces"> & { readonly pieces: Pieces };
 
 /**
- * Writes the pieces of a lent body with back-pressure, a slice at a time; `as` is what becomes of a slice. Throws where the
- * client goes or makes no progress. The body's memory is the caller's to give back.
+ * Writes the pieces of a lent body with backpressure, a slice at a time; `as` transforms each slice. Throws if the
+ * client goes away or makes no progress. The caller must release the body's memory.
  */
 export async function writeLent(
   { clock }: Needs<"clock">,
@@ -98,8 +100,9 @@ function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
 }
 
 /**
- * Sends a lent body, and gives its memory back: when it is sent, when the client goes, or when the client makes no
- * progress. One whose pieces cannot be made is cut short, and the log tells why. `headers` get the content's length added where it is known.
+ * Sends a lent body and releases its memory, whether it is sent, the client goes away, or the client makes no progress.
+ * If a piece cannot be made, the reply is cut short and the reason is logged. The content's length is added to
+ * `headers` if known.
  */
 export async function sendLent(
   needs: Needs<"clock" | "emit">,
@@ -113,7 +116,7 @@ export async function sendLent(
     reply.writeHead(status, [...headers, ...lengthOf(body.pieces)]);
     await writeLent(needs, reply, body, { isLast: true });
   } catch (error) {
-    // a client that has gone, or is stuck, is no longer there: then a piece could not be made
+    // a gone or stuck client was disconnected above; if it is still there, a piece could not be made
     if (!reply.destroyed) needs.emit({ type: "server.warning", message: "a reply was cut short", error });
     reply.destroy();
   } finally {
@@ -126,7 +129,7 @@ function lengthOf(pieces: Pieces): string[] {
   return ["content-length", String(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0))];
 }
 
-/** A small body as one text, which needs no back-pressure; undefined for a large one. */
+/** A small body as one string, which needs no backpressure; undefined for a large one. */
 function smallText(pieces: Pieces): string | undefined {
   if (!Array.isArray(pieces)) return undefined;
   const isSmall = pieces.every((piece) => typeof piece === "string");
@@ -134,7 +137,7 @@ function smallText(pieces: Pieces): string | undefined {
   return isSmall && length <= limits.textReadBytesMax ? pieces.join("") : undefined;
 }
 
-/** Sends a lent body by a route's reply, with the headers that were set on it. */
+/** Sends a lent body as a route's reply, with the headers set on that reply. */
 export async function sendLentReply(
   parts: Needs<"clock" | "emit">,
   reply: FastifyReply,
@@ -152,7 +155,7 @@ export async function sendLentReply(
   return reply;
 }
 
-/** Sends a job's status body: a large one from lent memory. */
+/** Sends a job's status body, a large one from borrowed memory. */
 export async function sendStatus(
   parts: Parameters<typeof lendStatus>[0] & Needs<"emit">,
   reply: FastifyReply,

@@ -4,8 +4,8 @@ import { jsonType } from "./replies.js";
 import { makeTurns } from "./turns.js";
 
 /**
- * Sends a list as a JSON array, in its request's room. A long one is made as it is read, and others have their turn
- * between its slices.
+ * Sends a list as a JSON array, in its request's room. A long list is made while it is read, and other work gets its
+ * turn between slices.
  */
 export async function sendList<T>(
   reply: FastifyReply,
@@ -26,14 +26,15 @@ export async function sendList<T>(
 }
 
 /**
- * The text of a JSON array, in slices bounded in number and bytes. An entry that is undefined is left out: it is gone since
- * it was listed. Where entries are looked up, as many are at once as make a slice, going by the size of those before.
+ * The text of a JSON array, in slices bounded in entries and bytes. Undefined entries are left out: they have gone
+ * since they were listed. Entries that must be looked up are looked up a slice at a time, estimated by the size of
+ * earlier ones.
  */
 export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unknown): AsyncGenerator<string, undefined> {
   let text = "[";
   let isFirst = true;
   let atOnce = 1;
-  // the size of the first entry is not known: it has a turn of its own
+  // the first entry's size is unknown, so it gets a turn of its own
   await makeTurns.take(limits.madeBytesPerTurn);
   for (let at = 0; at < items.length; ) {
     const shown = items.slice(at, at + atOnce).map(view);
@@ -46,7 +47,7 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
       isFirst = false;
       bytes += entry.length;
       if (text.length < limits.listSliceBytes) continue;
-      makeTurns.spend(text.length - limits.listSliceBytes); // the cost of one slice was taken before
+      makeTurns.spend(text.length - limits.listSliceBytes); // one slice was paid for before
       yield text;
       text = "";
       await makeTurns.take(limits.listSliceBytes);

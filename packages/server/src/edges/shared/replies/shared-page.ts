@@ -5,13 +5,13 @@ interface Page {
   readonly bytes: Buffer;
 }
 
-/** How long to rest after making a page, as a multiple of the time that it took. */
+/** The rest after making a page, as a multiple of the time it took. */
 const restShare = 5;
 
 /**
- * Makes a page for all who ask for it at the same time, one after the other, with rests between them: a client that
- * asks for it all the time takes a sixth of the event loop. A caller never gets a page that was begun before it asked, so it sees all
- * that it knows of.
+ * Makes a page for everyone who asks for it at the same time, never two at a time, with rests in between: a client that
+ * asks all the time can take a sixth of the event loop. A page is never older than the request for it, so a caller sees
+ * everything it knows of.
  */
 export function sharedPage(
   { clock }: Needs<"clock">,

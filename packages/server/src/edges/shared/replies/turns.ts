@@ -1,6 +1,9 @@
 import { limits } from "../../../limits/index.js";
 
-/** A budget of work for each turn of the event loop, shared by everyone who spends it: others are served in between. */
+/**
+ * A budget of work per turn of the event loop, shared by everyone who spends it, so that other work is served in
+ * between.
+ */
 export class Turns {
   readonly #budget: number;
   readonly #waiting: (() => void)[] = [];
@@ -12,7 +15,7 @@ export class Turns {
     this.#left = budget;
   }
 
-  /** Resolves when work of this cost may be done; undefined where that is now. */
+  /** Resolves when work of this cost may be done; undefined if it may be done now. */
   take(cost: number): Promise<void> | undefined {
     this.#setTurn();
     if (this.#waiting.length === 0 && this.#left > 0) {
@@ -27,7 +30,7 @@ export class Turns {
     });
   }
 
-  /** Counts work that is done already: its cost was not known before. */
+  /** Counts work already done, whose cost was not known before. */
   spend(cost: number): void {
     this.#setTurn();
     this.#left -= cost;
@@ -40,7 +43,7 @@ export class Turns {
   }
 
   readonly #next = (): void => {
-    // what was spent beyond one turn's budget is paid by the next turns
+    // whatever exceeded one turn's budget is taken from the next ones
     this.#left = Math.min(this.#left + this.#budget, this.#budget);
     while (this.#left > 0 && this.#waiting.length > 0) this.#waiting.shift()?.();
     this.#isTurnSet = this.#waiting.length > 0 || this.#left < this.#budget;
@@ -48,5 +51,5 @@ export class Turns {
   };
 }
 
-/** For making lists and other long answers: bytes of their JSON, whoever asks. */
+/** For lists and other long replies: bytes of JSON, over all requests. */
 export const makeTurns = new Turns(limits.madeBytesPerTurn);
