@@ -240,9 +240,9 @@ export class Gate {
    */
   hear(reports: readonly GateReport[], others: readonly OtherServer[] = []): void {
     this.#others.hear(others, this.#parts.clock.now());
-    for (const line of this.#lines.values()) this.#serve(line);
     const before = this.#elsewhere;
     this.#elsewhere = reports;
+    for (const line of this.#lines.values()) this.#serve(line);
     const nos = new Set([...before, ...reports].flatMap(({ endpoints }) => Object.keys(endpoints)));
     const sum = (all: readonly GateReport[], no: string) => {
       const { waiting, peak } = addLoads(all.map(({ endpoints }) => endpoints[no] ?? noLoad));
