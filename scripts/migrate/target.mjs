@@ -4,7 +4,7 @@ import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
 import { Refused } from "./refused.mjs";
 
 /** What only servers that share a database have. */
-const extra = ["lease", "rate_grant", "schema"];
+const extra = ["lease", "rate_grant", "revision", "schema"];
 const connectMs = 10_000;
 
 /** An empty database with our tables, in a transaction that nobody else gets at until it ends. */

@@ -35,6 +35,17 @@ export interface Beat {
   readonly signs: readonly Sign[];
 }
 
+/** How far the writes of a database have come, for servers that hold what it holds in memory. */
+export interface Marks {
+  /** For `workersSince`. */
+  readonly workers: string;
+  /** What changes with each write to a table; undefined for a table that was never written. */
+  readonly revisions: Partial<Readonly<Record<RevisedTable, string>>>;
+}
+
+/** `access`: keys and users together. */
+export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" | "access";
+
 /** What servers on one database tell each other through it. */
 export interface SharedStore {
   /** Says that we live, and resolves with the leases that are ours, and with every host. */
@@ -49,8 +60,8 @@ export interface SharedStore {
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */
   time(): Promise<number>;
-  /** Where the database's writes are now, for `workersSince`. */
-  mark(): Promise<string>;
+  /** How far the database's writes have come. */
+  marks(): Promise<Marks>;
   /** The workers that were written since the mark was made, but for those that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

@@ -42,7 +42,8 @@ export const sharedSql = {
     DELETE FROM host h USING gone g WHERE h.no = g.no AND h.seen_at <= $2
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
-  mark: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark",
+  marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
+    (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
   // a row's xmin is the transaction that wrote it last; one that was on its way when the mark was made is not below it
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
@@ -172,7 +173,10 @@ export function postgresSharedStore(reads: Connections, words: Lanes, hostId: st
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
       )[0]?.at ?? 0,
-    mark: async () => ((await reads.read<{ mark: string }>(sharedSql.mark, []))[0] as { mark: string }).mark,
+    marks: async () => {
+      const [row] = await reads.read<{ workers: string; revisions: string }>(sharedSql.marks, []);
+      return { workers: row!.workers, revisions: JSON.parse(row!.revisions) };
+    },
     workersSince: async (mark, endedSince) =>
       (await reads.read<Selectable<Tables["worker"]>>(sharedSql.workersSince, [mark, endedSince])).map(toWorker),
   };
