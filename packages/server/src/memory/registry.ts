@@ -4,7 +4,7 @@ import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import type { Worker } from "../domain/workers/worker.js";
-import type { Host, Sign, Stores } from "../store/index.js";
+import type { Host, Marks, Sign, Stores } from "../store/index.js";
 import { Access } from "./access.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
@@ -57,12 +57,13 @@ export class Registry {
   /** Reads everything; every worker counts as heard of at `now`. */
   async load(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
-    await this.#access.read();
-    await this.#endpoints.read(turn, now);
-    await this.#templates.read(turn);
+    const { revisions } = await this.#marks();
+    await this.#access.read(revisions.access);
+    await this.#endpoints.read(turn, now, revisions.endpoint);
+    await this.#templates.read(turn, revisions.template);
     for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // computed now, not by the first save
-    await this.#volumes.read(turn);
-    await this.#registryAuths.read(turn);
+    await this.#volumes.read(turn, revisions.volume);
+    await this.#registryAuths.read(turn, revisions.registry_auth);
     await this.#workers.load(now);
   }
 
@@ -106,8 +107,7 @@ export class Registry {
 
   async #readChanged(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
-    // taken before anything is read: what is written meanwhile is read again next time
-    const { workers, revisions } = (await this.#stores.shared?.marks()) ?? { workers: undefined, revisions: {} };
+    const { workers, revisions } = await this.#marks();
     await Promise.all([
       this.#endpoints.read(turn, now, revisions.endpoint),
       this.#templates.read(turn, revisions.template),
@@ -119,6 +119,11 @@ export class Registry {
       ),
     ]);
     this.#writes.endRead(turn);
+  }
+
+  /** Taken before anything is read: what is written meanwhile is read again next time. */
+  async #marks(): Promise<Partial<Marks> & Pick<Marks, "revisions">> {
+    return (await this.#stores.shared?.marks()) ?? { revisions: {} };
   }
 
   /**
