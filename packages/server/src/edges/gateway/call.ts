@@ -11,7 +11,7 @@ import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
 import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../shared/replies/replies.js";
 import { admit, admitAtOnce } from "./admit.js";
-import { isIdempotent, PassingBody } from "./body.js";
+import { hasBody, isIdempotent, PassingBody } from "./body.js";
 import type { Dialler } from "./dialler.js";
 import { forward, type Outcome } from "./forward.js";
 import { passedHeaders, requestHeaders } from "./headers.js";
@@ -347,9 +347,6 @@ export class Call {
 
 /** The status in metrics if the client left before its reply, as in proxies' logs. */
 const clientHasGone = 499;
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
 /** Shows an IPv4-mapped IPv6 address as the IPv4 address. */
 const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);

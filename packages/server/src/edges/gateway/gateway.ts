@@ -6,6 +6,7 @@ import type { Needs } from "../../operations/needs.js";
 import type { HostJudge } from "../shared/connections/host-names.js";
 import { misframed } from "../shared/connections/misframed.js";
 import { Ahead } from "./ahead.js";
+import { hasBody } from "./body.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./dialler.js";
 import { Marks, passedOn } from "./mark.js";
@@ -124,6 +125,4 @@ function hangUp(socket: Duplex, ahead: Ahead): void {
 }
 
 const ignore = () => {};
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 const withBody = () => new Refusal("INVALID_INPUT", "A request for a WebSocket has no body.");

@@ -30,7 +30,7 @@ export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: Se
     const { method, url = "" } = request;
     const isRun = method === "POST";
     const [, prefix, endpointId, jobId = ""] = (isRun ? runUrl : statusUrl).exec(url) ?? [];
-    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !hasBody(request)))
+    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !announcesBody(request)))
       return false;
     const route = `${prefix}/:endpointId/${isRun ? "run" : "status/:jobId"}`;
     const entered = enter(parts, request, reply, { route, endpointId, operation: isRun ? "run" : "status" });
@@ -41,7 +41,8 @@ export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: Se
   };
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+/** Whether any header announces a body, even an empty one; such requests go to the routes. */
+const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined ||
   headers["transfer-encoding"] !== undefined ||
   headers["content-encoding"] !== undefined;
