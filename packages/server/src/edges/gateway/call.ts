@@ -1,6 +1,6 @@
 import { type Agent, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { PlainSignal } from "../../clock.js";
+import { PlainSignal, realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -39,7 +39,7 @@ export class Call {
   readonly #target: Target;
   readonly #asking: Asking | undefined;
   readonly #requestId: string;
-  readonly #beganAt = performance.now();
+  readonly #beganAt = realTime.monotonicMs();
   #endpoint!: Endpoint;
   #headers: string[] = [];
   #body: Buffer | PassingBody | null = null;
@@ -340,7 +340,7 @@ export class Call {
 
   #served(status: number): void {
     if (this.#isPassed) return; // the server that passed it on counts it
-    const durationMs = performance.now() - this.#beganAt;
+    const durationMs = realTime.monotonicMs() - this.#beganAt;
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
 }

@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { realTime } from "../../clock.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
@@ -118,8 +119,8 @@ export function openGateway(
  */
 function hangUp(socket: Duplex, ahead: Ahead): void {
   ahead.take();
-  const late = setTimeout(() => socket.destroy(), limits.gateHangUpMs);
-  socket.once("close", () => clearTimeout(late));
+  const late = realTime.after(limits.gateHangUpMs, () => socket.destroy());
+  socket.once("close", () => realTime.cancel(late));
   socket.end();
   socket.resume();
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JobReport } from "../../domain/jobs/job.js";
 import type { Refusal } from "../../errors.js";
@@ -107,11 +108,11 @@ function enter(
   if (request.headers.expect !== undefined || misframed(request, parts.isOurHost)) return undefined;
   const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");
   if (!admitted) return undefined;
-  const beganAt = performance.now();
+  const beganAt = realTime.monotonicMs();
   const requestId = requestIdOf(request);
   if (admitted.release) reply.once("close", admitted.release);
   const served = (status: number) => {
-    const durationMs = performance.now() - beganAt;
+    const durationMs = realTime.monotonicMs() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
   };
   const send = (status: number, body: string, refusal?: Refusal) => {
