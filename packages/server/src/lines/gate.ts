@@ -53,7 +53,7 @@ interface Line {
 }
 
 export interface GateParts {
-  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "after">;
   /** Demand has changed. `isUrgent`: a request waits, and none was waiting before. */
   readonly onDemand: (endpointNo: number, isUrgent: boolean) => void;
   /** A worker has had more in flight at a time than any of its version before. */
@@ -297,13 +297,13 @@ export class Gate {
   #ringSoon(endpointNo: number, line: Line): void {
     if (line.isRinging) return;
     line.isRinging = true;
-    setTimeout(() => {
+    this.#parts.clock.after(limits.gateRingMs, () => {
       line.isRinging = false;
       line.peakBefore = line.peak;
       line.peak = line.inFlight;
       if (line.peakBefore !== line.peak) this.#ringSoon(endpointNo, line); // the peak falls in the next interval
       this.#parts.onDemand(endpointNo, false);
-    }, limits.gateRingMs).unref();
+    });
   }
 
   #lineOf(endpointNo: number): Line {

@@ -42,3 +42,7 @@ export class PassingBody extends Readable {
 /** Idempotent methods: repeating one has the same effect as sending it once (RFC 9110, 9.2.2). */
 export const isIdempotent = (method: string): boolean =>
   ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "PROPFIND", "SEARCH", "REPORT"].includes(method);
+
+/** Whether a request has a body, by its headers. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

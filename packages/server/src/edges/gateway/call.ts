@@ -1,6 +1,6 @@
 import { type Agent, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { PlainSignal } from "../../clock.js";
+import { PlainSignal, realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -11,7 +11,7 @@ import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
 import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../shared/replies/replies.js";
 import { admit, admitAtOnce } from "./admit.js";
-import { isIdempotent, PassingBody } from "./body.js";
+import { hasBody, isIdempotent, PassingBody } from "./body.js";
 import type { Dialler } from "./dialler.js";
 import { forward, type Outcome } from "./forward.js";
 import { passedHeaders, requestHeaders } from "./headers.js";
@@ -39,7 +39,7 @@ export class Call {
   readonly #target: Target;
   readonly #asking: Asking | undefined;
   readonly #requestId: string;
-  readonly #beganAt = performance.now();
+  readonly #beganAt = realTime.monotonicMs();
   #endpoint!: Endpoint;
   #headers: string[] = [];
   #body: Buffer | PassingBody | null = null;
@@ -340,16 +340,13 @@ export class Call {
 
   #served(status: number): void {
     if (this.#isPassed) return; // the server that passed it on counts it
-    const durationMs = performance.now() - this.#beganAt;
+    const durationMs = realTime.monotonicMs() - this.#beganAt;
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
 }
 
 /** The status in metrics if the client left before its reply, as in proxies' logs. */
 const clientHasGone = 499;
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
 /** Shows an IPv4-mapped IPv6 address as the IPv4 address. */
 const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);

@@ -342,7 +342,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   return {
     name: "tend-workers",
     topics: ["workers"],
-    gapMs: 1,
+    gapMs: limits.loopGapMsMin,
     async tick(now) {
       const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
       const looks: (number | undefined)[] = [];

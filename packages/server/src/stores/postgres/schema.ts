@@ -1,3 +1,4 @@
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Connection } from "./connection.js";
 import { transaction } from "./transaction.js";
@@ -193,7 +194,7 @@ export async function migrate(connection: Connection, upTo = schemaVersion): Pro
   // asked again and again: a statement that waits is ended after some seconds, and another server's step may take longer
   const isLocked = async () =>
     (await connection.query("SELECT 1 WHERE pg_try_advisory_lock($1)", [migrationLock])).length > 0;
-  while (!(await isLocked())) await new Promise((again) => setTimeout(again, limits.databaseRetryMs));
+  while (!(await isLocked())) await realTime.sleep(limits.databaseRetryMs);
   try {
     await connection.query("SET statement_timeout = 0");
     await connection.query("CREATE TABLE IF NOT EXISTS schema (version bigint NOT NULL)");

@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { realTime } from "../../clock.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
 import type { Beat, Host, SharedStore } from "../../store/index.js";
@@ -128,7 +129,7 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
 
 /** Takes the lock that all servers share, again for a while where the connection breaks; what has begun is not begun again. */
 async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
-  const giveUpAt = performance.now() + limits.databasePatienceMs;
+  const giveUpAt = realTime.monotonicMs() + limits.databasePatienceMs;
   const begun: { changing?: Promise<T> } = {};
   for (;;) {
     try {
@@ -140,10 +141,10 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
       });
     } catch (error) {
       // with its connection the lock is gone, too
-      if (!begun.changing && (!isLost(error) || performance.now() > giveUpAt)) throw worded(error);
+      if (!begun.changing && (!isLost(error) || realTime.monotonicMs() > giveUpAt)) throw worded(error);
     }
     if (begun.changing) return begun.changing;
-    await new Promise((again) => setTimeout(again, limits.reconnectMs));
+    await realTime.sleep(limits.reconnectMs);
   }
 }
 

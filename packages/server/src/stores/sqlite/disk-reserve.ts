@@ -1,5 +1,6 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 
 /** Room for finishing, cancelling and cleaning while the disk is full: new jobs are refused before, and a file is given up then. */
@@ -33,8 +34,8 @@ export function diskReserve(database: string): DiskReserve {
   look();
   return {
     hasRoom() {
-      if (performance.now() - askedAt > 1_000) {
-        askedAt = performance.now();
+      if (realTime.monotonicMs() - askedAt > limits.diskLookMs) {
+        askedAt = realTime.monotonicMs();
         look();
       }
       return room;
