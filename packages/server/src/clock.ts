@@ -93,6 +93,18 @@ export interface Clock {
   stop(): void;
 }
 
+/** Whether something settles within `ms`, even by failing. */
+export async function isSettledWithin(clock: Clock, ms: number, doing: Promise<unknown>): Promise<boolean> {
+  const over = new AbortController();
+  const done = doing.then(
+    () => true,
+    () => true,
+  );
+  const isInTime = await Promise.race([done, clock.sleep(ms, over.signal).then(() => false)]);
+  over.abort();
+  return isInTime;
+}
+
 export interface SystemClock extends Clock {
   /** From now on follows another machine's clock, which is `aheadMs` ahead of this machine's. */
   follow(aheadMs: number): void;

@@ -3,7 +3,8 @@ import { PlainSignal, type Signal } from "../clock.js";
 import type { Worker } from "../domain/workers/worker.js";
 import { limits } from "../limits/index.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
-import { type Found, Gate, type GateWorker, type Seat } from "./gate.js";
+import { Gate } from "./gate.js";
+import type { Found, GateWorker, Seat } from "./gate-line.js";
 
 const endpointNo = 7;
 let clock: MovableClock;

@@ -5,7 +5,7 @@ import { isContainer, type Worker, workerState } from "../../domain/workers/work
 import { mayDial, readAddress, type WorkerAddress } from "../../domain/workers/worker-address.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Found } from "../../lines/gate.js";
+import type { Found } from "../../lines/gate-line.js";
 import { refuseWhileDraining } from "../access/authenticate.js";
 import { obstacle, whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
