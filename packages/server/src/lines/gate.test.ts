@@ -194,6 +194,22 @@ describe("What is counted", () => {
     expect(rings).toEqual(["7", "7"]);
   });
 
+  it("rings at most once per interval, and once more when its peak has fallen", async () => {
+    gate.open(worker(1));
+    const seats = [take(), take(), take()] as Seat[];
+    expect(rings).toEqual([]);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([1, 3]);
+    for (const seat of seats) gate.release(seat, false, "completed");
+    expect(rings).toHaveLength(1);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([2, 3]);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([3, 0]);
+    await clock.advance(10 * limits.gateRingMs, settle);
+    expect(rings).toHaveLength(3);
+  });
+
   it("sets when a worker was busy last, for its idle time", async () => {
     const idle = worker(1);
     gate.open(idle);
