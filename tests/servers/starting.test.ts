@@ -8,10 +8,18 @@ import { ask, attemptServer, makeDatabase, sentencesOf, shared } from "./cluster
 
 let postgres: TestPostgres;
 let databases = 0;
+/** A server, and its database: others that start there are refused, and leave it alone. */
+let first: TestServer;
+let url: string;
 beforeAll(async () => {
   postgres = await startPostgres();
+  url = await emptyDatabase();
+  first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
 });
-afterAll(() => postgres?.end());
+afterAll(async () => {
+  await first?.end();
+  await postgres?.end();
+});
 
 const emptyDatabase = () => makeDatabase(postgres, `empty_${++databases}`);
 
@@ -52,6 +60,26 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     }
   });
 
+  it("with another seal key than the first are refused in a sentence", async () => {
+    const env = { MILLRACE_DATABASE_URL: url, MILLRACE_SEAL_KEY: "0".repeat(64) };
+    await Promise.all([
+      expectRefused(env, /^MILLRACE_SEAL_KEY is not the key .+\.$/),
+      expectRefused({ ...env, MILLRACE_SEAL_KEY: "" }, /^The seal key is missing: set MILLRACE_SEAL_KEY .+\.$/),
+    ]);
+    const others = await ask(url, "SELECT no FROM host WHERE no > 1 AND seen_at > 0");
+    expect(others).toEqual([]); // nobody is to give them workers
+    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
+  it("on a copy of another's data directory are refused in a sentence, and the other goes on", async (test) => {
+    const copy = mkdtempSync(join(tmpdir(), "millrace-copy-"));
+    test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
+    copyFileSync(join(first.dataDir, "host"), join(copy, "host"));
+    const env = { ...shared, MILLRACE_DATABASE_URL: url, MILLRACE_DATA_DIR: copy };
+    await expectRefused(env, /^Another server with the identity of .+\.$/);
+    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
+  });
+
   it("before their database wait for it", async (test) => {
     const late = await startPostgres();
     test.onTestFinished(() => late.end());
@@ -82,35 +110,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   });
 });
 
-describe("beside a server on its database, one that starts", () => {
-  let url: string;
-  let first: TestServer;
-  beforeAll(async () => {
-    url = await emptyDatabase();
-    first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
-  });
-  afterAll(() => first?.end());
-
-  it("with another seal key is refused in a sentence", async () => {
-    const env = { MILLRACE_DATABASE_URL: url, MILLRACE_SEAL_KEY: "0".repeat(64) };
-    await Promise.all([
-      expectRefused(env, /^MILLRACE_SEAL_KEY is not the key .+\.$/),
-      expectRefused({ ...env, MILLRACE_SEAL_KEY: "" }, /^The seal key is missing: set MILLRACE_SEAL_KEY .+\.$/),
-    ]);
-    const others = await ask(url, "SELECT no FROM host WHERE no > 1 AND seen_at > 0");
-    expect(others).toEqual([]); // nobody is to give them workers
-    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
-  });
-
-  it("on a copy of its data directory is refused in a sentence, and the other goes on", async (test) => {
-    const copy = mkdtempSync(join(tmpdir(), "millrace-copy-"));
-    test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
-    copyFileSync(join(first.dataDir, "host"), join(copy, "host"));
-    const env = { ...shared, MILLRACE_DATABASE_URL: url, MILLRACE_DATA_DIR: copy };
-    await expectRefused(env, /^Another server with the identity of .+\.$/);
-    expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
-  });
-
+describe("a server that starts again on its database", () => {
   it("at once after it was killed is not held up by it, and forgets hosts that have not returned for a day", async () => {
     await first.kill();
     await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
