@@ -17,7 +17,7 @@ import { workerRows } from "./contracts/worker-rows.js";
 
 export type { Opened };
 
-/** What is promised, noun by noun. */
+/** The parts of the contract, by noun. */
 const parts = [
   jobLife,
   jobTable,
@@ -35,7 +35,7 @@ const parts = [
   workerRows,
 ];
 
-/** What every database promises of the queue. `open` makes an empty one; all else is done through the stores. */
+/** The contract of the queue for every database. `open` makes an empty one; everything else goes through the stores. */
 export function storeContract(name: string, open: () => Promise<Opened>, { isKept = true } = {}): void {
   describe(name, () => {
     let scene: Scene;

@@ -11,11 +11,11 @@ import { folded, goneLane } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
-/** Any number will do, as long as all servers lock the same one while they change resources. */
+/** Any number will do, as long as all servers use the same one for changes of resources. */
 const changeLock = 7_246_551_906;
 
 export const sharedSql = {
-  /** A server that stood still for so long that its host was forgotten is there again. */
+  /** Adds the host again if a server was suspended for so long that its host was deleted. */
   beat: `
   WITH alive AS (
     INSERT INTO host (no, id, seen_at, facts) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
@@ -34,7 +34,7 @@ export const sharedSql = {
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
   hosts: "SELECT no, facts, seen_at FROM host",
   leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = $2 WHERE no = $1",
-  /** A host that was never seen only begins. */
+  /** A host that was never seen is only starting. */
   forgetHosts: `
   WITH gone AS MATERIALIZED (SELECT no FROM host WHERE seen_at > 0 AND seen_at <= $2::bigint),
   ${folded("gone")},
@@ -43,7 +43,7 @@ export const sharedSql = {
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
   mark: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark",
-  // a row's xmin is the transaction that wrote it last; one that was on its way when the mark was made is not below it
+  // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
@@ -60,7 +60,7 @@ interface HostRow {
   facts: string | null;
   seen_at: number;
 }
-/** What a server that has not yet said it has: nothing that anybody could be given. */
+/** The facts of a host that has not reported any yet: it has nothing to give to a worker. */
 const unknownFacts: HostFacts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
 const toHost = (row: HostRow): Host => ({
   ...unknownFacts,
@@ -73,7 +73,7 @@ const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>
   callsMax: 1,
   async run({ connection }, [args]) {
     const [hostId, { hostNo, facts, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
-    // two servers that have heard of the same workers write them in the same order
+    // sorted, so that two servers that have heard of the same workers lock rows in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
@@ -125,7 +125,10 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
   },
 };
 
-/** Takes the lock that all servers share, again for a while where the connection breaks; what has begun is not begun again. */
+/**
+ * Takes the lock that all servers share, and retries for a while if the connection breaks; a change that has begun is
+ * not begun again.
+ */
 async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
   const giveUpAt = performance.now() + limits.databasePatienceMs;
   const begun: { changing?: Promise<T> } = {};
@@ -134,11 +137,11 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
       await reads.lend(async (connection) => {
         await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
         begun.changing = change();
-        await begun.changing.catch(() => {}); // its caller hears of it
+        await begun.changing.catch(() => {}); // its caller gets the error
         await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
       });
     } catch (error) {
-      // with its connection the lock is gone, too
+      // the lock is lost with the connection
       if (!begun.changing && (!isLost(error) || performance.now() > giveUpAt)) throw worded(error);
     }
     if (begun.changing) return begun.changing;
@@ -146,7 +149,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
   }
 }
 
-/** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
+/** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
 export function postgresSharedStore(reads: Connections, words: Lanes, hostId: string): SharedStore {
   let forgetAt = 0;
   const forgetVerb: Verb<[bucket: number], void> = {
