@@ -52,7 +52,7 @@ export function chunks(setting: () => Setting): void {
       await scene.append(id, first, ...Array.from({ length: 40 }, (_, n) => `${n + 100}`));
       const handed = await Promise.all(Array.from({ length: 30 }, () => scene.stores.chunks.handOut(no, 6)));
       const indexes = handed.map(({ chunks }) => chunks.map(({ index }) => index)).filter((each) => each.length > 0);
-      // which of them comes first is nobody's business; what each gets is in order, without a gap
+      // either may come first, but each must get chunks in order and without a gap
       indexes.sort((a, b) => a[0]! - b[0]!);
       expect(indexes.flat()).toEqual(Array.from({ length: 40 }, (_, n) => n));
       expect(indexes.length).toBeGreaterThan(10);
@@ -111,7 +111,7 @@ export function chunks(setting: () => Setting): void {
       expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
       expect(await Promise.all([post("run-2", "2", "3"), post("run-2", "2", "3")])).toEqual([true, true]);
       expect(await stored()).toEqual(["1", "2", "3"]);
-      // another name is another chunk, and so is each that has none
+      // another name is another chunk, and so is every chunk without a name
       for (const name of ["other-2", undefined, undefined]) await post(name, "4");
       expect(await stored()).toEqual(["1", "2", "3", "4", "4", "4"]);
       expect((await scene.stores.chunks.handOut(no, 1_000)).chunks.map(({ index }) => index)).toEqual([

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { isFinal } from "../../domain/jobs/job.js";
 import { completed, day, failed, type Scene, type Setting, statuses } from "./scene.js";
 
-/** Webhooks are made with the end of their job, and tried until they are settled. */
+/** Webhooks are created when their job ends, and tried until they are settled. */
 export function deliveries(setting: () => Setting): void {
   describe("deliveries", () => {
     let scene: Scene;

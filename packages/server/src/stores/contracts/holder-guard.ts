@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { completed, failed, idsOf, type Scene, type Setting } from "./scene.js";
 
-/** Only the present holder of a job may write to it. */
+/** Only the worker that holds a job may write to it. */
 export function holderGuard(setting: () => Setting): void {
   describe("the holder's guard", () => {
     let scene: Scene;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { failed, type Scene, type Setting } from "./scene.js";
 
-/** A key that comes again finds its first job. */
+/** A repeated key finds its first job. */
 export function idempotency(setting: () => Setting): void {
   describe("an idempotency key", () => {
     let scene: Scene;

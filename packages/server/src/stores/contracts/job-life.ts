@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { completed, day, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** How a job goes from its submission to its end, and starts over. */
+/** A job's life from submission to end, and its retry. */
 export function jobLife(setting: () => Setting): void {
   describe("a job's life", () => {
     let scene: Scene;

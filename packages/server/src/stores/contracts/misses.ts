@@ -4,7 +4,7 @@ import type { Stores } from "../../store/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
-/** What a server that does not know something finds of it. */
+/** Lookups of ids and keys that a server does not know yet. */
 export function misses(setting: () => Setting): void {
   describe("what a server does not know", () => {
     it("is found by its id while it is there", async () => {

@@ -9,7 +9,7 @@ export const onFatal = (error: Error) => {
 };
 export const newDirectory = () => mkdtempSync(join(tmpdir(), "millrace-store-"));
 
-/** Stores in a file of their own, that can be opened again. */
+/** Stores in a file of their own, which can be opened again. */
 export async function openFile(): Promise<Opened> {
   const directory = newDirectory();
   const path = join(directory, "millrace.db");

@@ -3,7 +3,7 @@ import { limits } from "../../limits/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** Who gets which job, and in what order. */
+/** Which worker gets which job, and in what order. */
 export function takes(setting: () => Setting): void {
   describe("taking", () => {
     let scene: Scene;
@@ -35,7 +35,7 @@ export function takes(setting: () => Setting): void {
         const taken = await scene.take(first);
         await submitted;
         if (jobs.isInOrder) expect(taken).toHaveLength(1);
-        // the others are asked again once it is committed
+        // the others are asked again once the first is committed
         else expect(taken.length + (await scene.take(first)).length).toBe(1);
       }
     });
@@ -66,7 +66,7 @@ export function takes(setting: () => Setting): void {
       ["both", (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 2 }))],
     ])("hands %s no more bytes at once than fit, and the rest in their order", async (_, asksOf) => {
       const workers = await Promise.all([3, 4, 5, 6, 7].map((n) => scene.worker(`worker0000000${n}`)));
-      // two bytes each: bytes are counted, not characters
+      // two bytes per character: the limit is in bytes
       const body = `"${"ü".repeat(0.2 * limits.takeBytesMax)}"`;
       const ids: string[] = [];
       for (let n = 0; n < 5; n++) ids.push(await scene.submit({ body }));

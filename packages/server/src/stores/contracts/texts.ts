@@ -4,7 +4,7 @@ import { stringOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { completed, failed, type Scene, type Setting } from "./scene.js";
 
-/** What clients and handlers send comes back as it was. */
+/** Texts of clients and handlers come back unchanged. */
 export function texts(setting: () => Setting): void {
   describe("texts and numbers", () => {
     let scene: Scene;
@@ -23,7 +23,7 @@ export function texts(setting: () => Setting): void {
     const ways: { as: string; json: (text: string) => JsonText }[] = [
       { as: "a text", json: (text) => text },
       { as: "bytes", json: (text) => Buffer.from(text) },
-      // a body's input lies within the body
+      // an input is a view into the bytes of a body
       { as: "bytes among others", json: (text) => Buffer.from(`{"input":${text}}`).subarray(9, -1) },
     ];
     const cases = ways.flatMap((way) => Object.entries(traps).map(([it, text]) => ({ ...way, it, text })));
@@ -51,7 +51,7 @@ export function texts(setting: () => Setting): void {
       await jobs.progress(scene.endpointNo, id, first, short);
       expect(await scene.find(id)).toMatchObject({ progress: short, unreadBytes: 0 });
       expect((await scene.findTexts(id))?.texts).toBeUndefined();
-      // letters of three bytes, so that no piece ends where a letter does
+      // characters of three bytes, so that piece boundaries fall inside characters
       const large = `"${"漢".repeat(limits.textPieceBytes)}"`;
       const bytes = Buffer.byteLength(large);
       await jobs.progress(scene.endpointNo, id, first, large);

@@ -11,7 +11,7 @@ import {
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Scene, Setting } from "./scene.js";
 
-/** How a worker comes to each stage. */
+/** The changes that bring a worker to each stage. */
 const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
   running: [],
   closed: [workerChanges.close],
@@ -19,10 +19,10 @@ const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
   stopped: [workerChanges.stop],
   ended: [workerChanges.stop, workerChanges.end],
 };
-/** What may happen once, and has. */
+/** Events that may happen only once, and have happened. */
 const done: readonly (readonly WorkerChange[])[] = [[], [workerChanges.place, workerChanges.ready]];
 
-/** No worker's row changes but by a row of the table of its life. */
+/** Workers' rows change only by a row of the table of their life. */
 export function workerRows(setting: () => Setting): void {
   let scene: Scene;
   let no: number;
