@@ -67,7 +67,7 @@ export type EndpointCreate = Static<typeof EndpointCreate>;
 export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
 export type EndpointUpdate = Static<typeof EndpointUpdate>;
 
-/** An endpoint as it is shown. */
+/** An endpoint as replies show it. */
 export const Endpoint = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -103,7 +103,7 @@ export const Endpoint = Type.Object({
 });
 export type Endpoint = Static<typeof Endpoint>;
 
-/** One scaling decision: what was known, what was done, and why, for as long as it stayed the same. */
+/** One scaling decision: its inputs, action and reason, for as long as it stayed the same. */
 export const ScalingDecision = Type.Object({
   from: Type.String({ format: "date-time" }),
   until: Type.String({ format: "date-time" }),
@@ -115,7 +115,7 @@ export const ScalingDecision = Type.Object({
 
 const Percentiles = Type.Optional(Type.Object({ p50: Type.Integer(), p90: Type.Integer(), p99: Type.Integer() }));
 
-/** How an endpoint's workers started: percentiles of each step, in milliseconds. */
+/** Percentiles of each step of an endpoint's worker starts, in milliseconds. */
 export const ColdStarts = Type.Object({
   starts: Type.Integer({ minimum: 0 }),
   totalMs: Percentiles,
@@ -127,7 +127,7 @@ export const ColdStarts = Type.Object({
   outputMs: Percentiles,
 });
 
-/** A version of an endpoint: what it is made of, and how it went. */
+/** A version of an endpoint: its content, and how its release went. */
 export const ReleaseView = Type.Object({
   version: Type.Integer({ minimum: 1 }),
   madeAt: time(),

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 
-/** Every refusal a caller can meet: its HTTP status, and whether trying the same again may help. */
+/** Every refusal that a caller can get: its HTTP status, and whether retrying the same request may help. */
 export const refusals = {
   INVALID_INPUT: { status: 400, retryable: false },
   INVALID_JSON: { status: 400, retryable: false },

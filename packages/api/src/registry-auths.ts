@@ -13,6 +13,6 @@ export const RegistryAuthCreate = Type.Object({
   }),
 });
 export type RegistryAuthCreate = Static<typeof RegistryAuthCreate>;
-/** Credentials of a container registry as they are shown. */
+/** Credentials of a container registry as replies show them. */
 export const RegistryAuth = Type.Object({ id: Type.String(), name: Type.String() });
 export type RegistryAuth = Static<typeof RegistryAuth>;

@@ -3,7 +3,7 @@ import { choice, Env, list, orNull, text, visible, visibleLines } from "./fields
 
 export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
-/** 1 to 65535, and http or tcp. */
+/** A port from 1 to 65535, with http or tcp. */
 const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$";
 
 const templateFields = {
@@ -42,7 +42,7 @@ export const TemplateUpdate = Type.Object({
 });
 export type TemplateUpdate = Static<typeof TemplateUpdate>;
 
-/** A template as it is shown. */
+/** A template as replies show it. */
 export const Template = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -15,7 +15,7 @@ export const VolumeUpdate = Type.Object({
   size: Type.Optional(Size),
 });
 export type VolumeUpdate = Static<typeof VolumeUpdate>;
-/** A network volume as it is shown. */
+/** A network volume as replies show it. */
 export const Volume = Type.Object({
   id: Type.String(),
   name: Type.String(),

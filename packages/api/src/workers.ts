@@ -12,7 +12,7 @@ export const ColdStart = Type.Object({
   outputMs: ms("From then to its first output."),
 });
 
-/** A worker, with its life. */
+/** A worker, with its timeline. */
 export const Worker = Type.Object({
   id: Type.String(),
   endpointId: Type.String(),
