@@ -1,4 +1,4 @@
-// Adds up what the named gears of tests counted last: a line for each that failed, then the line `N passed, N failed`.
+// Adds up the last counts of the given test gears: a line for each that failed, then the line `N passed, N failed`.
 import { join } from "node:path";
 import { cache, readText } from "./set-up.mjs";
 

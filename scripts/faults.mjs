@@ -1,4 +1,4 @@
-// `npm run faults`: the fault tests' campaign for as long as you like, with a seed of yours.
+// `npm run faults`: runs the fault tests' campaign for as long as you like, with a seed of your choice.
 import { join } from "node:path";
 import { bin, build, cache, installPackages, main, run } from "./set-up.mjs";
 

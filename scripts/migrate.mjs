@@ -1,4 +1,4 @@
-// `npm run migrate`: moves what a data directory's SQLite holds into a PostgreSQL that servers share.
+// `npm run migrate`: moves the SQLite database of a data directory into a PostgreSQL database that servers share.
 import { build, installPackages, main, SetUpFailure } from "./set-up.mjs";
 
 const usage = `Usage: npm run migrate -- --from DATA_DIR --to postgres://user:password@host:port/database

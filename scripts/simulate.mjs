@@ -1,4 +1,4 @@
-// `npm run simulate`: random histories of the simulation for as long as you like, from a seed of yours.
+// `npm run simulate`: runs random histories in the simulation for as long as you like, from a seed of your choice.
 import { join } from "node:path";
 import { bin, build, installPackages, main, run } from "./set-up.mjs";
 

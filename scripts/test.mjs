@@ -1,5 +1,5 @@
-// `npm test`, `test:fast`, `test:machine`: makes the clone and the machine ready, runs the tests of that gear, and ends with
-// the line `N passed, N failed`.
+// `npm test`, `test:fast`, `test:machine`: prepares the clone and the machine, runs the tests of that gear, and ends
+// with the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
@@ -90,7 +90,7 @@ async function makeVenv() {
 async function runTests() {
   mkdirSync(cache, { recursive: true });
   const file = join(cache, `vitest-${process.pid}.json`);
-  // who watches sees each file; a log holds what failed
+  // a person at a terminal sees each file; a log has only the failures
   const told = process.stdout.isTTY ? "default" : "minimal";
   const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
   const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
@@ -103,7 +103,7 @@ async function runTests() {
   return tally(code, report);
 }
 
-/** Counts a report. A run that went wrong beside its tests (a file that does not load, a stray error) counts as a failure. */
+/** Counts a report. A failure outside the tests (a file that does not load, a stray error) counts as a failed test. */
 function tally(code, report) {
   if (report === undefined)
     return { passed: 0, failed: 1, failures: ["The tests did not run to their end."], skipped: 0, isGreen: false };
@@ -119,7 +119,7 @@ function tally(code, report) {
   };
 }
 
-/** One line for each test of a file that failed, or one for the file. */
+/** One line for each failed test of a file, or one for the file. */
 function failuresOf({ name, message, assertionResults }) {
   const file = relative(root, name);
   const short = (text) => text.split("\n", 1)[0].slice(0, 300);

@@ -3,11 +3,11 @@ import { numbers } from "../../packages/server/dist/stores/postgres/arrays.js";
 import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
 import { Refused } from "./refused.mjs";
 
-/** What only servers that share a database have. */
+/** Tables that exist only for servers that share a database. */
 const extra = ["lease", "rate_grant", "schema"];
 const connectMs = 10_000;
 
-/** An empty database with our tables, in a transaction that nobody else gets at until it ends. */
+/** An empty database with our tables, in a transaction that locks out everyone else until it ends. */
 export async function openTarget(url) {
   const client = new pg.Client({
     connectionString: url,
@@ -16,7 +16,7 @@ export async function openTarget(url) {
     keepAlive: true,
     types: { getTypeParser: () => (text) => text },
   });
-  client.on("error", () => {}); // the statement on its way fails too
+  client.on("error", () => {}); // the statement in flight fails too
   try {
     await client.connect();
   } catch (error) {
@@ -37,7 +37,7 @@ export async function openTarget(url) {
       insert: (table, columns, batch) => client.query(insertInto(table, columns), arrays(columns, batch)),
       rows,
       commit: () => client.query("COMMIT"),
-      close: () => client.end().catch(() => {}), // what is not committed goes with the connection
+      close: () => client.end().catch(() => {}), // uncommitted changes are lost with the connection
     };
   } catch (error) {
     await client.end().catch(() => {});
@@ -45,7 +45,7 @@ export async function openTarget(url) {
   }
 }
 
-/** A database that answers and refuses is not one that cannot be reached. Neither sentence shows the address. */
+/** Tells a database that refuses from one that cannot be reached. Neither message shows the URL. */
 function notConnected({ code, message }) {
   if (code === "28P01") return "The database refused the password: check the one in --to.";
   if (/^28/.test(code ?? "")) return `The database refused the user (${message}): check the one in --to.`;
@@ -96,7 +96,7 @@ const arrays = (columns, batch) =>
 
 const textOid = 25;
 
-/** `text[]` in PostgreSQL's binary format, of texts that are bytes already. */
+/** `text[]` in PostgreSQL's binary format, from texts that are bytes already. */
 function texts(values) {
   const parts = [Buffer.alloc(20)];
   const [head] = parts;
