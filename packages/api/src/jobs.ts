@@ -31,7 +31,10 @@ export type S3Config = Static<typeof S3Config>;
 
 /** The body of `/run` and `/runsync` (contract: Job submission body). */
 export const Submission = Type.Object({
-  input: Type.Object({}, { additionalProperties: true, description: "Handed to the handler as the text it came as." }),
+  input: Type.Object(
+    {},
+    { additionalProperties: true, description: "Passed to the handler unchanged, as the text that was sent." },
+  ),
   webhook: Type.Optional(
     Type.Union(
       [
@@ -64,11 +67,11 @@ export const StatusBody = Type.Object({
   output: Type.Optional(Type.Unknown({ description: "The handler's output; progress while IN_PROGRESS." })),
   error: Type.Optional(Type.String({ description: "Why the job is FAILED, TIMED_OUT or cancelled by the system." })),
   workerId: Type.Optional(Type.String({ description: "The last worker that took the job, or an empty string." })),
-  retries: Type.Optional(Type.Integer({ description: "How often the job was given back." })),
+  retries: Type.Optional(Type.Integer({ description: "How many times the job was given back." })),
   waitReason: Type.Optional(Type.Union(waitReasons.map((name) => Type.Literal(name)))),
   waitDetail: Type.Optional(Type.String()),
   queuePosition: Type.Optional(Type.Integer({ minimum: 0 })),
-  expired: Type.Optional(Type.Boolean({ description: "Only with an Idempotency-Key whose job is gone." })),
+  expired: Type.Optional(Type.Boolean({ description: "Only for an Idempotency-Key whose job is gone." })),
 });
 export type StatusBody = Static<typeof StatusBody>;
 
@@ -102,5 +105,5 @@ export type HealthBody = Static<typeof HealthBody>;
 /** The reply of `/requests`: newest first, with a cursor while there are more. */
 export const RequestList = Type.Object({
   requests: Type.Array(StatusBody, { description: "Fewer than `limit` where their outputs are large." }),
-  nextCursor: Type.Optional(Type.String({ description: "Where the next page begins; absent on the last." })),
+  nextCursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last." })),
 });

@@ -9,7 +9,7 @@ export const RegistryAuthCreate = Type.Object({
     minLength: 1,
     maxLength: 20_000,
     pattern: visibleLines,
-    description: "Its password or token; it is never shown.",
+    description: "The registry's password or token; it is never shown.",
   }),
 });
 export type RegistryAuthCreate = Static<typeof RegistryAuthCreate>;

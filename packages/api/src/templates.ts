@@ -9,7 +9,7 @@ const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[
 const templateFields = {
   category: orNull(choice(templateCategories, "The compute category.")),
   containerDiskInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000, description: "Container disk, in GB." })),
-  containerRegistryAuthId: orNull(text("Credentials of a private image.")),
+  containerRegistryAuthId: orNull(text("Registry credentials for a private image.")),
   dockerEntrypoint: orNull(list("Overrides the image's ENTRYPOINT; [] keeps it.", { pattern: visibleLines })),
   dockerStartCmd: orNull(list("Overrides the image's CMD; [] keeps it.", { pattern: visibleLines })),
   env: orNull(Env),
