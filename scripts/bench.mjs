@@ -80,7 +80,9 @@ async function installPeers() {
 
 const options = readOptions(process.argv.slice(2));
 if (options.mistake !== undefined) {
-  console.error(`${options.mistake} is no option with its value; \`npm run bench -- --help\` lists them.`);
+  console.error(
+    `${options.mistake} is not an option, or its value is invalid; \`npm run bench -- --help\` lists them.`,
+  );
   process.exitCode = 2;
 } else if (options.isHelp) {
   console.log(usage);

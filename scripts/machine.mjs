@@ -25,7 +25,7 @@ export async function installMachineNeeds(who, needs) {
     });
     if (code !== 0) throw new SetUpFailure(`apt-get could not install ${names}:`, output);
     const still = await missing(needs);
-    if (still.length > 0) throw new SetUpFailure(`Installed, but what PATH finds still lacks: ${still.join(" ")}`);
+    if (still.length > 0) throw new SetUpFailure(`Installed, but still not found on the PATH: ${still.join(" ")}`);
   });
 }
 

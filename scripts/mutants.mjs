@@ -110,7 +110,7 @@ function apply(place, name, { file, find, replace }) {
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const count = text.split(find).length - 1;
   if (count !== 1)
-    throw new SetUpFailure(`The mutant '${name}' must be mended: its text stands ${count} times in ${file}:\n${find}`);
+    throw new SetUpFailure(`The mutant '${name}' must be updated: its text occurs ${count} times in ${file}:\n${find}`);
   writeFileSync(
     path,
     text.replace(find, () => replace),

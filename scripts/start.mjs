@@ -85,7 +85,7 @@ async function rebuilt() {
   } catch (error) {
     if (!(error instanceof SetUpFailure)) throw error;
     error.print();
-    console.error("The server runs on as it was.");
+    console.error("The server continues unchanged.");
     return false;
   }
 }

@@ -41,7 +41,7 @@ else if (option !== undefined || files.length === 0) {
   console.error(
     option === undefined ? `No test file's path contains ${words.join(" or ")}.` : `Unknown option ${option}.`,
   );
-  console.error("`npm test -- --help` says what can be given.");
+  console.error("`npm test -- --help` lists the options.");
   process.exitCode = 2;
 } else await main(test);
 
@@ -56,7 +56,7 @@ async function test() {
   if (wanted.has("python")) await makeVenv();
   const { passed, failed, failures, skipped, isGreen } = await runTests();
   const mustNotSkip = skipped > 0 && words.length === 0;
-  if (mustNotSkip) failures.push(`${skipped} skipped or left to do: in a whole run every test must run.`);
+  if (mustNotSkip) failures.push(`${skipped} skipped or marked todo: in a full run every test must run.`);
   for (const failure of failures) console.log(failure);
   writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures }));
   console.log(`${passed} passed, ${failed} failed`);
@@ -106,7 +106,7 @@ async function runTests() {
 /** Counts a report. A failure outside the tests (a file that does not load, a stray error) counts as a failed test. */
 function tally(code, report) {
   if (report === undefined)
-    return { passed: 0, failed: 1, failures: ["The tests did not run to their end."], skipped: 0, isGreen: false };
+    return { passed: 0, failed: 1, failures: ["The tests did not finish."], skipped: 0, isGreen: false };
   const { numPassedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
   const failures = testResults.filter((suite) => suite.status === "failed").flatMap(failuresOf);
   if (code !== 0 && failures.length === 0) failures.push(`No test failed, but the run ended with exit code ${code}.`);

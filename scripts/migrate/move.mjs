@@ -36,7 +36,7 @@ export async function move(directory, url, say) {
   say(
     `Now start the server with MILLRACE_DATABASE_URL over ${directory}, which keeps its keys and its workers' homes.`,
   );
-  say("Never start it without again: SQLite still holds the same jobs, and they would run a second time.");
+  say("Never start it without that setting again: SQLite still holds the same jobs, and they would run a second time.");
 }
 
 /** Fails if one of the schemas has gained a column, which would otherwise be lost. */
@@ -124,7 +124,7 @@ async function checkJobs(source, target) {
   const states = async (rows) =>
     (await rows).map((row) => [row.endpoint_no, row.status, row.n].map(Number).join(" ")).join("\n");
   const [before, after] = [await states(source.jobs()), await states(target.rows(jobsByState))];
-  if (before !== after) throw new Error("the jobs of an endpoint and state arrived in another number");
+  if (before !== after) throw new Error("the number of jobs of an endpoint in a state differs");
 }
 
 async function commit(target) {
@@ -132,7 +132,7 @@ async function commit(target) {
     await target.commit();
   } catch (error) {
     throw new Refused(
-      `The connection broke at the commit (${error.message}): start again; should it be said that the database is not empty, then all was moved.`,
+      `The connection broke at the commit (${error.message}): run this again; if it then says that the database is not empty, everything was moved.`,
     );
   }
 }

@@ -55,7 +55,7 @@ function checkVersion(db) {
   if (version === schemaVersion) return;
   throw new Refused(
     version < schemaVersion
-      ? `The SQLite database is of version ${version}, older than this program's ${schemaVersion}: start and stop its server once with this program.`
+      ? `The SQLite database is of version ${version}, older than this program's ${schemaVersion}: first start and stop a server of this version on it once.`
       : `The SQLite database is of version ${version}, newer than this program's ${schemaVersion}: use the newer program.`,
   );
 }

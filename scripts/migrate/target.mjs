@@ -49,7 +49,7 @@ export async function openTarget(url) {
 function notConnected({ code, message }) {
   if (code === "28P01") return "The database refused the password: check the one in --to.";
   if (/^28/.test(code ?? "")) return `The database refused the user (${message}): check the one in --to.`;
-  if (code === "3D000") return `The database server has no such database (${message}): make it, or check --to.`;
+  if (code === "3D000") return `The database server has no such database (${message}): create it, or check --to.`;
   return `The database cannot be reached (${code ?? message}): check --to, and that it runs.`;
 }
 
@@ -59,7 +59,7 @@ const ownTables = `SELECT relname AS name FROM pg_class
 async function refuseForeign(rows) {
   const names = (await rows(ownTables)).map(({ name }) => name);
   if (names.length > 0 && !names.includes("schema")) {
-    throw new Refused(`The database holds tables of something else (${names[0]}): make an empty one.`);
+    throw new Refused(`The database holds tables of another program (${names[0]}): create an empty database.`);
   }
 }
 
@@ -81,7 +81,7 @@ async function refuseFilled(rows, tables) {
   for (const { name } of tables) {
     if (name === "schema") continue;
     const [row] = await rows(`SELECT 1 FROM "${name}" LIMIT 1`);
-    if (row) throw new Refused(`The database is not empty (the table ${name} has rows): make an empty one.`);
+    if (row) throw new Refused(`The database is not empty (the table ${name} has rows): create an empty database.`);
   }
 }
 

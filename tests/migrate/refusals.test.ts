@@ -60,7 +60,7 @@ describe("what cannot be moved", () => {
   });
 
   it.for([
-    [1, /older.*start and stop its server once/],
+    [1, /older.*first start and stop a server of this version/],
     [99, /newer.*use the newer program/],
   ] as const)("is a database of version %i", async ([version, words], test) => {
     const dataDir = makeDataDir(test);
@@ -103,10 +103,10 @@ describe("where it cannot be moved to", () => {
     expect(await usersIn(target)).toBe(1);
   });
 
-  it("is a database of something else, which stays as it is", async (test) => {
+  it("is a database of another program, which stays unchanged", async (test) => {
     const target = await makeTarget(postgres);
     await ask(target, "CREATE TABLE cattle (name text)");
-    await expectRefused(makeDataDir(test), target, /something else \(cattle\)/);
+    await expectRefused(makeDataDir(test), target, /another program \(cattle\)/);
     expect(await ask(target, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).toHaveLength(1);
   });
 
@@ -137,7 +137,7 @@ describe("where it cannot be moved to", () => {
 describe("wrong options", () => {
   it.each([
     [["--form", "x"], /Unknown option --form/],
-    [["--from"], /--from lacks its value/],
+    [["--from"], /--from needs a value/],
     [["--from", "x"], /--to is needed/],
     [["--from", "x", "--to", "mysql://x"], /--to must be a postgres:/],
   ])("%j end with 2", async (words, sentence) => {
