@@ -35,26 +35,26 @@ describe("A worker prefetches", () => {
     expect([isPrefetching(heard.habits), heard.ahead]).toEqual([shown, shown ? second : undefined]);
   });
 
-  it("and no longer, once a ping has named several", () => {
+  it("until a ping has named several jobs", () => {
     const { habits } = hearList(busy(104), both, of("first"));
     expect(isPrefetching(hearList(habits, both, of("first", "second")).habits)).toBe(false);
   });
 });
 
 describe("The job that a worker may not have begun", () => {
-  it("is the last it was handed, in its present start, until a ping names it", () => {
+  it("is the last that it was given, in its present start, until a ping names it", () => {
     expect(nextOf(busy(104), both)).toBe(second);
     const { habits, begun } = hearList(busy(104), [second], of("second"));
     expect([begun, nextOf(habits, [second])]).toEqual([[second], undefined]);
     expect(nextOf(habits, [{ ...second, starts: 2 }])).toMatchObject({ starts: 2 });
   });
 
-  it("is named for the first time once", () => {
+  it("is named for the first time only once", () => {
     const { habits } = hearList(busy(104), [second], of("second"));
     expect(hearList(habits, [second], of("second")).begun).toEqual([]);
   });
 
-  it("is one that was taken in the same millisecond, where a ping names the other", () => {
+  it("is the one that was taken in the same millisecond, if a ping names the other", () => {
     const same = { ...second, takenAt: first.takenAt };
     expect(hearList(busy(100), [same, first], of("first")).ahead).toBe(same);
     expect(hearList(busy(100), [first, same], of("first")).ahead).toBe(same);

@@ -55,7 +55,7 @@ describe("A job waits", () => {
     expect(waitDetail.length).toBeGreaterThan(0);
   });
 
-  it("with a sentence that names what is in the way", () => {
+  it("with a sentence that names the obstacle", () => {
     expect(waitReason(facts({ it: "", reason: "", failedStarts: 4 })).waitDetail).toMatch(
       /last 4 workers.*exit code 3: no such module/,
     );

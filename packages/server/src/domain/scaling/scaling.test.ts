@@ -120,12 +120,12 @@ describe("QUEUE_DELAY wants", () => {
     expect(desiredWorkers(inputs(each)).want).toBe(want);
   });
 
-  it("to be asked again when the oldest job will have waited its time", () => {
+  it("another look once the oldest job has waited its time", () => {
     const desire = desiredWorkers(inputs({ waiting: 5, waitedMs: 1_500, workers: [busy(1)] }));
     expect(desire.lookAt).toBe(now + 2_500);
   });
 
-  it("the worked case of its comment", () => {
+  it("the example of its comment", () => {
     const settings = { workersMax: 10 };
     expect(desiredWorkers(inputs({ waiting: 3, waitedMs: 5_000, workers: [busy(1)], settings })).want).toBe(4);
   });
@@ -144,7 +144,7 @@ describe("REQUEST_COUNT wants", () => {
     expect(desiredWorkers(inputs({ ...each, settings })).want).toBe(want);
   });
 
-  it("keeps an idle worker that the count still asks for", () => {
+  it("keeps an idle worker that the count still requires", () => {
     const workers = [idle(1, seconds(60)), idle(2, seconds(50))];
     expect(planned({ settings, running: 4, workers })).toEqual({ ...nothing, stop: [1] });
   });
@@ -319,11 +319,11 @@ describe("A plan", () => {
     expect(planned(each)).toEqual({ start, stop, close });
   });
 
-  it("is to be made again when the next idle worker's time is over", () => {
+  it("is due again when the next idle worker's time is over", () => {
     expect(plan(inputs({ workers: [idle(1, 2_000), idle(2, 3_000)] })).lookAt).toBe(now + 2_000);
   });
 
-  it("needs no second look where nothing changes by time alone", () => {
+  it("needs no second look if time alone changes nothing", () => {
     expect(plan(inputs({ workers: [busy(1)] })).lookAt).toBeUndefined();
     expect(plan(inputs({ settings: { workersMin: 1 }, workers: [idle(1, 60_000)] })).lookAt).toBeUndefined();
   });
@@ -430,7 +430,7 @@ describe("After failed starts", () => {
     expect(planned(each)).toEqual({ ...nothing, start });
   });
 
-  it("the pause's end is the time to look, where a worker is missing", () => {
+  it("looks again at the pause's end if a worker is missing", () => {
     const each = plan(inputs({ waiting: 1, failedStarts: 3, failedAgoMs: 1_000 }));
     expect([each.lookAt, each.reason]).toEqual([now + 3_000, "the last 3 starts failed; pausing"]);
     expect(plan(inputs({ failedStarts: 3, failedAgoMs: 1_000 })).lookAt).toBeUndefined();
@@ -453,7 +453,7 @@ describe("Whatever there is", () => {
     failedAgoMs: fc.nat(10_000),
   });
 
-  it("a plan stays within workersMax, stops nobody who works, and looks only into the future", () => {
+  it("a plan stays within workersMax, stops no busy worker, and never looks again in the past", () => {
     fc.assert(
       fc.property(anyCase, ({ scalerType, workersMin, more, workers, ...each }) => {
         const views = workers.map(({ state, idleForMs, version }, at) =>

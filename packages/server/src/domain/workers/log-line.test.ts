@@ -30,7 +30,7 @@ describe("The mark of a line", () => {
     { it: "is none in plain text", text: `about ${job}`, mark: {} },
   ])("$it", ({ text, mark }) => expect(markOf(text)).toEqual(mark));
 
-  it("makes a line a job's, where a mere mention does not", () => {
+  it("assigns a line to a job; a mere mention of the job does not", () => {
     expect([isOfJob(marked(), job), isOfJob(`about ${job}`, job), isOfJob(marked({ message: "b" }), "b")]).toEqual([
       true,
       false,
@@ -59,7 +59,7 @@ describe("A moment", () => {
   ])("'%s' is %s", (said, at) => expect(momentOf(said, now)).toBe(at));
 });
 
-it("A secret is masked as it is, and as JSON writes it; an empty one is none", () => {
+it("A secret is masked both as it is and as JSON writes it; an empty one is ignored", () => {
   const secret = 'a"b\\c';
   expect(new HiddenTexts([secret, ""]).mask(`${secret} ${JSON.stringify({ secret })}`)).toBe('**** {"secret":"****"}');
 });
