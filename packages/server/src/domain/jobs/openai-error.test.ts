@@ -73,7 +73,7 @@ describe("An output", () => {
   });
 });
 
-it("An error is written with every field that OpenAI's has", () => {
+it("An error is written with every field of OpenAI's errors", () => {
   const error = { status: 400, message: "m", type: errorType(400), param: null, code: "C" };
   expect(JSON.parse(errorText(error))).toEqual({
     error: { message: "m", type: "invalid_request_error", param: null, code: "C" },
