@@ -26,7 +26,7 @@ export function reads(setting: () => Setting): void {
     });
 
     it.each(["COMPLETED", "FAILED", undefined] as const)(
-      "list no more bytes than fit, and one job at least: %s",
+      "list at least one job, and no more bytes than fit: %s",
       async (status) => {
         const ids = await scene.submitMany(4);
         await scene.take(first, 4);

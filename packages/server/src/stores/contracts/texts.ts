@@ -44,7 +44,7 @@ export function texts(setting: () => Setting): void {
       expect(chunks.map(({ output }) => stringOf(output) === text)).toEqual([true, true]);
     });
 
-    it("are read apart from their job where they are large, as of one moment", async () => {
+    it("are read apart from their job if they are large, all from one moment", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const short = `"${"x".repeat(limits.textReadBytesMax - 2)}"`;
       const { jobs } = scene.stores;
@@ -76,7 +76,7 @@ export function texts(setting: () => Setting): void {
       expect(await scene.findTexts(id)).toBeUndefined();
     });
 
-    it("stay the call's own where they are bytes that came with others", async () => {
+    it("stay the call's own if they are views into bytes shared with others", async () => {
       const bodies = Array.from({ length: 8 }, (_, n) => `{"n":"${`${n}`.repeat(limits.jsonThreadBytes)}"}`);
       await Promise.all(bodies.map((body, n) => scene.submit({ body: n % 2 === 0 ? Buffer.from(body) : body })));
       const taken = await scene.take(first, bodies.length);
@@ -91,7 +91,7 @@ export function texts(setting: () => Setting): void {
       expect((await scene.job(id)).error).toBe("a\u0000b");
     });
 
-    it.each(["a\u0000b", "a\ud800b", "a'b\\\"%_$1;--", "é漢😀"])("do no harm wherever they come: %j", async (text) => {
+    it.each(["a\u0000b", "a\ud800b", "a'b\\\"%_$1;--", "é漢😀"])("do no harm in any field: %j", async (text) => {
       const { jobs, chunks, deliveries, volumes, endpoints, workers, decisions } = scene.stores;
       const { endpointNo, now } = scene;
       const id = await scene.jobIn("IN_PROGRESS", first);
@@ -122,7 +122,7 @@ export function texts(setting: () => Setting): void {
       expect((await scene.deliveries())[0]?.attempts).toHaveLength(1);
     });
 
-    it("tell an empty text from none", async () => {
+    it("distinguish an empty text from none", async () => {
       const none = await scene.jobIn("COMPLETED", first);
       const empty = await scene.jobIn("IN_PROGRESS", first);
       await scene.settle(empty, first, completed('""'));
