@@ -41,7 +41,7 @@ describe("An array as it is sent", () => {
     expect(await sent("text", texts(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
   });
 
-  it("keeps whatever text there is", async () => {
+  it("keeps any text", async () => {
     const text = fc.option(fc.string({ unit: "binary" }));
     await fc.assert(
       fc.asyncProperty(fc.array(text), async (values) => {
@@ -52,7 +52,7 @@ describe("An array as it is sent", () => {
     );
   });
 
-  it("puts a sign in the place of a NUL and of half a letter, and keeps the rest of the group", async () => {
+  it("replaces a NUL and a lone surrogate by a sign, and keeps the rest of the group", async () => {
     expect(await sent("text", texts(["a\0b", "c\ud800d", "e"]))).toEqual(["a\uFFFDb", "c\uFFFDd", "e"]);
   });
 
@@ -70,7 +70,7 @@ describe("An array as it is sent", () => {
     expect(await sent("bigint", numbers([true, false]))).toEqual(["1", "0"]);
   });
 
-  it("does not round what is no whole number", () => {
+  it("does not round numbers that are not integers", () => {
     for (const value of [1.5, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => numbers([value])).toThrow(RangeError);
   });
 });
