@@ -21,7 +21,7 @@ describe("bodies as clients send them", () => {
   const labelled = { "content-type": "application/json" };
 
   it.each(["", "{}", "null", "[1", "not json"])(
-    "asks nothing of the body %j where there is none to read",
+    "ignores the body %j if the route reads none",
     async (body) => {
       const job = await submit(server, idle, {});
       const post = (path: string) =>
@@ -33,7 +33,7 @@ describe("bodies as clients send them", () => {
     },
   );
 
-  it("deletes an endpoint by an empty request labelled JSON, though its workersMax is not 0", async () => {
+  it("deletes an endpoint by an empty request with a JSON content type, even if its workersMax is not 0", async () => {
     const made = await makeEndpoint(
       server,
       newFolder(),
@@ -48,7 +48,7 @@ describe("bodies as clients send them", () => {
   });
 
   it.each(["application/json", "text/plain", "application/x-www-form-urlencoded", "application/octet-stream"])(
-    "reads a submission labelled %s as JSON",
+    "reads a submission with content type %s as JSON",
     async (label) => {
       const body = JSON.stringify({ input: { ключ: ["__proto__"] } });
       const reply = await call(server, "POST", `/sdk/v2/${idle}/run`, body, { "content-type": label });

@@ -48,7 +48,7 @@ describe.concurrent("a worker in a container", () => {
   });
 });
 
-describe.concurrent("a container that ends at its start is told by its cause:", () => {
+describe.concurrent("a container that fails at its start is reported with its cause:", () => {
   it.for([
     {
       it: "a command that its image lacks",
@@ -100,7 +100,7 @@ describe.concurrent("a container that ends at its start is told by its cause:", 
 });
 
 describe("a container that FlashBoot has paused", () => {
-  it("keeps its memory over a crash of the server, and goes on", async (test) => {
+  it("keeps its memory across a crash of the server, and continues", async (test) => {
     const endpoint = await make(test, { flashboot: true, idleTimeout: 1 });
     const { workerId } = await complete(server, endpoint);
     await frozen(server, endpoint);

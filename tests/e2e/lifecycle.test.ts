@@ -95,7 +95,7 @@ describe.concurrent("SIGTERM", () => {
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 2, failed: 0, retried: 0 });
   });
 
-  it("answers those who stand waiting, rather than leave them", async (test) => {
+  it("answers held requests before it ends", async (test) => {
     const server = await startOwn(test);
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
@@ -113,7 +113,7 @@ describe.concurrent("SIGTERM", () => {
 });
 
 describe.concurrent("a kill -9", () => {
-  it("leaves workers at their jobs, whose results are accepted after the restart, once", async (test) => {
+  it("leaves workers running, and their results are accepted once after the restart", async (test) => {
     const folder = makeFolder(test);
     const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
     const server = await startOwn(test);
@@ -141,7 +141,7 @@ describe.concurrent("a kill -9", () => {
     expect(next.body.output).toBe("next");
   });
 
-  it("does not change a worker's secret, nor what it holds", async (test) => {
+  it("does not change a worker's secret, nor the jobs it holds", async (test) => {
     const server = await startOwn(test);
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
@@ -158,7 +158,7 @@ describe.concurrent("a kill -9", () => {
     expect((await worker.take()).body.id).toBe(next);
   });
 
-  it("gives the jobs of workers that died meanwhile back", async (test) => {
+  it("gives back the jobs of workers that died meanwhile", async (test) => {
     const folder = makeFolder(test);
     const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
     const server = await startOwn(test);
@@ -224,7 +224,7 @@ describe.concurrent("a start", () => {
     expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("with wrong settings tells all of them at once", async (test) => {
+  it("with invalid settings reports all of them at once", async (test) => {
     const wrong = {
       MILLRACE_PORT: "eighty",
       MILLRACE_RATE_LIMITS: "maybe",
@@ -235,7 +235,7 @@ describe.concurrent("a start", () => {
     await expectNoStart(test, env, ...Object.keys(wrong).map((name) => new RegExp(name)));
   });
 
-  it("on an empty folder makes a key, names its file, and runs a demo job", async (test) => {
+  it("in an empty folder makes a key, names its file, and runs a demo job", async (test) => {
     const dataDir = makeDataDir(test);
     const port = await freePort();
     const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: String(port) };
@@ -275,7 +275,7 @@ describe.concurrent("a start", () => {
     expect(third.log()).not.toContain(given.key);
   });
 
-  it("answers 503 rather than refuse, from the moment its port is open", async (test) => {
+  it("answers 503 instead of refusing connections, from the moment its port is open", async (test) => {
     const server = await startOwn(test);
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
