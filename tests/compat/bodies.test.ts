@@ -20,18 +20,15 @@ afterAll(async () => {
 describe("bodies as clients send them", () => {
   const labelled = { "content-type": "application/json" };
 
-  it.each(["", "{}", "null", "[1", "not json"])(
-    "ignores the body %j if the route reads none",
-    async (body) => {
-      const job = await submit(server, idle, {});
-      const post = (path: string) =>
-        call(server, "POST", `/sdk/v2/${idle}${path}`, body === "" ? undefined : body, labelled);
-      expect(await post(`/status/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "IN_QUEUE" } });
-      expect(await post(`/cancel/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "CANCELLED" } });
-      expect(await post(`/retry/${job}`)).toMatchObject({ status: 400 });
-      expect(await post("/purge-queue")).toMatchObject({ status: 200, body: { removed: 0, status: "completed" } });
-    },
-  );
+  it.each(["", "{}", "null", "[1", "not json"])("ignores the body %j if the route reads none", async (body) => {
+    const job = await submit(server, idle, {});
+    const post = (path: string) =>
+      call(server, "POST", `/sdk/v2/${idle}${path}`, body === "" ? undefined : body, labelled);
+    expect(await post(`/status/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "IN_QUEUE" } });
+    expect(await post(`/cancel/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "CANCELLED" } });
+    expect(await post(`/retry/${job}`)).toMatchObject({ status: 400 });
+    expect(await post("/purge-queue")).toMatchObject({ status: 200, body: { removed: 0, status: "completed" } });
+  });
 
   it("deletes an endpoint by an empty request with a JSON content type, even if its workersMax is not 0", async () => {
     const made = await makeEndpoint(

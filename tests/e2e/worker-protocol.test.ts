@@ -338,19 +338,16 @@ describe.concurrent("a result", () => {
   it.for([
     ["small", 1],
     ["large", "x".repeat(400_000)],
-  ] as const)(
-    "with stopPod brings a fresh worker: a %s one",
-    async ([, output], test) => {
-      const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
-      expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
-      expect(await status()).toMatchObject({ status: "COMPLETED", output });
-      const next = await submit(server, endpoint);
-      const fresh = await puppet(1);
-      expect(fresh.id).not.toBe(worker.id);
-      await until(() => !worker.alive());
-      expect((await fresh.take()).body.id).toBe(next);
-    },
-  );
+  ] as const)("with stopPod brings a fresh worker: a %s one", async ([, output], test) => {
+    const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
+    expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
+    expect(await status()).toMatchObject({ status: "COMPLETED", output });
+    const next = await submit(server, endpoint);
+    const fresh = await puppet(1);
+    expect(fresh.id).not.toBe(worker.id);
+    await until(() => !worker.alive());
+    expect((await fresh.take()).body.id).toBe(next);
+  });
 });
 
 describe.concurrent("progress", () => {

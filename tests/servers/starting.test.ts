@@ -52,7 +52,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     }
   });
 
-  it("on a database of a newer version are refused in a sentence", async (test) => {
+  it("on a database of a newer version are refused with one sentence", async (test) => {
     const url = await emptyDatabase();
     const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
     test.onTestFinished(() => first.end());
@@ -61,7 +61,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
   });
 
-  it("with another seal key than the first are refused in a sentence", async (test) => {
+  it("with a different seal key are refused with one sentence", async (test) => {
     const url = await emptyDatabase();
     const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
     test.onTestFinished(() => first.end());
@@ -75,7 +75,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("on a copy of another's data directory are refused in a sentence, and the other goes on", async (test) => {
+  it("on a copy of another's data directory are refused with one sentence, and the other continues", async (test) => {
     const env = { ...shared, MILLRACE_DATABASE_URL: await emptyDatabase() };
     const first = await startServer(env);
     test.onTestFinished(() => first.end());
@@ -108,16 +108,16 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("give up on a database that never comes, in a sentence", async () => {
+  it("give up on a database that never comes, with one sentence", async () => {
     const url = `postgres://millrace@127.0.0.1:${await freePort()}/postgres`;
     await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database cannot be reached \(ECONNREFUSED\): .+\.$/);
   });
 
-  it("on a database server that has no such database are refused in a sentence", async () => {
+  it("on a database server without that database are refused with one sentence", async () => {
     await expectRefused({ MILLRACE_DATABASE_URL: postgres.url("nobodys") }, /database "nobodys" does not exist/);
   });
 
-  it("with a clock that is off by seconds are refused in a sentence", async () => {
+  it("with a clock that is off by seconds are refused with one sentence", async () => {
     const url = await emptyDatabase();
     const env = { MILLRACE_DATABASE_URL: url, DONT_FAKE_MONOTONIC: "1" };
     const ahead = /^This machine's clock is \d\.\d s ahead of the database's: .+\.$/;
@@ -129,7 +129,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   });
 });
 
-it("a server that was killed while it started leaves nothing that holds up the next", async (test) => {
+it("but were killed leave nothing that delays the next server", async (test) => {
   const url = await emptyDatabase();
   const attempt = await attemptServer({ MILLRACE_DATABASE_URL: url });
   test.onTestFinished(() => attempt.end());

@@ -163,18 +163,21 @@ describe("Servers that share a limit", () => {
     expect(await admitted(Array.from({ length: 2_000 }, () => one!.admit(owner, limit, startAt)))).toBe(700);
   });
 
-  it.each([2, 3, 5])("admit no more than the limit, and at least all but 2 %% per server: %i servers", async (count) => {
-    const servers = open(count);
-    let all = 0;
-    for (let n = 0; n < 40; n++) {
-      const requests = Array.from({ length: 50 }, (_, k) =>
-        servers[(n * k) % count]!.admit(owner, limit, startAt + n * 10),
-      );
-      all += await admitted(requests);
-    }
-    expect(all).toBeLessThanOrEqual(limit);
-    expect(all).toBeGreaterThanOrEqual(limit - count * limit * limits.grantShare);
-  });
+  it.each([2, 3, 5])(
+    "admit no more than the limit, and at least all but 2 %% per server: %i servers",
+    async (count) => {
+      const servers = open(count);
+      let all = 0;
+      for (let n = 0; n < 40; n++) {
+        const requests = Array.from({ length: 50 }, (_, k) =>
+          servers[(n * k) % count]!.admit(owner, limit, startAt + n * 10),
+        );
+        all += await admitted(requests);
+      }
+      expect(all).toBeLessThanOrEqual(limit);
+      expect(all).toBeGreaterThanOrEqual(limit - count * limit * limits.grantShare);
+    },
+  );
 
   it("admit requests one after another while the window moves", async () => {
     const servers = open(2);

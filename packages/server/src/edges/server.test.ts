@@ -142,12 +142,9 @@ describe("X-Request-ID", () => {
     return answer.headers.get("x-request-id");
   };
 
-  it.each(["abc-123", "~", "x".repeat(128), "a;b,c=d/e"])(
-    "is echoed if it is visible ASCII: '%s'",
-    async (given) => {
-      expect(await idFor(given)).toBe(given);
-    },
-  );
+  it.each(["abc-123", "~", "x".repeat(128), "a;b,c=d/e"])("is echoed if it is visible ASCII: '%s'", async (given) => {
+    expect(await idFor(given)).toBe(given);
+  });
 
   it.each(["x".repeat(129), "a b", "caf\u00e9", ""])("is replaced by ours if it is not: '%s'", async (given) => {
     expect(await idFor(given)).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);

@@ -262,20 +262,23 @@ describe("A GPU", () => {
   it.each([
     ["others have", "NVIDIA A40", "free here: 0 of 1"],
     ["nobody has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
-  ])("that %s keeps a release waiting, which says so, and the present workers continue to serve", async (_, type, why) => {
-    await on({ gpus: [l4(1), l4(2), a40] });
-    await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
-    await scene.advance(50);
-    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 5, gpuTypeIds: ["NVIDIA L4"] });
-    await pass(2);
-    await update(endpoint, { gpuTypeIds: [type] });
-    await pass(30);
-    expect(versions(endpoint)).toEqual(["1 running", "1 running", "2 running", "2 running"]);
-    const id = await scene.submit(endpoint);
-    expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
-    const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
-    expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
-  });
+  ])(
+    "that %s keeps a release waiting, which says so, and the present workers continue to serve",
+    async (_, type, why) => {
+      await on({ gpus: [l4(1), l4(2), a40] });
+      await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
+      await scene.advance(50);
+      const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 5, gpuTypeIds: ["NVIDIA L4"] });
+      await pass(2);
+      await update(endpoint, { gpuTypeIds: [type] });
+      await pass(30);
+      expect(versions(endpoint)).toEqual(["1 running", "1 running", "2 running", "2 running"]);
+      const id = await scene.submit(endpoint);
+      expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
+      const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
+      expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
+    },
+  );
 
   it("that one old worker leaves is reserved while another makes way for the same new one", async () => {
     await on({ gpus: [l4(1), l4(2)] });

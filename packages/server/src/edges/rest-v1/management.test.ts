@@ -228,11 +228,14 @@ describe("Container registry auths over REST", () => {
     expect((await http.get(`${path}/${made.json.id}`)).status).toBe(404);
   });
 
-  it.each(["name", "username", "password"])("are not made without %s, or with one that is not a text", async (field) => {
-    for (const value of [undefined, null, "", 1]) {
-      expect((await http.post(path, { ...given, [field]: value })).status).toBe(400);
-    }
-  });
+  it.each(["name", "username", "password"])(
+    "are not made without %s, or with one that is not a text",
+    async (field) => {
+      for (const value of [undefined, null, "", 1]) {
+        expect((await http.post(path, { ...given, [field]: value })).status).toBe(400);
+      }
+    },
+  );
 });
 
 describe("Webhooks over REST", () => {

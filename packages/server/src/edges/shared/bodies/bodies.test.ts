@@ -75,13 +75,16 @@ describe("A body", () => {
     expect(await scene.state(endpoint, id)).toBe("FAILED");
   });
 
-  it.each([false, true])("counts as the same body under its key when it is sent again, chunked: %s", async (chunked) => {
-    const body = (end: string) => Buffer.from(`{"input":${json(1_000_000)},"webhook":null}${end}`);
-    const headers = { "idempotency-key": `large-${chunked}` };
-    const first = await run(body(""), chunked, headers);
-    expect((await run(body(""), chunked, headers)).json.id).toBe(first.json.id);
-    expect((await run(body(" "), chunked, headers)).json.code).toBe("IDEMPOTENCY_CONFLICT");
-  });
+  it.each([false, true])(
+    "counts as the same body under its key when it is sent again, chunked: %s",
+    async (chunked) => {
+      const body = (end: string) => Buffer.from(`{"input":${json(1_000_000)},"webhook":null}${end}`);
+      const headers = { "idempotency-key": `large-${chunked}` };
+      const first = await run(body(""), chunked, headers);
+      expect((await run(body(""), chunked, headers)).json.id).toBe(first.json.id);
+      expect((await run(body(" "), chunked, headers)).json.code).toBe("IDEMPOTENCY_CONFLICT");
+    },
+  );
 
   it.each([false, true])("over the limit is refused, chunked: %s", async (chunked) => {
     const answer = await run(Buffer.alloc(limits.runBytesMax + 1, " "), chunked);

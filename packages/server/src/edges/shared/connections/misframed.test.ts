@@ -74,11 +74,14 @@ describe("A refusal says in its headers", () => {
 });
 
 describe("A GraphQL request", () => {
-  it.each(["/graphql", "/sdk/graphql"])("to %s that is too large is refused while it is still being sent", async (path) => {
-    const query = `{ myself { id } } #${"x".repeat(12 * limits.managementBytesMax)}`;
-    const { status, json } = await http.post(path, { query });
-    expect([status, json.errors[0].extensions.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
-    expect(json.errors[0].message).toContain("0.25 MB");
-    expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
-  });
+  it.each(["/graphql", "/sdk/graphql"])(
+    "to %s that is too large is refused while it is still being sent",
+    async (path) => {
+      const query = `{ myself { id } } #${"x".repeat(12 * limits.managementBytesMax)}`;
+      const { status, json } = await http.post(path, { query });
+      expect([status, json.errors[0].extensions.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+      expect(json.errors[0].message).toContain("0.25 MB");
+      expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
+    },
+  );
 });
