@@ -61,7 +61,7 @@ describe.concurrent("a container that fails at its start is reported with its ca
       exit: { code: 127, cause: "image", note: expect.stringMatching(/no-such-command.*not found/s) },
     },
     {
-      it: "an image that is nowhere",
+      it: "an image that does not exist",
       template: { imageName: "localhost:1/nowhere:1" },
       exit: { cause: "image", note: expect.stringMatching(/localhost:1\/nowhere:1.*could not be pulled/) },
     },
@@ -72,7 +72,7 @@ describe.concurrent("a container that fails at its start is reported with its ca
       exit: { cause: "memory", note: expect.stringMatching(/out of memory/) },
     },
     {
-      it: "137 at the hands of nobody of ours",
+      it: "137, although we did not kill it",
       template: { dockerStartCmd: ["/bin/sh", "-c", "kill -9 $$"] },
       exit: { cause: "memory", note: expect.stringMatching(/137/) },
     },

@@ -107,25 +107,25 @@ describe.concurrent("workers that end at their start", () => {
 
   it.for([
     {
-      it: "by themselves are told with their last lines",
+      it: "by themselves are reported with their last lines",
       words: "echo 'Traceback (most recent call last):' >&2; echo \"KeyError: 'MODEL'\" >&2; exit 1",
       exit: { code: 1, cause: "start", note: expect.stringMatching(/exit code 1.*KeyError: 'MODEL'/s) },
       detail: /exit code 1.*KeyError: 'MODEL'/s,
     },
     {
-      it: "by SIGKILL are told as short of memory",
+      it: "by SIGKILL are reported as short of memory",
       words: "echo loading; kill -9 $$",
       exit: { signal: "SIGKILL", cause: "memory", note: expect.stringMatching(/memory runs out/) },
       detail: /memory runs out.*loading/s,
     },
     {
-      it: "with 137 are told as short of memory, too",
+      it: "with 137 are also reported as short of memory",
       words: "exit 137",
       exit: { code: 137, cause: "memory", note: expect.stringMatching(/memory runs out/) },
       detail: /memory runs out/,
     },
     {
-      it: "for want of a GPU are told so",
+      it: "for lack of a GPU are reported so",
       words: "echo 'RuntimeError: No CUDA GPUs are available' >&2; exit 1",
       exit: { code: 1, cause: "gpu", note: expect.stringMatching(/no GPU.*No CUDA GPUs are available/s) },
       detail: /no GPU.*No CUDA GPUs are available/s,

@@ -113,7 +113,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "a chunk of negative size", bytes: () => chunked(`-${hex}`) },
   { it: "a chunk of size 0x…", bytes: () => chunked(`0x${hex}`) },
   { it: "a chunk larger than every number", bytes: () => chunked("f".repeat(18)) },
-  { it: "a chunk longer than it says", bytes: () => chunked("1") },
+  { it: "a chunk longer than its announced size", bytes: () => chunked("1") },
   {
     it: "an unknown transfer coding",
     bytes: () => run("transfer-encoding: xchunked\r\n", "0\r\n\r\n"),
@@ -181,7 +181,7 @@ describe("an unusual but unambiguous request is served", () => {
       patient: true,
     },
     {
-      it: "a body where none is read, with a request inside",
+      it: "a body on a route that reads none, with a request inside",
       bytes: () => get(`content-length: ${inside.length}\r\n`) + inside,
       body: /ok/,
     },

@@ -23,7 +23,7 @@ const several = (count: number, question: (call: Call) => boolean) =>
 describe("while a handler blocks its thread, its worker continues to ping", () => {
   it.each([
     { it: "with the job that runs", file: "handler.ts" },
-    { it: "also where the handler's imports need hooks", file: "handler.mjs" },
+    { it: "even if the handler's imports need hooks", file: "handler.mjs" },
   ])("$it", async ({ file }) => {
     write({
       [file]: 'import { busyUntilLetGo } from "./busy.mjs"; export default () => busyUntilLetGo();',

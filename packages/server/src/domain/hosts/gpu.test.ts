@@ -18,7 +18,7 @@ describe("GPU tiers", () => {
 
   it.each([
     {
-      it: "stand for their types in order",
+      it: "expand to their types in order",
       gpuIds: "ADA_24,AMPERE_24",
       types: [...gpuTiers.ADA_24, ...gpuTiers.AMPERE_24],
     },

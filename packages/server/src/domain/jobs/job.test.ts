@@ -68,7 +68,7 @@ describe("The loss of a job", () => {
     { it: "gives it back after its first start", starts: 1, excused: 0, by: "giveBack" },
     { it: "gives it back after its second", starts: 2, excused: 0, by: "giveBack" },
     { it: "fails it after its third", starts: 3, excused: 0, by: "fail" },
-    { it: "does not count what was excused", starts: 3, excused: 1, by: "giveBack" },
+    { it: "does not count an excused start", starts: 3, excused: 1, by: "giveBack" },
     { it: "fails it after three that count", starts: 5, excused: 2, by: "fail" },
   ])("$it", ({ starts, excused, by }) => {
     expect(settleLoss({ starts, excused }, "Its worker was lost").by).toBe(by);
@@ -91,7 +91,7 @@ describe("A job's times", () => {
   it.each([
     { it: "count the wait so far", takenAt: undefined, finishedAt: undefined, delay: 900, execution: 0 },
     { it: "count the run so far", takenAt: 300, finishedAt: undefined, delay: 200, execution: 700 },
-    { it: "stand still at the end", takenAt: 300, finishedAt: 800, delay: 200, execution: 500 },
+    { it: "do not change after the end", takenAt: 300, finishedAt: 800, delay: 200, execution: 500 },
     { it: "count a wait that was cancelled", takenAt: undefined, finishedAt: 400, delay: 300, execution: 0 },
     { it: "are never negative", takenAt: 50, finishedAt: 20, delay: 0, execution: 0 },
   ])("$it", ({ takenAt, finishedAt, delay, execution }) => {

@@ -21,7 +21,7 @@ describe("A failed job's error", () => {
       error: { status: 429, message: "slow down", type: "rate", param: null, code: 429 },
     },
     {
-      it: "of an exception in the stock package is what was raised, without its traceback",
+      it: "of an exception in the stock package is the raised message, without its traceback",
       text: '{"error_type": "<class \'ValueError\'>", "error_message": "bad prompt", "error_traceback": "Traceback …"}',
       error: { status: 500, message: "bad prompt", type: "server_error", param: null, code: "JOB_FAILED" },
     },

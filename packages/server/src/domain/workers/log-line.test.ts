@@ -13,7 +13,7 @@ describe("The mark of a line", () => {
       text: `{"requestId": "${job}", "level": "WARN"}`,
       mark: { jobId: job, level: "WARN" },
     },
-    { it: "is read though its end was cut away", text: marked().slice(0, 70), mark: { jobId: job } },
+    { it: "is read even if its end is cut off", text: marked().slice(0, 70), mark: { jobId: job } },
     {
       it: "is read from the plain form",
       text: `INFO   | ${job} | Started.`,
@@ -25,7 +25,7 @@ describe("The mark of a line", () => {
       mark: { level: "ERROR", message: "no such | thing" },
     },
     { it: "is none in other JSON", text: '{"id":"a"}', mark: {} },
-    { it: "is none where the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
+    { it: "is none if the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
     { it: "is none in a list", text: '["requestId"]', mark: {} },
     { it: "is none in plain text", text: `about ${job}`, mark: {} },
   ])("$it", ({ text, mark }) => expect(markOf(text)).toEqual(mark));

@@ -93,9 +93,9 @@ describe("A request", () => {
 describe("The answer", () => {
   it.each([
     { it: "is the output", output: { a: [1] }, text: '{"a":[1]}' },
-    { it: "is what a list of one holds", output: [{ a: 1 }], text: '{"a":1}' },
+    { it: "is the element of a list of one", output: [{ a: 1 }], text: '{"a":1}' },
     { it: "is a list of several as it is", output: [{ a: 1 }, 2], text: '[{"a":1},2]' },
-    { it: "is an empty object where there is no output", output: null, text: "{}" },
+    { it: "is an empty object if there is no output", output: null, text: "{}" },
   ])("$it", async ({ output, text }) => {
     const answer = await answered({ output });
     expect([answer.status, answer.text]).toEqual([200, text]);
@@ -169,8 +169,8 @@ describe("A job that fails", () => {
 describe("A refusal has OpenAI's shape:", () => {
   it.each([
     { it: "401 without a key", status: 401, code: "UNAUTHORIZED", call: { key: null, body: {} } },
-    { it: "400 for what is no JSON", status: 400, code: "INVALID_JSON", call: { body: "{" } },
-    { it: "400 for what is no object", status: 400, code: "INVALID_INPUT", call: { body: [1] } },
+    { it: "400 for a body that is not JSON", status: 400, code: "INVALID_JSON", call: { body: "{" } },
+    { it: "400 for a body that is not an object", status: 400, code: "INVALID_INPUT", call: { body: [1] } },
     { it: "405 for another method", status: 405, code: "METHOD_NOT_ALLOWED", method: "DELETE", call: {} },
     { it: "400 for a malformed address", status: 400, code: "INVALID_INPUT", path: "/v1/%zz", call: { body: {} } },
     { it: "404 for nothing in particular", status: 404, code: "NOT_FOUND", path: "/", call: { body: {} } },
