@@ -1,11 +1,11 @@
-// Adds up what the named gears of tests counted last: a line for each that failed, then the line `N passed, N failed`.
+// Adds up the last counts of the given test gears: a line for each that failed, then the line `N passed, N failed`.
 import { join } from "node:path";
 import { cache, readText } from "./set-up.mjs";
 
 const tallies = process.argv.slice(2).map((gear) => {
   const text = readText(join(cache, `tally-${gear}.json`));
   if (text !== undefined) return JSON.parse(text);
-  return { passed: 0, failed: 1, failures: [`FAILED: the ${gear} tests did not come to their end`] };
+  return { passed: 0, failed: 1, failures: [`FAILED: the ${gear} tests did not finish`] };
 });
 for (const failure of tallies.flatMap((tally) => tally.failures)) console.log(failure);
 const sum = (name) => tallies.reduce((total, tally) => total + tally[name], 0);

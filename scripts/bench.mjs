@@ -1,4 +1,4 @@
-// `npm run bench`: makes the clone and the machine ready, then measures.
+// `npm run bench`: prepares the clone and the machine, then measures.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rows } from "../bench/rows.mjs";
@@ -62,7 +62,7 @@ function readOptions(words) {
   return { ...options, databases };
 }
 
-/** The peers are packages of the bench alone: installed beside it, from its own package.json. */
+/** Only the bench needs the peers' packages: they are installed beside it, from its own package.json. */
 async function installPeers() {
   const folder = join(root, "bench");
   const stamp = join(folder, "node_modules", ".millrace-stamp");
@@ -80,7 +80,9 @@ async function installPeers() {
 
 const options = readOptions(process.argv.slice(2));
 if (options.mistake !== undefined) {
-  console.error(`${options.mistake} is no option with its value; \`npm run bench -- --help\` lists them.`);
+  console.error(
+    `${options.mistake} is not an option, or its value is invalid; \`npm run bench -- --help\` lists them.`,
+  );
   process.exitCode = 2;
 } else if (options.isHelp) {
   console.log(usage);

@@ -1,4 +1,4 @@
-// `npm run check`: types, lint, format and layering; a line for each, exit code 1 if any of them fails.
+// `npm run check`: types, lint, format and layering; one line each, exit code 1 if any of them fails.
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { bin, installPackages, main, root, run } from "./set-up.mjs";

@@ -1,4 +1,4 @@
-// A Docker Engine of the tests' own: started, broken and ended by them, beside whatever engine the machine has.
+// A Docker Engine for tests, which they start, break and stop, beside any engine of the machine.
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
@@ -7,11 +7,11 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const readyWithinMs = 60_000;
-/** What lies beside what only root finds. */
+/** Adds the folders of tools that only root has on the PATH. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 let engines = 0;
 
-/** Starts an engine with a folder, a socket and a bridge of its own. It needs root. */
+/** Starts an engine with its own folder, socket and bridge. Needs root. */
 export async function startDocker() {
   const home = mkdtempSync(join(tmpdir(), "millrace-docker-"));
   const socketPath = join(home, "docker.sock");
@@ -22,9 +22,9 @@ export async function startDocker() {
   let log = "";
 
   const start = async () => {
-    rmSync(pidFile, { force: true }); // what was killed has left it
+    rmSync(pidFile, { force: true }); // a killed engine has left it
     const folders = ["--data-root", join(home, "data"), "--exec-root", join(home, "exec"), "--pidfile", pidFile];
-    // the machine's own network stays as it is
+    // leaves the machine's own network alone
     const network = ["-b", bridge.name, "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
     child = spawn("dockerd", ["-H", `unix://${socketPath}`, ...folders, ...network, "--live-restore"], {
       env,
@@ -41,7 +41,7 @@ export async function startDocker() {
     await exited;
     if (signal !== "SIGTERM") await endContainerd(join(home, "exec/containerd"));
   };
-  /** What the engine's own command line prints. */
+  /** Runs the engine's own command line and returns its output. */
   const docker = (...args) => {
     const { status, stdout, stderr } = spawnSync("/usr/bin/docker", ["-H", `unix://${socketPath}`, ...args], {
       encoding: "utf8",
@@ -71,7 +71,7 @@ export async function startDocker() {
     start,
     stop,
     end,
-    /** Makes an image of programs of this machine, each where it lies here, and of more files. */
+    /** Makes an image from programs of this machine, each at its path here, and from further files. */
     makeImage(name, { programs, libraries = [], files = {}, changes = [] }) {
       const folder = join(home, "image");
       makeRoot(folder, programs, libraries, files);
@@ -84,13 +84,13 @@ export async function startDocker() {
   };
 }
 
-/** A bridge with an address in a range that is kept for tests of this kind. */
+/** A bridge with an address from a range reserved for such tests. */
 function makeBridge() {
   const n = (process.pid + engines++ * 7) % 250;
   const name = `mrtest${n}`;
   const gateway = `198.18.${n}.1`;
-  // as Docker gives its own: else a bridge takes the least of its containers' addresses, and another one when that goes, and
-  // those that know the one before reach nobody for half a minute
+  // a fixed address, as Docker's own bridges have: otherwise a bridge uses the lowest address of its containers, and
+  // changes it when that one goes, and then nobody reaches anything for half a minute
   const address = ["address", `02:4d:52:00:00:${n.toString(16).padStart(2, "0")}`];
   check(spawnSync("ip", ["link", "add", name, ...address, "type", "bridge"], { env, encoding: "utf8" }));
   check(spawnSync("ip", ["addr", "add", `${gateway}/24`, "dev", name], { env, encoding: "utf8" }));
@@ -102,7 +102,7 @@ function check({ status, stderr, error }) {
   if (status !== 0) throw new Error(stderr || String(error));
 }
 
-/** Copies programs with the libraries they load, and what names and users need. */
+/** Copies programs with the libraries they load, and the files that names and users need. */
 function makeRoot(folder, programs, libraries, files) {
   for (const path of ["tmp", "proc", "sys", "dev", "root", "etc"]) mkdirSync(join(folder, path), { recursive: true });
   const copy = (path) => {
@@ -113,7 +113,7 @@ function makeRoot(folder, programs, libraries, files) {
   };
   for (const program of programs) copy(program);
   const { stdout } = spawnSync("ldd", [...programs, ...libraries], { encoding: "utf8", maxBuffer: 2 ** 26 });
-  // of a library that comes with its own, those beside it are there already
+  // libraries beside a library of its own package are there already
   for (const [, library] of (stdout ?? "").matchAll(/\s(\/[^ ():]+) \(0x/g)) copy(library);
   writeFileSync(join(folder, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
   writeFileSync(join(folder, "etc/group"), "root:x:0:\n");
@@ -121,7 +121,9 @@ function makeRoot(folder, programs, libraries, files) {
     cpSync(from, join(folder, path), { recursive: true, dereference: true });
 }
 
-/** A crash takes the engine's own containerd with it, not at once: one that lingers would keep the next from its socket. */
+/**
+ * A crash ends the engine's own containerd too, but not at once: a lingering one would keep the next from its socket.
+ */
 async function endContainerd(folder) {
   const pidFile = join(folder, "containerd.pid");
   const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, "utf8")) : 0;

@@ -1,4 +1,4 @@
-// `npm run docs`: writes docs/reference/ from the code; with --check it writes nothing and fails where they differ.
+// `npm run docs`: writes docs/reference/ from the code; with --check it writes nothing and fails if the pages differ.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { build, installPackages, main, root } from "./set-up.mjs";
 
 const reference = join(root, "docs/reference");
 
-/** The documents that a running service gives of itself. */
+/** The OpenAPI documents that a running service serves. */
 async function openApiDocuments() {
   const { assemble } = await import(join(root, "packages/server/dist/assemble.js"));
   const { readConfig } = await import(join(root, "packages/server/dist/config.js"));
@@ -25,7 +25,7 @@ async function openApiDocuments() {
   }
 }
 
-/** Every setting with its default and its one sentence. */
+/** Every setting with its default and its one-sentence description. */
 async function settingsPage() {
   const { settings } = await import(join(root, "packages/server/dist/settings.js"));
   const rows = Object.entries(settings.properties).map(([name, schema]) => {
@@ -45,7 +45,7 @@ async function errorsPage() {
   return `# Error codes\n\nThe body of every error: \`{"error": "a sentence", "code": "A_CODE", "requestId": "…"}\`.\n\n| code | HTTP status | may the same call succeed later |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
 }
 
-/** The schema as the migrations leave it. */
+/** The schema after all migrations. */
 async function schemaDump() {
   const { openDatabase } = await import(join(root, "packages/server/dist/stores/sqlite/driver.js"));
   const { migrate } = await import(join(root, "packages/server/dist/stores/sqlite/schema.js"));

@@ -1,4 +1,4 @@
-// `npm run faults`: the fault tests' campaign for as long as you like, with a seed of yours.
+// `npm run faults`: runs the fault tests' campaign for as long as you like, with a seed of your choice.
 import { join } from "node:path";
 import { bin, build, cache, installPackages, main, run } from "./set-up.mjs";
 
@@ -33,10 +33,10 @@ while (words.length > 0 && wrong === undefined) {
   const word = words.shift();
   if (word === "--help" || word === "-h") isHelp = true;
   else if (Object.hasOwn(options, word) && options[word].fits(words[0])) options[word].value = words.shift();
-  else wrong = `${word} is no option, or its value does not fit`;
+  else wrong = `${word} is not an option, or its value is invalid`;
 }
 if (options["--database"].value === "sqlite" && options["--servers"].value !== "1")
-  wrong ??= "SQLite serves one server; several need --database postgres";
+  wrong ??= "SQLite supports only one server; several need --database postgres";
 
 if (wrong !== undefined) {
   console.error(`${wrong}; \`npm run faults -- --help\` lists the options.`);

@@ -1,10 +1,12 @@
-// Which tests belong to which gear, and what a test file needs of the machine. A file's needs are those of the modules that
-// it reaches, so `npm test -- one-file` installs no more than that file uses.
+// Which tests belong to which gear, and what a test file needs from the machine. A file needs what the modules that it
+// imports need, so `npm test -- one-file` installs no more than that file uses.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { root } from "./set-up.mjs";
 
-/** What tests need beside Node.js: a command that succeeds where it is there, and the Debian packages that bring it. */
+/**
+ * What tests need beside Node.js: a command that succeeds if it is installed, and the Debian packages that provide it.
+ */
 export const needs = {
   python: [
     { probe: ["python3", "--version"], debian: "python3" },
@@ -17,18 +19,18 @@ export const needs = {
       debian: "gcc libc6-dev",
     },
   ],
-  // these lie beside what only root finds
+  // these are in folders that only root has on the PATH
   nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
-  // its command line is the package's own: another one that is found first may not fit its engine
+  // uses the package's own command line: another one found first may not fit its engine
   docker: [
     { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
     { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
   ],
 };
 
-/** The modules through which tests come to what they need. */
+/** The modules that show what a test needs. */
 const needOf = {
   "scripts/postgres.mjs": "postgres",
   "scripts/docker.mjs": "docker",
@@ -46,7 +48,7 @@ const needOf = {
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 
-/** Tests that take long, or a machine of their own: containers, fuzzing, floods, power cuts, deployment. */
+/** Tests that take long, or need a machine to themselves: containers, fuzzing, floods, power cuts, deployment. */
 const machine = [
   "tests/deploy/**",
   "tests/docker/**",
@@ -61,13 +63,13 @@ const machine = [
   "packages/server/src/host/quotas/btrfs.test.ts",
 ];
 
-/** Tests that start servers or other processes: not for the fast gear, though they may need Node.js alone. */
+/** Tests that start servers or other processes: not for the fast gear, even if they need only Node.js. */
 const started = ["tests/**", "packages/server/src/providers/**", "packages/worker/**"];
 
-/** The fast gear needs Node.js alone; `test` adds all that is not for `machine`. */
+/** The fast gear needs only Node.js; `test` adds everything that is not in `machine`. */
 export const gears = ["fast", "test", "machine"];
 
-/** The test files of the repository, as paths from its root. */
+/** The repository's test files, as paths from its root. */
 export function testFiles() {
   const under = (folder) =>
     readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
@@ -83,23 +85,23 @@ export function gearOf(file) {
   return needsOf(file).size > 0 || started.some((glob) => matchesGlob(file, glob)) ? "test" : "fast";
 }
 
-/** The files that a run of a gear runs: `test` runs the fast ones too. */
+/** The files that a gear runs: `test` runs the fast ones too. */
 export const filesOf = (gear, files = testFiles()) =>
   files.filter((file) => gearOf(file) === gear || (gear === "test" && gearOf(file) === "fast"));
 
 const reached = new Map();
 
-/** The names of what a file needs, by the modules that it reaches. */
+/** The names of what a file needs, by the modules that it imports. */
 export function needsOf(file) {
   const known = reached.get(file);
   if (known) return known;
   const found = new Set(needOf[file] ? [needOf[file]] : []);
-  reached.set(file, found); // before its imports: they may come back to it
+  reached.set(file, found); // set before its imports, which may be circular
   for (const other of importsOf(file)) for (const need of needsOf(other)) found.add(need);
   return found;
 }
 
-/** The repository's own modules that a file imports for what they do, not for their types. */
+/** The repository's own modules that a file imports for their values, not only for types. */
 function importsOf(file) {
   const source = readFileSync(join(root, file), "utf8");
   const named = [...source.matchAll(/^\s*(?:import|export)\s+(?!type\b)[^;"']*?from\s*["'](\.[^"']+)["']/gm)];

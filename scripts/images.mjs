@@ -1,10 +1,10 @@
-// Worker images for engines that reach no registry: made of this machine's own Node.js and Python.
+// Worker images for engines without a registry, made from this machine's own Node.js and Python.
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./set-up.mjs";
 
-/** An image with Node.js and, where a handler is given, with our SDK and it, in `/app`. */
+/** An image with Node.js and, if a handler is given, the handler and our SDK in `/app`. */
 export function makeNodeImage(engine, name, { handler, programs = [], files = {}, changes = [] }) {
   const own =
     handler === undefined
@@ -20,7 +20,7 @@ export function makeNodeImage(engine, name, { handler, programs = [], files = {}
   });
 }
 
-/** An image with Python, the stock package of a virtual environment and, where one is given, a handler: `/handler.py`. */
+/** An image with Python, the stock package from a virtual environment and, if given, a handler: `/handler.py`. */
 export function makePythonImage(engine, name, { handler, venv, programs = [], files = {}, changes = [] }) {
   const { program, library, packages, objects } = pythonOf(venv);
   const own =
@@ -36,8 +36,8 @@ export function makePythonImage(engine, name, { handler, venv, programs = [], fi
 }
 
 /**
- * Where a Python lives: its program, its library with what that loads, and the stock package with all that it requires.
- * Left out is what nobody runs: compiled files, tests, and the descriptions of a cloud's services, thousands of files.
+ * The files of a Python: its program, its library with what that loads, and the stock package with its requirements.
+ * Left out are files that nothing uses: compiled files, tests, and a cloud's service descriptions, thousands of files.
  */
 function pythonOf(venv) {
   const facts = execFileSync(join(venv, "bin/python"), ["-c", pythonFacts], { maxBuffer: 2 ** 26 });
@@ -74,7 +74,7 @@ objects = glob.glob(library + "/lib-dynload/*.so") + [path for path in packages.
 print(json.dumps({"program": os.path.realpath(sys.executable), "library": library, "packages": packages, "objects": objects}))
 `;
 
-/** Python's own library, without what else is kept in its folder. */
+/** Python's own library, without the other files in its folder. */
 const libraryFiles = (library) =>
   Object.fromEntries(
     readdirSync(library)

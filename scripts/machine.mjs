@@ -1,8 +1,8 @@
-// What tests and benchmarks need of the machine: Debian packages, installed where they are missing.
+// What tests and benchmarks need from the machine: Debian packages, installed if missing.
 import { locked, run, SetUpFailure, withProgress } from "./set-up.mjs";
 
 /**
- * Installs what is missing. A need is a command that succeeds where it is there, and the Debian packages that bring it;
+ * Installs what is missing. A need is a command that succeeds if it is there, and the Debian packages that provide it;
  * `who` begins the sentence for a user who may not install them.
  */
 export async function installMachineNeeds(who, needs) {
@@ -17,7 +17,7 @@ export async function installMachineNeeds(who, needs) {
     }
     const aptGet = (...args) => run(...split([...prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", ...args]));
     const { code, output } = await withProgress(`Installing ${names}`, async () => {
-      // One of several package sources may be out of order; whether it was needed shows in the install.
+      // One of several package sources may be broken; whether it was needed shows in the install.
       const update = await aptGet("update", "-q");
       const args = ["install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", ...packages];
       const install = await aptGet(...args);
@@ -25,7 +25,7 @@ export async function installMachineNeeds(who, needs) {
     });
     if (code !== 0) throw new SetUpFailure(`apt-get could not install ${names}:`, output);
     const still = await missing(needs);
-    if (still.length > 0) throw new SetUpFailure(`Installed, but what PATH finds still lacks: ${still.join(" ")}`);
+    if (still.length > 0) throw new SetUpFailure(`Installed, but still not found on the PATH: ${still.join(" ")}`);
   });
 }
 
@@ -35,7 +35,7 @@ async function missing(needs) {
   return packages;
 }
 
-/** What a command of root's begins with; undefined where this user may not give one, or there is no apt-get. */
+/** The prefix of a command to be run as root; undefined if this user may not, or there is no apt-get. */
 async function administrator() {
   if (!(await succeeds(["apt-get", "--version"]))) return undefined;
   if (process.getuid?.() === 0) return [];

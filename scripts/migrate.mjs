@@ -1,4 +1,4 @@
-// `npm run migrate`: moves what a data directory's SQLite holds into a PostgreSQL that servers share.
+// `npm run migrate`: moves the SQLite database of a data directory into a PostgreSQL database that servers share.
 import { build, installPackages, main, SetUpFailure } from "./set-up.mjs";
 
 const usage = `Usage: npm run migrate -- --from DATA_DIR --to postgres://user:password@host:port/database
@@ -21,7 +21,7 @@ while (words.length > 0 && mistake === undefined) {
   const word = words.shift();
   if (word === "--help" || word === "-h") isHelp = true;
   else if (!(word in given)) mistake = `Unknown option ${word}`;
-  else if (words[0] === undefined || words[0].startsWith("--")) mistake = `${word} lacks its value`;
+  else if (words[0] === undefined || words[0].startsWith("--")) mistake = `${word} needs a value`;
   else given[word] = words.shift();
 }
 const lacking = Object.keys(given).find((name) => !given[name]);

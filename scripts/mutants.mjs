@@ -1,4 +1,5 @@
-// `npm run mutants`: builds that break a promise; each must be caught by a test. A harness that misses them proves nothing.
+// `npm run mutants`: makes builds that break a promise, and expects a test to catch each. A harness that misses them
+// proves nothing.
 import {
   cpSync,
   existsSync,
@@ -29,7 +30,10 @@ Exit codes: 0 all were caught · 1 one survived, or could not be made · 2 unkno
 const stores = "packages/server/src/stores";
 const campaign = { paths: ["tests/faults/faults.test.ts"], exclude: [] };
 
-/** What is run on a mutant, in this order, until something fails. A campaign is a matter of moments: alone it has three tries. */
+/**
+ * The suites that run on a mutant, in this order, until one fails. A campaign depends on timing: on its own it gets
+ * three tries.
+ */
 const suites = {
   suites: ({ tests = stores }) => [
     { paths: [tests], exclude: [] },
@@ -69,7 +73,7 @@ if (unknown !== undefined || !Object.hasOwn(suites, by)) {
   });
 }
 
-/** Names the test that catches a mutant; undefined where none does. */
+/** Names the test that catches a mutant; undefined if none does. */
 async function judge(mutant) {
   const place = mkdtempSync(join(tmpdir(), "millrace-mutant-"));
   try {
@@ -87,7 +91,7 @@ async function judge(mutant) {
   }
 }
 
-/** The sources with what was built of them. Packages from outside are linked; our own are those of the copy. */
+/** The sources with their build. Outside packages are linked; our own are those of the copy. */
 function copyTo(place) {
   const tsconfigs = readdirSync(root).filter((name) => /^tsconfig.*\.json$/.test(name));
   for (const name of [...copied, ...tsconfigs])
@@ -100,13 +104,13 @@ function copyTo(place) {
     symlinkSync(join(place, "packages", name), join(place, "node_modules/@millrace", name));
 }
 
-/** Replaces a text that stands in a file exactly once. */
+/** Replaces a text that occurs exactly once in a file. */
 function apply(place, name, { file, find, replace }) {
   const path = join(place, "packages/server/src", file);
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const count = text.split(find).length - 1;
   if (count !== 1)
-    throw new SetUpFailure(`The mutant '${name}' must be mended: its text stands ${count} times in ${file}:\n${find}`);
+    throw new SetUpFailure(`The mutant '${name}' must be updated: its text occurs ${count} times in ${file}:\n${find}`);
   writeFileSync(
     path,
     text.replace(find, () => replace),
@@ -136,7 +140,7 @@ async function firstFailure(place, { database = "sqlite" }, { paths, exclude }) 
   throw new SetUpFailure("The tests of a mutant could not be run:", output);
 }
 
-/** What a campaign names first as wrong, without the ids. */
+/** The first fault that a campaign reports, without ids. */
 function faultIn([message = ""]) {
   const [, fault] = /^AssertionError: (.+?)(: expected \{|$)/m.exec(message) ?? [];
   return fault === undefined

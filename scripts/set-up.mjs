@@ -1,4 +1,5 @@
-// Makes a clone ready: packages installed, TypeScript built. Runs before anything is installed, so it imports `node:` only.
+// Prepares a clone: packages installed, TypeScript built. Runs before anything is installed, so it imports only
+// `node:`.
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -19,7 +20,7 @@ const parentLookMs = 500;
 /** How long a child may take to end after a signal before it is killed. */
 const endPatienceMs = 5_000;
 
-/** One sentence for the reader, and what the command that failed printed. */
+/** One sentence for the reader, and the output of the command that failed. */
 export class SetUpFailure extends Error {
   constructor(sentence, output = "") {
     super(sentence);
@@ -31,7 +32,10 @@ export class SetUpFailure extends Error {
   }
 }
 
-/** Runs a script's outline and ends the process with the code it returns; a SetUpFailure is printed and ends it with 1. */
+/**
+ * Runs a script's main function and ends the process with the code it returns; a SetUpFailure is printed and ends it
+ * with 1.
+ */
 export async function main(outline) {
   const disarm = endOnSignals();
   try {
@@ -57,8 +61,8 @@ export async function installPackages() {
     writeFileSync(packagesStamp, "unfinished\n");
     const words = state === "missing" ? "Installing packages (first start, about half a minute)" : "Updating packages";
     // Not `npm ci`: it insists that the lock file names the optional packages of every platform, even those that the
-    // registry in use does not carry. With --no-save the lock file decides all the same, and is never written.
-    // --include=dev: the compiler is needed under NODE_ENV=production too.
+    // registry in use does not carry. With --no-save the lock file still decides, and is never written. --include=dev:
+    // the compiler is needed under NODE_ENV=production too.
     const args = ["install", "--no-save", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
     const npm = await withProgress(words, () => run("npm", args));
     if (npm.code !== 0) throw new SetUpFailure("npm could not install the packages:", npm.output);
@@ -68,7 +72,10 @@ export async function installPackages() {
 
 const packagesStamp = join(root, "node_modules", ".millrace-stamp");
 
-/** `stale` can be updated where it is; `missing` also stands for an install that was cut off or made for another platform. */
+/**
+ * `stale` can be updated in place; `missing` also stands for an install that was interrupted or made for another
+ * platform.
+ */
 function packagesState() {
   const stamp = readText(packagesStamp)?.trim();
   const [platform] = packagesWanted().split(" ");
@@ -90,7 +97,7 @@ export async function build() {
   await locked(async () => {
     if (isBuilt()) return;
     rmSync(buildStamp, { force: true });
-    // Taken before the compiler reads, so that a file saved meanwhile is compiled the next time.
+    // Taken before the compiler reads, so that a file saved meanwhile is compiled next time.
     const sources = sourcesNow();
     const tsc = await withProgress("Building", () => run(join(bin, "tsc"), ["-b"]));
     if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
@@ -105,7 +112,7 @@ function isBuilt() {
   return packageNames().every((name) => existsSync(join(root, "packages", name, "dist", ".tsbuildinfo")));
 }
 
-/** A fingerprint of all that a build reads: names, sizes and times of change. */
+/** A fingerprint of all inputs of a build: names, sizes and modification times. */
 export function sourcesNow() {
   const packages = packageNames().map((name) => join("packages", name));
   const files = [
@@ -139,7 +146,7 @@ function fileState(path) {
 const lock = join(cache, "set-up.lock");
 let isHolding = false;
 
-/** Runs `work` while no other process of this clone is in such work. */
+/** Runs `work` while no other process in this clone does such work. */
 export async function locked(work) {
   try {
     await takeLock();
@@ -162,8 +169,8 @@ async function takeLock() {
     if (holders.length === 0) continue;
     const living = holders.find((holder) => holderName(holder.split("-")[0]) === holder);
     if (living === undefined) {
-      // The name says whom it belonged to and stays taken, so of two processes that clear the same lock one fails here
-      // instead of clearing the lock of whoever came next.
+      // The name says whose lock it was and stays taken: of two processes that clear the same lock, one fails here
+      // instead of clearing the next owner's lock.
       tryRename(lock, `${lock}.left-by-${holders.join("+")}`);
       continue;
     }
@@ -190,7 +197,7 @@ function holdersNow() {
   }
 }
 
-/** `pid-start`: a process id is used again, but not with the same start. Undefined for a process that has ended. */
+/** `pid-start`: a process id is reused, but not with the same start time. Undefined for a process that has ended. */
 function holderName(pid) {
   if (!existsSync("/proc/self/stat")) return isAlive(Number(pid)) ? `${pid}-0` : undefined;
   const stat = readText(`/proc/${pid}/stat`);
@@ -221,9 +228,12 @@ function tryRename(from, to) {
 const children = new Set();
 let isEnding = false;
 
-/** Runs a command to its end; its output is gathered unless `stdio` says otherwise. Its code is null where it cannot be started. */
+/**
+ * Runs a command to its end; its output is collected unless `stdio` says otherwise. The code is null if it cannot be
+ * started.
+ */
 export async function run(command, args, { env = process.env, stdio = ["ignore", "pipe", "pipe"] } = {}) {
-  // A process group of its own: what it starts in turn can be ended with it.
+  // A process group of its own, so that its children can be ended with it.
   const child = spawn(command, args, { cwd: root, env, stdio, detached: true });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text) => (output += text));
@@ -233,15 +243,15 @@ export async function run(command, args, { env = process.env, stdio = ["ignore",
   });
   if (child.pid === undefined) return closed;
   children.add(child);
-  // If this process is killed, the lock is held until its child has ended as well.
+  // If this process is killed, the lock is held until its child has ended too.
   if (isHolding) mkdirSync(join(lock, holderName(child.pid) ?? "ended"), { recursive: true });
   const result = await closed;
   children.delete(child);
-  // The signal's handler ends this process; a failure reported on the way would only mislead.
+  // The signal's handler ends this process; a failure reported meanwhile would only mislead.
   return isEnding ? new Promise(() => {}) : result;
 }
 
-/** Sends a signal to a child of `run` or `spawn` and to all that it started. */
+/** Sends a signal to a child of `run` or `spawn` and to all its descendants in its group. */
 export function signalGroup(child, signal) {
   try {
     process.kill(-child.pid, signal);
@@ -259,7 +269,7 @@ function endOnSignals() {
   };
 }
 
-/** Ends this process as a signal would once its parent has ended: a shell that waits for it passes no signal on. */
+/** Ends this process as a signal would once its parent has ended: a shell that waits for it forwards no signals. */
 export function endWithParent() {
   const parent = process.ppid;
   setInterval(() => process.ppid === parent || endEarly("SIGTERM"), parentLookMs).unref();
@@ -288,7 +298,7 @@ async function endEarly(signal) {
 
 let isInProgress = false;
 
-/** Shows one line with the time that `work` took; on a terminal it counts. */
+/** Shows one line with the time that `work` took; on a terminal the time is updated. */
 export async function withProgress(words, work) {
   const began = Date.now();
   const secondsTaken = () => `${Math.round((Date.now() - began) / 1000)} s`;
@@ -305,7 +315,7 @@ export async function withProgress(words, work) {
   }
 }
 
-/** A file's text, or undefined where there is none. */
+/** A file's text, or undefined if it does not exist. */
 export function readText(path) {
   try {
     return readFileSync(path, "utf8");

@@ -1,4 +1,4 @@
-// `npm run simulate`: random histories of the simulation for as long as you like, from a seed of yours.
+// `npm run simulate`: runs random histories in the simulation for as long as you like, from a seed of your choice.
 import { join } from "node:path";
 import { bin, build, installPackages, main, run } from "./set-up.mjs";
 
@@ -26,7 +26,9 @@ while (words.length > 0 && unknown === undefined) {
 }
 
 if (unknown !== undefined) {
-  console.error(`${unknown} is no option, or lacks its number; \`npm run simulate -- --help\` lists the options.`);
+  console.error(
+    `${unknown} is not an option, or its number is missing; \`npm run simulate -- --help\` lists the options.`,
+  );
   process.exitCode = 2;
 } else if (isHelp) {
   console.log(usage);

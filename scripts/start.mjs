@@ -1,4 +1,4 @@
-// `npm start`: makes the clone ready, then becomes the server. `--dev` starts it again whenever a source changes.
+// `npm start`: prepares the clone, then becomes the server. `--dev` restarts it whenever a source changes.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -37,7 +37,7 @@ if (unknown !== undefined) {
 
 async function start(disarm) {
   await setUp();
-  // From here on signals are the server's.
+  // From here on the server handles signals.
   disarm();
   await import(pathToFileURL(serverFile).href);
 }
@@ -64,8 +64,10 @@ async function develop(disarm) {
   }
 }
 
-/** Waits until the sources differ from `seen` and are no longer being written. Looks instead of watching: a
- * recursive watch loses a file on Linux once an editor has replaced it by renaming. */
+/**
+ * Waits until the sources differ from `seen` and are no longer being written. It polls because a recursive watch loses
+ * a file on Linux once an editor has replaced it by renaming.
+ */
 async function nextSources(seen) {
   let before = seen;
   for (;;) {
@@ -83,7 +85,7 @@ async function rebuilt() {
   } catch (error) {
     if (!(error instanceof SetUpFailure)) throw error;
     error.print();
-    console.error("The server runs on as it was.");
+    console.error("The server continues unchanged.");
     return false;
   }
 }

@@ -1,5 +1,5 @@
-// `npm test`, `test:fast`, `test:machine`: makes the clone and the machine ready, runs the tests of that gear, and ends with
-// the line `N passed, N failed`.
+// `npm test`, `test:fast`, `test:machine`: prepares the clone and the machine, runs the tests of that gear, and ends
+// with the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
@@ -41,7 +41,7 @@ else if (option !== undefined || files.length === 0) {
   console.error(
     option === undefined ? `No test file's path contains ${words.join(" or ")}.` : `Unknown option ${option}.`,
   );
-  console.error("`npm test -- --help` says what can be given.");
+  console.error("`npm test -- --help` lists the options.");
   process.exitCode = 2;
 } else await main(test);
 
@@ -56,7 +56,7 @@ async function test() {
   if (wanted.has("python")) await makeVenv();
   const { passed, failed, failures, skipped, isGreen } = await runTests();
   const mustNotSkip = skipped > 0 && words.length === 0;
-  if (mustNotSkip) failures.push(`${skipped} skipped or left to do: in a whole run every test must run.`);
+  if (mustNotSkip) failures.push(`${skipped} skipped or marked todo: in a full run every test must run.`);
   for (const failure of failures) console.log(failure);
   writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures }));
   console.log(`${passed} passed, ${failed} failed`);
@@ -90,7 +90,7 @@ async function makeVenv() {
 async function runTests() {
   mkdirSync(cache, { recursive: true });
   const file = join(cache, `vitest-${process.pid}.json`);
-  // who watches sees each file; a log holds what failed
+  // a person at a terminal sees each file; a log has only the failures
   const told = process.stdout.isTTY ? "default" : "minimal";
   const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
   const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
@@ -103,10 +103,10 @@ async function runTests() {
   return tally(code, report);
 }
 
-/** Counts a report. A run that went wrong beside its tests (a file that does not load, a stray error) counts as a failure. */
+/** Counts a report. A failure outside the tests (a file that does not load, a stray error) counts as a failed test. */
 function tally(code, report) {
   if (report === undefined)
-    return { passed: 0, failed: 1, failures: ["The tests did not run to their end."], skipped: 0, isGreen: false };
+    return { passed: 0, failed: 1, failures: ["The tests did not finish."], skipped: 0, isGreen: false };
   const { numPassedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
   const failures = testResults.filter((suite) => suite.status === "failed").flatMap(failuresOf);
   if (code !== 0 && failures.length === 0) failures.push(`No test failed, but the run ended with exit code ${code}.`);
@@ -119,7 +119,7 @@ function tally(code, report) {
   };
 }
 
-/** One line for each test of a file that failed, or one for the file. */
+/** One line for each failed test of a file, or one for the file. */
 function failuresOf({ name, message, assertionResults }) {
   const file = relative(root, name);
   const short = (text) => text.split("\n", 1)[0].slice(0, 300);

@@ -8,10 +8,10 @@ const batchRows = 2_000;
 const batchBytes = 8 * 2 ** 20;
 const sayEveryMs = 2_000;
 
-/** What a row needs in PostgreSQL and has not in SQLite. Servers' lanes begin at 100: none writes this one. */
+/** Columns that a row needs in PostgreSQL and lacks in SQLite. Servers' lanes begin at 100, so none writes lane 0. */
 const added = { tally: { lane: 0 }, stream: { token: 0 } };
 
-/** Moves a data directory's rows into an empty database: all of them, or none. `say` gets a line at a time. */
+/** Moves a data directory's rows into an empty database, all or none. `say` receives progress lines. */
 export async function move(directory, url, say) {
   const beganAt = performance.now();
   const source = openSource(directory);
@@ -36,10 +36,10 @@ export async function move(directory, url, say) {
   say(
     `Now start the server with MILLRACE_DATABASE_URL over ${directory}, which keeps its keys and its workers' homes.`,
   );
-  say("Never start it without again: SQLite still holds the same jobs, and they would run a second time.");
+  say("Never start it without that setting again: SQLite still holds the same jobs, and they would run a second time.");
 }
 
-/** A column that one of the schemas has gained is seen here, rather than lost. */
+/** Fails if one of the schemas has gained a column, which would otherwise be lost. */
 function checkShapes(sourceTables, targetTables) {
   const targets = new Map(targetTables.map((table) => [table.name, table]));
   for (const { name, columns } of sourceTables) {
@@ -98,7 +98,7 @@ function* batches(rows) {
   if (batch.length > 0) yield batch;
 }
 
-/** As many rows, and in each column as many bytes of text, as were sent. */
+/** Checks that the rows, and the bytes of text in each column, are as many as were sent. */
 async function checkTable(target, name, columns, rows, bytes) {
   const sums = columns.map(({ name: column, isText }, n) =>
     isText ? `coalesce(sum(octet_length("${column}")), 0) AS c${n}` : `0 AS c${n}`,
@@ -111,7 +111,7 @@ async function checkTable(target, name, columns, rows, bytes) {
   );
 }
 
-/** Numbers go on where they were, past those of rows that are deleted. */
+/** Numbers continue where they were, after those of deleted rows. */
 async function setNumbers(source, target) {
   await target.rows("SELECT setval('place', $1, false)", [source.nextPlace()]);
   for (const { name, seq } of source.lastNumbers()) {
@@ -119,12 +119,12 @@ async function setNumbers(source, target) {
   }
 }
 
-/** Each endpoint has as many jobs in each state as before. */
+/** Checks that each endpoint has as many jobs in each state as before. */
 async function checkJobs(source, target) {
   const states = async (rows) =>
     (await rows).map((row) => [row.endpoint_no, row.status, row.n].map(Number).join(" ")).join("\n");
   const [before, after] = [await states(source.jobs()), await states(target.rows(jobsByState))];
-  if (before !== after) throw new Error("the jobs of an endpoint and state arrived in another number");
+  if (before !== after) throw new Error("the number of jobs of an endpoint in a state differs");
 }
 
 async function commit(target) {
@@ -132,7 +132,7 @@ async function commit(target) {
     await target.commit();
   } catch (error) {
     throw new Refused(
-      `The connection broke at the commit (${error.message}): start again; should it be said that the database is not empty, then all was moved.`,
+      `The connection broke at the commit (${error.message}): run this again; if it then says that the database is not empty, everything was moved.`,
     );
   }
 }

@@ -1,2 +1,2 @@
-/** It cannot be moved, and its operator can mend that: one sentence. */
+/** A move that is refused for a reason its operator can fix: one sentence. */
 export class Refused extends Error {}

@@ -7,10 +7,13 @@ import { schemaVersion } from "../../packages/server/dist/stores/sqlite/schema.j
 import { wholeText } from "../../packages/server/dist/stores/sqlite/stored-texts.js";
 import { Refused } from "./refused.mjs";
 
-/** What PostgreSQL keeps in another way: the counter as a sequence, SQLite's own numbers as identities, large texts in their rows. */
+/**
+ * Stored differently in PostgreSQL: the counter is a sequence, SQLite's own numbers are identities, large texts are in
+ * their rows.
+ */
 const elsewhere = ["counter", "sqlite_sequence", "text_piece", "staged_text"];
 
-/** A data directory's SQLite, only read, and held so that no server starts on it meanwhile. */
+/** Opens a data directory's SQLite database read-only, locked so that no server starts on it meanwhile. */
 export function openSource(directory) {
   const file = join(directory, "millrace.db");
   if (!existsSync(file)) throw new Refused(`There is no SQLite database in ${directory}.`);
@@ -26,12 +29,12 @@ export function openSource(directory) {
     db.exec("BEGIN");
     const statements = [];
     return {
-      // the npm package's iterators do not keep their statement from being collected under them
+      // keeps a reference: the npm package's iterators do not keep their statement from being garbage-collected
       statements,
       tables: tablesOf(db),
       rows: (table) => rowsOf(db, table, statements),
       nextPlace: () => db.prepare("SELECT value FROM counter WHERE name = 'next_place'").get().value,
-      /** The greatest number that each table has ever given: those of deleted rows are never used again. */
+      /** The highest number that each table has ever given out: those of deleted rows are never reused. */
       lastNumbers: () => db.prepare("SELECT name, seq FROM sqlite_sequence").all(),
       count: (table) => db.prepare(`SELECT count(*) AS n FROM "${table}"`).get().n,
       jobs: () => db.prepare(jobsByState).all(),
@@ -43,7 +46,7 @@ export function openSource(directory) {
   }
 }
 
-/** Both databases are asked this. */
+/** Both databases are queried with this. */
 export const jobsByState = `SELECT endpoint_no, status, count(*) AS n FROM job
   GROUP BY endpoint_no, status ORDER BY endpoint_no, status`;
 
@@ -52,7 +55,7 @@ function checkVersion(db) {
   if (version === schemaVersion) return;
   throw new Refused(
     version < schemaVersion
-      ? `The SQLite database is of version ${version}, older than this program's ${schemaVersion}: start and stop its server once with this program.`
+      ? `The SQLite database is of version ${version}, older than this program's ${schemaVersion}: first start and stop a server of this version on it once.`
       : `The SQLite database is of version ${version}, newer than this program's ${schemaVersion}: use the newer program.`,
   );
 }
@@ -74,7 +77,7 @@ function tablesOf(db) {
     });
 }
 
-/** The rows of a table as lists of values. Texts are bytes: nothing on the way reads them. */
+/** The rows of a table as lists of values. Texts are bytes, because nothing on the way reads them. */
 function* rowsOf(db, { name, columns }, statements) {
   const selected = columns.map(({ name: column, isText, isPieced }) =>
     isText ? `CAST(${isPieced ? wholeText(column) : `"${column}"`} AS BLOB) AS "${column}"` : `"${column}"`,
@@ -82,7 +85,7 @@ function* rowsOf(db, { name, columns }, statements) {
   const statement = db.prepare(`SELECT ${selected.join(", ")} FROM "${name}"`);
   statements.push(statement);
   for (const row of statement.iterate()) {
-    // servers on PostgreSQL leave a NUL out of their notes too
+    // servers on PostgreSQL drop NULs from their notes too
     if (name === "job_event" && row.note?.includes(0)) row.note = row.note.filter((byte) => byte !== 0);
     for (const column of columns) if (column.isText) checkText(name, columns, row, row[column.name], column.name);
     yield columns.map((column) => row[column.name]);

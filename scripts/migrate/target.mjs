@@ -7,7 +7,7 @@ import { Refused } from "./refused.mjs";
 const extra = ["lease", "rate_grant", "revision", "schema"];
 const connectMs = 10_000;
 
-/** An empty database with our tables, in a transaction that nobody else gets at until it ends. */
+/** An empty database with our tables, in a transaction that locks out everyone else until it ends. */
 export async function openTarget(url) {
   const client = new pg.Client({
     connectionString: url,
@@ -16,7 +16,7 @@ export async function openTarget(url) {
     keepAlive: true,
     types: { getTypeParser: () => (text) => text },
   });
-  client.on("error", () => {}); // the statement on its way fails too
+  client.on("error", () => {}); // the statement in flight fails too
   try {
     await client.connect();
   } catch (error) {
@@ -37,7 +37,7 @@ export async function openTarget(url) {
       insert: (table, columns, batch) => client.query(insertInto(table, columns), arrays(columns, batch)),
       rows,
       commit: () => client.query("COMMIT"),
-      close: () => client.end().catch(() => {}), // what is not committed goes with the connection
+      close: () => client.end().catch(() => {}), // uncommitted changes are lost with the connection
     };
   } catch (error) {
     await client.end().catch(() => {});
@@ -45,11 +45,11 @@ export async function openTarget(url) {
   }
 }
 
-/** A database that answers and refuses is not one that cannot be reached. Neither sentence shows the address. */
+/** Tells a database that refuses from one that cannot be reached. Neither message shows the URL. */
 function notConnected({ code, message }) {
   if (code === "28P01") return "The database refused the password: check the one in --to.";
   if (/^28/.test(code ?? "")) return `The database refused the user (${message}): check the one in --to.`;
-  if (code === "3D000") return `The database server has no such database (${message}): make it, or check --to.`;
+  if (code === "3D000") return `The database server has no such database (${message}): create it, or check --to.`;
   return `The database cannot be reached (${code ?? message}): check --to, and that it runs.`;
 }
 
@@ -59,7 +59,7 @@ const ownTables = `SELECT relname AS name FROM pg_class
 async function refuseForeign(rows) {
   const names = (await rows(ownTables)).map(({ name }) => name);
   if (names.length > 0 && !names.includes("schema")) {
-    throw new Refused(`The database holds tables of something else (${names[0]}): make an empty one.`);
+    throw new Refused(`The database holds tables of another program (${names[0]}): create an empty database.`);
   }
 }
 
@@ -81,7 +81,7 @@ async function refuseFilled(rows, tables) {
   for (const { name } of tables) {
     if (name === "schema") continue;
     const [row] = await rows(`SELECT 1 FROM "${name}" LIMIT 1`);
-    if (row) throw new Refused(`The database is not empty (the table ${name} has rows): make an empty one.`);
+    if (row) throw new Refused(`The database is not empty (the table ${name} has rows): create an empty database.`);
   }
 }
 
@@ -96,7 +96,7 @@ const arrays = (columns, batch) =>
 
 const textOid = 25;
 
-/** `text[]` in PostgreSQL's binary format, of texts that are bytes already. */
+/** `text[]` in PostgreSQL's binary format, from texts that are bytes already. */
 function texts(values) {
   const parts = [Buffer.alloc(20)];
   const [head] = parts;

@@ -1,7 +1,8 @@
 /**
- * Each breaks one promise by small changes of text. A `find` must stand exactly once in its file (under packages/server/src):
- * where the code has moved on, the script says so, and the patch is mended here. `tests` names the folder whose tests are
- * tried first (the stores' unless told otherwise), `database` the one that a campaign runs on (SQLite unless told otherwise).
+ * Each mutant breaks one promise with small text changes. A `find` must occur exactly once in its file (under
+ * packages/server/src): if the code has changed, the script says so, and the patch must be updated here. `tests` names
+ * the folder whose tests run first (by default the stores'), `database` the database that a campaign uses (by default
+ * SQLite).
  */
 export const mutants = [
   {

@@ -20,20 +20,17 @@ afterAll(async () => {
 describe("bodies as clients send them", () => {
   const labelled = { "content-type": "application/json" };
 
-  it.each(["", "{}", "null", "[1", "not json"])(
-    "asks nothing of the body %j where there is none to read",
-    async (body) => {
-      const job = await submit(server, idle, {});
-      const post = (path: string) =>
-        call(server, "POST", `/sdk/v2/${idle}${path}`, body === "" ? undefined : body, labelled);
-      expect(await post(`/status/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "IN_QUEUE" } });
-      expect(await post(`/cancel/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "CANCELLED" } });
-      expect(await post(`/retry/${job}`)).toMatchObject({ status: 400 });
-      expect(await post("/purge-queue")).toMatchObject({ status: 200, body: { removed: 0, status: "completed" } });
-    },
-  );
+  it.each(["", "{}", "null", "[1", "not json"])("ignores the body %j if the route reads none", async (body) => {
+    const job = await submit(server, idle, {});
+    const post = (path: string) =>
+      call(server, "POST", `/sdk/v2/${idle}${path}`, body === "" ? undefined : body, labelled);
+    expect(await post(`/status/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "IN_QUEUE" } });
+    expect(await post(`/cancel/${job}`)).toMatchObject({ status: 200, body: { id: job, status: "CANCELLED" } });
+    expect(await post(`/retry/${job}`)).toMatchObject({ status: 400 });
+    expect(await post("/purge-queue")).toMatchObject({ status: 200, body: { removed: 0, status: "completed" } });
+  });
 
-  it("deletes an endpoint by an empty request labelled JSON, though its workersMax is not 0", async () => {
+  it("deletes an endpoint by an empty request with a JSON content type, even if its workersMax is not 0", async () => {
     const made = await makeEndpoint(
       server,
       newFolder(),
@@ -48,7 +45,7 @@ describe("bodies as clients send them", () => {
   });
 
   it.each(["application/json", "text/plain", "application/x-www-form-urlencoded", "application/octet-stream"])(
-    "reads a submission labelled %s as JSON",
+    "reads a submission with content type %s as JSON",
     async (label) => {
       const body = JSON.stringify({ input: { ключ: ["__proto__"] } });
       const reply = await call(server, "POST", `/sdk/v2/${idle}/run`, body, { "content-type": label });

@@ -15,7 +15,7 @@ afterAll(async () => {
 const flashboot = { flashboot: true, idleTimeout: 1 };
 
 describe.concurrent("a stock worker with FlashBoot", () => {
-  it("is frozen with the process that pings for it, and goes on with both", async () => {
+  it("is frozen with the process that pings for it, and resumes with both", async () => {
     const own = await stock.deploy(server, "plain", flashboot);
     const first = await complete(server, own.id, { do: "pids" });
     const { leader, child } = first.output;
@@ -30,7 +30,7 @@ describe.concurrent("a stock worker with FlashBoot", () => {
     expect(own.notes()).toEqual([]);
   });
 
-  it("whose process dies while it is frozen takes the one that pings with it", async () => {
+  it("whose process dies while it is frozen takes the pinging process with it", async () => {
     const own = await stock.deploy(server, "plain", flashboot);
     const first = await complete(server, own.id, { do: "pids" });
     const { leader, child } = first.output;
@@ -43,7 +43,7 @@ describe.concurrent("a stock worker with FlashBoot", () => {
     expect(next.workerId).not.toBe(first.workerId);
   });
 
-  it("leaves by itself when it is stopped in its sleep", async () => {
+  it("exits by itself when it is stopped while frozen", async () => {
     const own = await stock.deploy(server, "plain", flashboot);
     const { workerId, output } = await complete(server, own.id, { do: "pids" });
     await frozen(server, own.id, output.leader, output.child);
@@ -56,7 +56,7 @@ describe.concurrent("a stock worker with FlashBoot", () => {
 });
 
 describe("a stock worker whose handler cannot be imported", () => {
-  it("is told as one that ended at its start, with Python's own words", async () => {
+  it("is reported as failed at its start, with Python's own message", async () => {
     const own = await stock.deploy(server, "broken");
     await stock.submit(server, own.id, {});
     const { exit } = await inState(server, own.id, "ended");

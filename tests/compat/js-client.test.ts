@@ -82,7 +82,7 @@ describe("the stock JavaScript client", () => {
     expect(result.id).toMatch(/^sync-[0-9a-f-]{36}-u1$/);
   });
 
-  it("goes on waiting by the held status call when the first wait was too short", async () => {
+  it("continues to wait with the held status call when the first wait was too short", async () => {
     const endpoint = client(awaiting.id);
     await endpoint.runSync({ input: {} });
     const { result, calls } = await callsOf(() => endpoint.runSync({ input: { seconds: 2.5 } }, 2_000));
@@ -99,7 +99,7 @@ describe("the stock JavaScript client", () => {
     expect(calls.length).toBe(1);
   });
 
-  it("learns the present state when nobody takes its job in time", async () => {
+  it("gets the present state when no worker takes its job in time", async () => {
     const result: Said = await client(idle).runSync({ input: {} }, 1_000);
     expect(result).toMatchObject({
       status: "IN_QUEUE",
@@ -110,7 +110,7 @@ describe("the stock JavaScript client", () => {
     await client(idle).cancel(result.id);
   });
 
-  it("is told of a failure with its reason, and of a job without output", async () => {
+  it("gets a failure with its reason, and a job without output", async () => {
     const failed: Said = await client(plain.id).runSync({ input: { do: "fail", text: "out of cheese" } });
     expect(failed).toMatchObject({ status: "FAILED", completed: true, succeeded: false });
     expect(failed.error).toContain("out of cheese");
@@ -165,7 +165,7 @@ describe("the stock JavaScript client", () => {
     expect(await endpoint.status(id)).toMatchObject({ status: "COMPLETED" });
   });
 
-  it("is held while there is nothing to stream, though it asks without a pause", async () => {
+  it("is held while there is nothing to stream, even if it polls without a pause", async () => {
     const endpoint = client(streaming.id);
     const { id } = await endpoint.run({ input: { values: ["a", "b", "c"], pause: 1.5 } });
     const { result, calls } = await callsOf(() => collect(endpoint.stream(id)));
@@ -173,7 +173,7 @@ describe("the stock JavaScript client", () => {
     expect(calls.length).toBeLessThanOrEqual(20);
   });
 
-  it("gets more than one reply can carry of a stream that ended before it came", async () => {
+  it("gets a finished stream that is larger than one reply", async () => {
     const endpoint = client(streaming.id);
     const id = await submit(server, streaming.id, { count: 12, padding: 900 * 1024 });
     expect((await settled(server, streaming.id, id)).status).toBe("COMPLETED");

@@ -67,7 +67,7 @@ describe("OpenAI's JavaScript client", () => {
   });
 
   it.each(["raw text", "raw text cut anywhere", "objects"] as const)(
-    "streams a chat completion of a worker that sends %s: the text that it has whole",
+    "streams a chat completion of a worker that sends %s, with the same text as without streaming",
     async (way) => {
       const asking = openAiClient(server, ways[way]);
       const whole = await asking.chat.completions.create(ask);
@@ -102,7 +102,7 @@ describe("OpenAI's JavaScript client", () => {
     expect(text).toMatch(/\w/);
   });
 
-  it("gets embeddings, by the form that it asks for by itself and as numbers", async () => {
+  it("gets embeddings, in the client's default encoding and as numbers", async () => {
     const input = ["the wheel of the mill", "the mill and its wheel", "sparks"];
     const packed = await client().embeddings.create({ model, input });
     const plain = await client().embeddings.create({ model, input, encoding_format: "float" });
@@ -122,8 +122,8 @@ describe("OpenAI's JavaScript client", () => {
   });
 });
 
-describe("OpenAI's JavaScript client is told", () => {
-  it("of a worker's errors by their status, streaming or not", async () => {
+describe("OpenAI's JavaScript client gets errors", () => {
+  it("of a worker with their status, streaming or not", async () => {
     for (const stream of [false, true]) {
       const create = (body: object) => () => client().chat.completions.create({ ...ask, ...body, stream });
       const missing = await refusalOf(create({ model: "o'1" }));
@@ -135,7 +135,7 @@ describe("OpenAI's JavaScript client is told", () => {
     }
   });
 
-  it("of errors of a handler that returns or raises them", async () => {
+  it("of a handler that returns or raises them", async () => {
     const asking = openAiClient(server, answering.id);
     const say = (text: string) => () => asking.chat.completions.create({ model: "m", messages: asked(text) });
     const refused = await refusalOf(say("refuse"));
@@ -146,7 +146,7 @@ describe("OpenAI's JavaScript client is told", () => {
     expect(raised.message).toBe("500 cannot answer that");
   });
 
-  it("of a wrong key and of an unknown endpoint", async () => {
+  it("for a wrong key and an unknown endpoint", async () => {
     const wrong = await refusalOf(() => openAiClient(server, ways.objects, { apiKey: "mr_wrong" }).models.list());
     expect(wrong).toBeInstanceOf(OpenAI.AuthenticationError);
     expect([wrong.code, wrong.requestID]).toEqual(["UNAUTHORIZED", expect.stringMatching(/./)]);
@@ -155,7 +155,7 @@ describe("OpenAI's JavaScript client is told", () => {
     expect(unknown.code).toBe("ENDPOINT_NOT_FOUND");
   });
 
-  it("of what fails in the middle of a stream, after what came before it", async () => {
+  it("in the middle of a stream, after the output before them", async () => {
     const asking = openAiClient(server, speaking.id);
     const stream = await asking.chat.completions.create({ model: "m", messages: asked("fail"), stream: true });
     const texts: Said[] = [];
@@ -167,7 +167,7 @@ describe("OpenAI's JavaScript client is told", () => {
     expect(error.error).toEqual({ message: "it's over", type: "InternalError", param: null, code: 507 });
   });
 
-  it("of a worker that dies in the middle of a stream", async () => {
+  it("if the worker dies in the middle of a stream", async () => {
     const asking = openAiClient(server, speaking.id);
     const stream = await asking.chat.completions.create({ model: "m", messages: asked("die"), stream: true });
     const error = await refusalOf(() => textOf(stream));
@@ -177,7 +177,7 @@ describe("OpenAI's JavaScript client is told", () => {
 });
 
 describe("A handler that does not stream", () => {
-  it("answers a client that does in one chunk", async () => {
+  it("answers a streaming client with one chunk", async () => {
     const asking = openAiClient(server, answering.id);
     const stream = await asking.chat.completions.create({ model: "m", messages: asked("hi"), stream: true });
     expect(await textOf(stream)).toBe("You said: hi");
@@ -196,7 +196,7 @@ describe("A client that goes away", () => {
     return { sent, outcome, job: await lastJob(speaking.id) };
   };
 
-  it("by its own time-out has its job cancelled", async () => {
+  it("by its own timeout has its job cancelled", async () => {
     const timeout = 3_600_000;
     const timers = vi.spyOn(globalThis, "setTimeout");
     const { outcome, job } = await hanging({}, { timeout });
@@ -229,7 +229,7 @@ describe("A client that goes away", () => {
     await reached(server, speaking.id, job.id, "CANCELLED");
   });
 
-  it("before any worker takes its job has it cancelled", async () => {
+  it("before a worker takes its job has it cancelled", async () => {
     const cold = await speakingEndpoint(server, {}, { workersMax: 0 });
     const leaving = new AbortController();
     const sent = openAiClient(server, cold).models.list({ signal: leaving.signal });
@@ -242,13 +242,13 @@ describe("A client that goes away", () => {
 });
 
 describe("While a model loads", () => {
-  it("a client waits, though its worker neither pings nor asks", async () => {
+  it("a client waits, even if its worker neither pings nor polls", async () => {
     const cold = await speakingEndpoint(server, { LOAD_SECONDS: "4" }, { workersMin: 0 });
     const stream = await openAiClient(server, cold).chat.completions.create({ ...ask, stream: true });
     expect(await textOf(stream)).toMatch(/\w/);
   });
 
-  it("both clients take the comments that keep a stream alive", async () => {
+  it("both clients accept the comments that keep a stream alive", async () => {
     const body = { model: "m", messages: asked("wait 16"), stream: true as const };
     const headers = { authorization: `Bearer ${server.key}` };
     const address = `${baseUrl(server, speaking.id)}/chat/completions`;

@@ -42,7 +42,7 @@ describe("OpenAI's Python client", () => {
     expect(streamed).toBe(whole);
   });
 
-  it("gets embeddings, by the form that it asks for by itself and as numbers", async () => {
+  it("gets embeddings, in the client's default encoding and as numbers", async () => {
     expect(await run("embeddings")).toEqual({ sizes: [64, 64], alike: true });
   });
 
@@ -53,7 +53,7 @@ describe("OpenAI's Python client", () => {
     expect(other).not.toBe(one);
   });
 
-  it("is told of errors by their status, streaming or not", async () => {
+  it("gets errors with their status, streaming or not", async () => {
     const missing = {
       kind: "NotFoundError",
       status: 404,
@@ -69,7 +69,7 @@ describe("OpenAI's Python client", () => {
     });
   });
 
-  it("is told of what fails in the middle of a stream, after what came before it", async () => {
+  it("gets errors in the middle of a stream, after the output before them", async () => {
     expect(await run("failing", speaking.id)).toEqual({
       texts: ["one", "two"],
       error: { kind: "APIError", status: null, code: "507", type: "InternalError", message: "it's over" },

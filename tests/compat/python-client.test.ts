@@ -39,11 +39,11 @@ describe("the stock Python client", () => {
     expect(found).toMatchObject({ output: { do: "echo", text: "wörd", number: 1.5 }, late: "COMPLETED" });
   });
 
-  it("may leave the input's wrapping to the client", async () => {
+  it("may let the client wrap the input", async () => {
     expect(await synced("run_bare", plain.id)).toEqual({ do: "echo", bare: true });
   });
 
-  it("waits for outputs in one call, and gets nothing of a failed job", async () => {
+  it("waits for outputs in one call, and gets none of a failed job", async () => {
     expect(await synced("run_sync", plain.id)).toEqual({
       wrapped: { do: "echo", n: 2 },
       bare: { do: "echo", n: 3 },
@@ -65,11 +65,11 @@ describe("the stock Python client", () => {
     expect(found).toEqual({ chunks: ["one", 2, { three: 3 }, [4], null, ...numbered(200)], status: "COMPLETED" });
   });
 
-  it("streams what came before a failure, and ends", async () => {
+  it("streams the chunks before a failure, and ends", async () => {
     expect(await synced("stream_failed", streaming.id)).toEqual({ chunks: ["one"], status: "FAILED" });
   });
 
-  it("cancels a job that runs, twice if it likes", async () => {
+  it("can cancel a running job twice", async () => {
     const found = await synced("cancel", awaiting.id);
     expect(found.reply).toMatchObject({ id: found.id, status: "CANCELLED" });
     expect(found.again).toMatchObject({ id: found.id, status: "CANCELLED" });
@@ -86,7 +86,7 @@ describe("the stock Python client", () => {
     });
   });
 
-  it("reads health and purges by an empty request labelled JSON", async () => {
+  it("reads health, and purges by an empty request with a JSON content type", async () => {
     const own = await waitingEndpoint(server);
     const found = await synced("health_and_purge", own);
     expect(found.before).toMatchObject({ jobs: { ...counts, inQueue: 5 }, workers: noWorkers });
@@ -132,7 +132,7 @@ describe("the stock asyncio client", () => {
 describe("the stock management functions", () => {
   const managed = (scenario: string) => script(server, "api_client", scenario, handlerFolder("plain").dir, python());
 
-  it("make a template and an endpoint that runs jobs", async () => {
+  it("create a template and an endpoint that runs jobs", async () => {
     const { template, endpoint, output } = await managed("deploy_and_run");
     expect(template).toMatchObject({ containerDiskInGb: 5, isServerless: true, volumeInGb: 0 });
     expect(template.id).toMatch(/^[a-z0-9]{14}$/);
@@ -186,7 +186,7 @@ describe("the stock management functions", () => {
     expect(listed).toBe(false);
   });
 
-  it("keep credentials of registries, give them to templates, and delete them where none uses them", async () => {
+  it("store registry credentials, assign them to templates, and delete unused ones", async () => {
     const { name, made, updated, template, in_use, deleted } = await managed("registry_auths");
     expect(made).toEqual({ id: expect.stringMatching(/^[a-z0-9]{14}$/), name });
     expect(updated).toEqual(made);

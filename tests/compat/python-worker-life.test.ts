@@ -90,7 +90,7 @@ describe.concurrent("a job that is stopped", () => {
     expect(await ran(own, { seconds: 0 })).toMatchObject({ status: "COMPLETED", workerId: end.workerId });
   });
 
-  it("by cancel inside a plain handler that blocks costs its worker, not the next job", {
+  it("by cancel inside a blocking plain handler costs its worker, but not the next job", {
     timeout: 120_000,
   }, async () => {
     const own = await deploy("plain");
@@ -123,7 +123,7 @@ describe.concurrent("a stock worker that dies", () => {
     expect((await healthOf(own)).jobs).toMatchObject({ completed: 1, failed: 0, retried: 1 });
   });
 
-  it("three times by one job fails that job in words, and the others go on", async () => {
+  it("three times because of one job fails that job with a reason, and the others continue", async () => {
     const own = await deploy("plain");
     const deadly = await submit(own, { do: "die" });
     const harmless = await submit(own, { do: "value", value: "alive" });
@@ -150,7 +150,7 @@ describe.concurrent("a stock worker that dies", () => {
     expect(looping.waitDetail).toContain("the weights are not where they should be");
   });
 
-  it("by its own check of fitness leaves that check's reason", async () => {
+  it("because of its own fitness check leaves that check's reason", async () => {
     const own = await deploy("unfit");
     const job = await submit(own, {});
     const told = await until(async () => {

@@ -45,14 +45,14 @@ describe.concurrent("the output of a stock handler", () => {
     expect(job).not.toHaveProperty("error");
   });
 
-  it.each(["none", "empty"])("is left out of a completed job's status when the handler returns %s", async (kind) => {
+  it.each(["none", "empty"])("is absent from a completed job's status when the handler returns %s", async (kind) => {
     const job = await ran(plain, { do: kind });
     expect(job.status).toBe("COMPLETED");
     expect(job).not.toHaveProperty("output");
     expect(job).not.toHaveProperty("error");
   });
 
-  it("may be an error, with or without something beside it", async () => {
+  it("may be an error, with or without an output", async () => {
     const alone = await ran(plain, { do: "value", value: { error: "no such model" } });
     expect(alone).toMatchObject({ status: "FAILED", error: "no such model", retries: 0 });
     expect(alone).not.toHaveProperty("output");
@@ -70,7 +70,7 @@ describe.concurrent("the output of a stock handler", () => {
     expect(job).not.toHaveProperty("output");
   });
 
-  it("fails in words when Python writes what is not JSON", async () => {
+  it("fails with a clear reason when Python writes invalid JSON", async () => {
     const job = await ran(plain, { do: "nan" });
     expect(job).toMatchObject({ status: "FAILED", retries: 0 });
     expect(job.error).toMatch(/JSON|NaN/);
@@ -78,7 +78,7 @@ describe.concurrent("the output of a stock handler", () => {
     expect(job).not.toHaveProperty("output");
   });
 
-  it("fails in words over its limit", async () => {
+  it("fails with a clear reason over its limit", async () => {
     const job = await ran(plain, { do: "long", length: 21 * 2 ** 20 });
     expect(job).toMatchObject({ status: "FAILED", retries: 0 });
     expect(job.error).toMatch(/20 ?MB|limit|large|long/i);
@@ -103,7 +103,7 @@ describe.concurrent("a stock handler", () => {
     expect(await ran(plain, { do: "keys" })).toMatchObject({ status: "COMPLETED", output: ["id", "input"] });
   });
 
-  it("tells of its progress while it runs, and only its last word stays", async () => {
+  it("shows its progress while it runs, and afterwards only its result", async () => {
     const job = await submit(plain, { do: "progress", file: "go-on" });
     const half = await until(async () => {
       const status = await stock.statusOf(server, plain.id, job);
@@ -122,7 +122,7 @@ describe.concurrent("a stock handler", () => {
     expect(ended).not.toHaveProperty("output");
   });
 
-  it("leaves its lines in the worker's log, by job where the package logs them", async () => {
+  it("writes lines to the worker's log, marked with the job if the package logs them", async () => {
     const mark = `mark-${Math.random().toString(36).slice(2)}`;
     const job = await submit(plain, { do: "log", mark });
     expect((await settled(plain, job)).status).toBe("COMPLETED");
@@ -144,7 +144,7 @@ describe.concurrent("a stock handler", () => {
     expect(await shown(`&jobId=${job}`)).toMatchObject([logged]);
   });
 
-  it("finds what the protocol promises in its environment, and the template's own", async () => {
+  it("finds the protocol's variables and the template's in its environment", async () => {
     const own = await deploy("plain", {}, { GREETING: "hello", RUNPOD_ENDPOINT_ID: "x" });
     const names = [
       "RUNPOD_POD_ID",
@@ -169,7 +169,7 @@ describe.concurrent("a stock handler", () => {
     });
   });
 
-  it("is found without a start command, and run by the folder's own environment in that folder", async () => {
+  it("is found without a start command, and run in its folder by the folder's own environment", async () => {
     const { dir, env } = stock.handlerFolder("plain");
     symlinkSync(stock.venv(), join(dir, ".venv"));
     const id = await makeEndpoint(server, dir, { computeType: "CPU", workersMax: 1 }, { env });
@@ -179,7 +179,7 @@ describe.concurrent("a stock handler", () => {
     expect(output.home.startsWith(server.dataDir)).toBe(true);
   });
 
-  it("is served though its home holds a key for another service", async () => {
+  it("works even if its home holds a key for another service", async () => {
     const home = stock.newFolder();
     mkdirSync(join(home, ".runpod"));
     writeFileSync(join(home, ".runpod/config.toml"), '[default]\napi_key = "a-key-for-elsewhere"\n');
@@ -198,7 +198,7 @@ describe.concurrent("a stock generator", () => {
     expect(await settled(streaming, job)).toMatchObject({ status: "COMPLETED", output: [] });
   });
 
-  it("hands its chunks to the contract's bare array as well", async () => {
+  it("also delivers its chunks as the contract's bare array", async () => {
     const job = await submit(streaming, { values: ["a", "b"] });
     await settled(streaming, job);
     const first = await call(server, "GET", `/v2/${streaming.id}/stream/${job}`);
@@ -231,7 +231,7 @@ describe.concurrent("a stock generator", () => {
     expect(await chunksOf(streaming, job)).toEqual(Array(40).fill("the same token"));
   });
 
-  it("aggregates when it is asked to, and streams all the same (async generator)", async () => {
+  it("aggregates on request, and still streams (async generator)", async () => {
     const own = await deploy("aggregating");
     const values = ["a", { b: 1 }, 3];
     const job = await submit(own, { values, pause: 0.2 });

@@ -15,8 +15,8 @@ afterAll(async () => {
   stock.removeFolders();
 });
 
-describe("a worker's calls, spoken by hand", () => {
-  it("are judged by their address, never by the X-Request-ID they carry", async () => {
+describe("a worker's calls, made by hand", () => {
+  it("are assigned by their URL, never by their X-Request-ID", async () => {
     const worker = await handWorker();
     const jobs = await Promise.all([1, 2, 3].map((n) => stock.submit(server, worker.endpoint, { n })));
     const held: string[] = [];
@@ -40,7 +40,7 @@ describe("a worker's calls, spoken by hand", () => {
     expect(ends.map(({ status, retries }) => [status, retries])).toEqual(Array(3).fill(["COMPLETED", 0]));
   });
 
-  it("are taken by the token in their address, whatever the Authorization header says", async () => {
+  it("are authenticated by the token in their URL, whatever the Authorization header says", async () => {
     const worker = await handWorker();
     const job = await stock.submit(server, worker.endpoint, {});
     expect(await worker.take(1)).toEqual([job]);

@@ -18,7 +18,7 @@ function makeEnv(folder: string) {
 }
 
 describe("deploy/make-env.sh", () => {
-  it("draws every secret anew, in a file that only its owner reads", (test) => {
+  it("makes new secrets, in a file that only its owner can read", (test) => {
     const [one, other] = [makeFolder(test), makeFolder(test)];
     const [first, second] = [makeEnv(one), makeEnv(other)];
     expect([first.status, second.status]).toEqual([0, 0]);
@@ -29,7 +29,7 @@ describe("deploy/make-env.sh", () => {
     }
   });
 
-  it("never writes over one", (test) => {
+  it("never overwrites an existing file", (test) => {
     const folder = makeFolder(test);
     const first = makeEnv(folder);
     const second = makeEnv(folder);
@@ -42,7 +42,7 @@ describe("deploy/make-env.sh", () => {
 });
 
 describe("deploy/compose.yaml", () => {
-  it("gives servers settings that they take", (test) => {
+  it("gives servers valid settings", (test) => {
     const { values } = makeEnv(makeFolder(test));
     const filled = text("compose.yaml").replace(/\$\{(\w+):[?-][^}]*\}/g, (_, name: string) => values[name] ?? "");
     const own = [...filled.matchAll(/^ {6}(MILLRACE_\w+): (.+)$/gm)].map(([, name, value]) => [name, value]);
@@ -62,7 +62,7 @@ describe("deploy/compose.yaml", () => {
     });
   });
 
-  it("knows no default password, and gives no container more than it needs", () => {
+  it("has no default password, and gives containers no more than they need", () => {
     const compose = text("compose.yaml");
     for (const [, name, fallback] of compose.matchAll(/\$\{(\w+)(:[^}]*)\}/g)) {
       if (/KEY|PASSWORD/.test(name as string)) expect(fallback, name).toMatch(/^:\?/);
@@ -74,7 +74,7 @@ describe("deploy/compose.yaml", () => {
 });
 
 describe("deploy/Dockerfile", () => {
-  it("copies what is there, and lets through what it copies", () => {
+  it("copies only existing files, which .dockerignore lets through", () => {
     const allowed = [...text("Dockerfile.dockerignore").matchAll(/^!(.+)$/gm)].map(([, path]) => path as string);
     const copied = [...text("Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
       (paths as string).split(" "),

@@ -49,7 +49,7 @@ async function openEvents(endpoint: string, job: string) {
 }
 
 describe("two servers behind the proxy of deploy/", () => {
-  it("run jobs, whichever of them hears of it", async (test) => {
+  it("run jobs, whichever of them gets the request", async (test) => {
     const endpoint = await makeRunning(test, target, { workersMax: 2 });
     const jobs: string[] = [];
     for (let n = 0; n < 6; n++) jobs.push(await submit(target, endpoint, { echo: n }));
@@ -86,7 +86,7 @@ describe("two servers behind the proxy of deploy/", () => {
     for (const word of ["one", "two", "three"]) expect(data).toContain(word);
   });
 
-  it("take an input of nearly 20 MB and give it back as output; more is refused in words", async (test) => {
+  it("accept an input of nearly 20 MB and return it as output; more is refused with a reason", async (test) => {
     const endpoint = await makeRunning(test, target);
     const large = "x".repeat(19.9 * 2 ** 20);
     const done = await call(target, "POST", `/v2/${endpoint}/runsync?wait=120000`, { input: { echo: large } });
@@ -97,7 +97,7 @@ describe("two servers behind the proxy of deploy/", () => {
     expect(refused.body).toMatchObject({ code: expect.any(String), error: expect.stringMatching(/\S/) });
   });
 
-  it("join a client's WebSocket to a worker, and tell that worker who called", async (test) => {
+  it("connect a client's WebSocket to a worker, and tell the worker the client's address", async (test) => {
     // one for each server: neither reaches the other's loopback
     const balanced = await makeBalanced(test, { ...target, port: 0 }, { workersMin: 2, workersMax: 2 });
     const seen = await (await balanced.fetch("/")).text();
@@ -118,7 +118,7 @@ describe("two servers behind the proxy of deploy/", () => {
     expect((await fetch(`${servers[0]!.url}/metrics`)).status).toBe(200);
   });
 
-  it("lose nothing when one is killed and comes back; a client that repeats with its key gets each job once", async (test) => {
+  it("lose nothing when one is killed and comes back; a client that retries with an Idempotency-Key gets each job once", async (test) => {
     const endpoint = await makeQueue(test, target);
     const acknowledged: string[] = [];
     let stop = false;
@@ -143,7 +143,7 @@ describe("two servers behind the proxy of deploy/", () => {
     expect((await healthOf(target, endpoint)).jobs.inQueue).toBe(acknowledged.length);
   });
 
-  it("are said to be away in JSON where neither answers", async () => {
+  it("get a JSON error from the proxy if neither answers", async () => {
     await servers[0]!.kill();
     await servers[1]!.kill();
     const reply = await call(target, "GET", "/v1/endpoints");

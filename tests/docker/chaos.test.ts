@@ -87,7 +87,7 @@ async function strike(command: readonly string[], ageMs = 0): Promise<void> {
 /** By then a worker has said that it lives, so that its silence is heard. */
 const pingedMs = 6_000;
 
-it("no job is lost, and none is run by two, while containers and their engine are struck under load", async () => {
+it("no job is lost, and none is run by two workers, while containers and their engine are killed under load", async () => {
   await submit(60);
   await strike(["kill"]);
   await strike(["rm", "-f"]);

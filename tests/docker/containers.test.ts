@@ -72,7 +72,7 @@ describe("A worker in a container", () => {
     expect((await runsync(endpoint, { env: "MILLRACE_API_KEY" })).output.env).toBeUndefined();
   });
 
-  it("stands in the network that the operator names, and reaches the server there", async (test) => {
+  it("is in the network that the operator names, and reaches the server there", async (test) => {
     const name = "millrace-test-apart";
     const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", "172.31.251.0/24"];
     engine.docker("network", "create", ...apart, name);
@@ -94,7 +94,7 @@ describe("A worker in a container", () => {
     expect(Object.keys(NetworkSettings.Networks)).toEqual([name]);
   });
 
-  it("has no more rights than it needs, and is found by its label", async () => {
+  it("has no more privileges than it needs, and is found by its label", async () => {
     const endpoint = await makeEndpoint();
     const { output } = await runsync(endpoint, {});
     const [{ Config, HostConfig }] = JSON.parse(engine.docker("inspect", containerOf(output.from)));
@@ -128,7 +128,7 @@ describe("A worker in a container", () => {
     expect(end.workerId).not.toBe(workerId);
   });
 
-  it("outlives a server that is killed, and its result is taken by the next", async () => {
+  it("outlives a killed server, and the next server accepts its result", async () => {
     const endpoint = await makeEndpoint();
     const job = await run(endpoint, { wait: 4_000 });
     await expect.poll(async () => (await statusOf(endpoint, job)).status, { timeout: 30_000 }).toBe("IN_PROGRESS");
@@ -139,7 +139,7 @@ describe("A worker in a container", () => {
     expect(running()).toHaveLength(1);
   });
 
-  it("goes on while its engine is killed and started again, and so do the jobs after it", async () => {
+  it("continues while its engine is killed and restarted, and so do the jobs after it", async () => {
     const endpoint = await makeEndpoint();
     const job = await run(endpoint, { wait: 4_000 });
     await expect.poll(async () => (await statusOf(endpoint, job)).status, { timeout: 30_000 }).toBe("IN_PROGRESS");
@@ -151,7 +151,7 @@ describe("A worker in a container", () => {
     expect(await runsync(endpoint, {})).toMatchObject({ status: "COMPLETED" });
   });
 
-  it("reaches the worker routes on the bridge's own address, and nothing else is there", async () => {
+  it("reaches the worker routes, and nothing else, on the bridge's own address", async () => {
     const endpoint = await makeEndpoint();
     await runsync(endpoint, {});
     const outside = `http://${engine.gateway}:${server.port}`;
@@ -180,19 +180,19 @@ describe("A job whose worker cannot be started says why", () => {
     return detail;
   };
 
-  it("where the image is nowhere", async () => {
+  it("if the image does not exist", async () => {
     const endpoint = await makeEndpoint({ imageName: "localhost:1/nowhere:1" });
     expect(await waitingReason(endpoint)).toMatch(
       /'localhost:1\/nowhere:1' is not on this machine and could not be pulled/,
     );
   });
 
-  it("where its command is not in the image", async () => {
+  it("if its command is not in the image", async () => {
     const endpoint = await makeEndpoint({ dockerStartCmd: ["no-such-command"] });
     expect(await waitingReason(endpoint)).toMatch(/no-such-command/);
   });
 
-  it("before there is a job, where the image is here and names no command", async () => {
+  it("before there is a job, if the image is present and names no command", async () => {
     engine.makeImage("millrace-test/silent:1", { programs: ["/bin/sh"] });
     const template = { name: uniqueName(), imageName: "millrace-test/silent:1", isServerless: true };
     const refusal = await call(server, "POST", "/v1/templates", template);
@@ -204,13 +204,13 @@ describe("A job whose worker cannot be started says why", () => {
     expect(made.status).toBe(200);
   });
 
-  it("where it runs out of memory or ends at once", async () => {
+  it("if it runs out of memory or exits at once", async () => {
     const endpoint = await makeEndpoint({ dockerStartCmd: ["/bin/sh", "-c", "echo the model is missing; exit 3"] });
     expect(await waitingReason(endpoint)).toMatch(/exit code 3: the model is missing/);
   });
 });
 
-it("what a container prints is read and followed while it lives, and kept when it is removed", async () => {
+it("a container's output can be read and followed while it lives, and is kept when it is removed", async () => {
   const endpoint = await makeEndpoint({}, { workersMax: 1, idleTimeout: 120 });
   const done = await runsync(endpoint, { say: "hello" });
   const path = `${server.url}/v1/workers/${done.workerId}/logs`;

@@ -47,7 +47,7 @@ async function submit(imageName: string, more: Record<string, unknown> = {}) {
   };
 }
 
-it("an image that is not here is pulled, and a job that waits for it is told how far it is", async () => {
+it("a missing image is pulled, and a job that waits for it shows the progress", async () => {
   registry.hold();
   const job = await submit(image);
   await expect
@@ -58,7 +58,7 @@ it("an image that is not here is pulled, and a job that waits for it is told how
   await job.remove();
 });
 
-it("while an image is pulled other workers are looked after, and what waits for it may be given up", async () => {
+it("during a pull other workers are served, and its waiting worker can be given up", async () => {
   engine.docker("rmi", "-f", image);
   registry.hold();
   const job = await submit(image);
@@ -90,7 +90,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     return (await call(server, "POST", "/v1/containerregistryauth", given)).body.id;
   };
 
-  it("is pulled with those of the template, which are told to nobody else", async () => {
+  it("is pulled with those of the template, which are never logged", async () => {
     const job = await submit(image, { containerRegistryAuthId: await credentials(secret) });
     expect(await job.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
     expect(registry.welcomes).toBeGreaterThan(0);
@@ -99,7 +99,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     await job.remove();
   });
 
-  it("is not pulled with others, or none, and that is said; new ones are tried at once", async () => {
+  it("is not pulled with other credentials, or without any, and the reason is shown; new ones are tried at once", async () => {
     const auth = await credentials("wrong-word");
     const job = await submit(image, { containerRegistryAuthId: auth });
     const other = await submit(image);
@@ -117,7 +117,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
   });
 });
 
-it("an image for another kind of machine is refused in words", async () => {
+it("an image for another architecture is refused with a reason", async () => {
   const job = await submit(foreign);
   await expect
     .poll(job.detail, { timeout: 60_000 })
@@ -125,7 +125,7 @@ it("an image for another kind of machine is refused in words", async () => {
   await job.remove();
 });
 
-it("a pull that fails is tried again, and what waits for it says why", async () => {
+it("a failed pull is retried, and the waiting job says why it failed", async () => {
   const job = await submit(`${registry.host}/nobody/nothing:1`);
   const starts = () => server.log().match(/nobody\/nothing:1.*could not be pulled/g)?.length ?? 0;
   await expect.poll(job.detail, { timeout: 60_000 }).toMatch(/no such image or tag/);
@@ -133,7 +133,7 @@ it("a pull that fails is tried again, and what waits for it says why", async () 
   await job.remove();
 });
 
-it("a tag that the registry does not have is told as the engine tells it", async () => {
+it("a missing tag is reported with the engine's message", async () => {
   const job = await submit(image.replace(/:1$/, ":2"));
   await expect.poll(job.detail, { timeout: 60_000 }).toMatch(/team\/echo:2' .*could not be pulled: .*manifest unknown/);
   await job.remove();

@@ -48,7 +48,7 @@ describe.concurrent("a worker in a container", () => {
   });
 });
 
-describe.concurrent("a container that ends at its start is told by its cause:", () => {
+describe.concurrent("a container that fails at its start is reported with its cause:", () => {
   it.for([
     {
       it: "a command that its image lacks",
@@ -61,7 +61,7 @@ describe.concurrent("a container that ends at its start is told by its cause:", 
       exit: { code: 127, cause: "image", note: expect.stringMatching(/no-such-command.*not found/s) },
     },
     {
-      it: "an image that is nowhere",
+      it: "an image that does not exist",
       template: { imageName: "localhost:1/nowhere:1" },
       exit: { cause: "image", note: expect.stringMatching(/localhost:1\/nowhere:1.*could not be pulled/) },
     },
@@ -72,7 +72,7 @@ describe.concurrent("a container that ends at its start is told by its cause:", 
       exit: { cause: "memory", note: expect.stringMatching(/out of memory/) },
     },
     {
-      it: "137 at the hands of nobody of ours",
+      it: "137, although we did not kill it",
       template: { dockerStartCmd: ["/bin/sh", "-c", "kill -9 $$"] },
       exit: { cause: "memory", note: expect.stringMatching(/137/) },
     },
@@ -100,7 +100,7 @@ describe.concurrent("a container that ends at its start is told by its cause:", 
 });
 
 describe("a container that FlashBoot has paused", () => {
-  it("keeps its memory over a crash of the server, and goes on", async (test) => {
+  it("keeps its memory across a crash of the server, and continues", async (test) => {
     const endpoint = await make(test, { flashboot: true, idleTimeout: 1 });
     const { workerId } = await complete(server, endpoint);
     await frozen(server, endpoint);

@@ -6,7 +6,7 @@ import { root } from "../harness.js";
 
 const page = (name: string) => readFileSync(join(root, name), "utf8");
 
-describe("a page that repeats what stands elsewhere", () => {
+describe("a page that repeats figures from the code", () => {
   it("has the bounds of bodies in flight from the limits", () => {
     const figures = [...page("docs/decisions/0009-bytes-in-flight.md").matchAll(/(\d+) MiB/g)].map(([, mib]) =>
       Number(mib),

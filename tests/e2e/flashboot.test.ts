@@ -24,7 +24,7 @@ afterAll(async () => {
 const cpu = { computeType: "CPU" };
 
 describe.concurrent("with FlashBoot an idle worker", () => {
-  it("is frozen after its idle time, and goes on with its memory as it was", async (test) => {
+  it("is frozen after its idle time, and resumes with its memory unchanged", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     const { output, workerId } = await complete(server, endpoint);
     expect(output.n).toBe(1);
@@ -45,7 +45,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(await allWorkersOf(server, endpoint)).toHaveLength(1);
   });
 
-  it("is stopped where FlashBoot is turned off again", async (test) => {
+  it("is stopped if FlashBoot is turned off again", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     const { output } = await complete(server, endpoint);
     const { id } = await frozen(server, endpoint);
@@ -54,7 +54,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(letterOf(output.pid)).toBeUndefined();
   });
 
-  it("is not frozen below workersMin, and a frozen one is raised for it", async (test) => {
+  it("is not frozen below workersMin, and a frozen one is resumed for it", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     await complete(server, endpoint);
     const { id } = await frozen(server, endpoint);
@@ -64,7 +64,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(await workersOf(server, endpoint)).toMatchObject([{ id, state: "idle" }]);
   });
 
-  it("that does not answer when it is resumed is replaced, and another does its job", async (test) => {
+  it("that does not answer when it is resumed is replaced, and another runs its job", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server, { ...settings, ...cpu, workersMin: 0 });
     const first = await submit(server, endpoint);
     const silent = await puppet();
@@ -92,7 +92,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect((await healthOf(server, endpoint)).workers.unhealthy).toBe(0);
   });
 
-  it("that is killed while it is frozen is noted, and the next job has another", async (test) => {
+  it("that is killed while it is frozen is recorded, and the next job gets another", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     const { output, workerId } = await complete(server, endpoint);
     await frozen(server, endpoint, output.pid);
@@ -113,7 +113,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(letterOf(output.pid)).toBeUndefined();
   });
 
-  it("outlives a server that is killed, still frozen, and goes on with the next", async (test) => {
+  it("outlives a killed server, still frozen, and resumes with the next", async (test) => {
     const own = await startServer({ MILLRACE_RATE_LIMITS: "off" });
     test.onTestFinished(() => own.end());
     const endpoint = await makeRunning(test, own, settings, counting);
@@ -127,7 +127,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(await complete(own, endpoint)).toMatchObject({ workerId, output: { pid: output.pid, n: 2 }, retries: 0 });
   });
 
-  it("gives its memory back after the time that is set, and no worker is started instead", async (test) => {
+  it("gives its memory back after the configured time, and no worker is started instead", async (test) => {
     const own = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_FLASHBOOT_KEEP: "2" });
     test.onTestFinished(() => own.end());
     const endpoint = await makeRunning(test, own, settings, counting);
@@ -140,7 +140,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(await allWorkersOf(own, endpoint)).toHaveLength(1);
   });
 
-  it("gives its GPU to a worker that has none else to go to", async (test) => {
+  it("gives its GPU to a worker that can get no other", async (test) => {
     const onL4 = { gpuTypeIds: ["NVIDIA L4"], workersMax: 1 };
     const holder = await makeRunning(test, server, { ...settings, ...onL4 }, counting);
     const other = await makeRunning(test, server, { ...settings, gpuTypeIds: ["NVIDIA A40"] }, counting);

@@ -98,14 +98,14 @@ describe.concurrent("GraphQL", () => {
     expect(one).toMatchObject({ workersMin: 1, workersMax: 1, pods: [{ desiredStatus: "RUNNING" }] });
   });
 
-  it("deletes an endpoint whose workers are 0, and says null", async (test) => {
+  it("deletes an endpoint whose workers are 0, and returns null", async (test) => {
     const { id } = await makeBare(test, server, { workersMax: 0 });
     const { status, body } = await graphql(`mutation { deleteEndpoint(id: "${id}") }`);
     expect([status, body]).toEqual([200, { data: { deleteEndpoint: null } }]);
     expectRefusal(await rest("GET", `/endpoints/${id}`), 404);
   });
 
-  it("tells refusals with 200, a sentence and a code", async (test) => {
+  it("answers refusals with 200, a sentence and a code", async (test) => {
     const { id, templateId } = await makeBare(test, server);
     const good = `name: "n", templateId: "${templateId}", gpuIds: "AMPERE_16"`;
     for (const [operation, words] of [
@@ -141,7 +141,7 @@ describe.concurrent("GraphQL", () => {
     }
   });
 
-  it("takes the key in the address or the header, and is 401 without one", async () => {
+  it("accepts the key in the URL or the header, and is 401 without one", async () => {
     const body = { query: "{ myself { id } }" };
     const ask = async (query: string, headers: Record<string, string> = {}) => {
       const init = { method: "POST", body: JSON.stringify(body) };
@@ -168,7 +168,7 @@ describe.concurrent("GraphQL", () => {
     expect(server.log()).not.toContain(`api_key=${server.key}`);
   });
 
-  it("is the same for the public clients' address", async () => {
+  it("is the same at the public clients' URL", async () => {
     const headers = { "content-type": "application/json" };
     const reply = await call(server, "POST", "/sdk/graphql", { query: "{ myself { id } }" }, headers);
     expect(reply.status).toBe(200);
@@ -186,7 +186,7 @@ describe.concurrent("GraphQL", () => {
     expect(body.data.__schema.types).toContainEqual({ name: "EndpointInput", kind: "INPUT_OBJECT" });
   });
 
-  it("shows an explorer to a browser, which fetches nothing from elsewhere", async () => {
+  it("shows browsers an explorer that fetches nothing from elsewhere", async () => {
     const reply = await fetch(`${server.url}/graphql`, { headers: { accept: "text/html" } });
     const page = await reply.text();
     expect(reply.status).toBe(200);

@@ -83,7 +83,7 @@ describe.concurrent("an idempotency key", () => {
     expect(await waiting(endpoint)).toBe(1);
   });
 
-  it("is another key on another endpoint, and keys differ by case", async (test) => {
+  it("is a different key on another endpoint, and keys differ by case", async (test) => {
     const [one, two] = [await makeQueue(test, server), await makeQueue(test, server)];
     const replies = await Promise.all([
       post(`${one}/run`, "shared", { input: {} }),
@@ -106,14 +106,14 @@ describe.concurrent("an idempotency key", () => {
     }
   });
 
-  it("is not spent on a refused submission", async (test) => {
+  it("is not used up by a refused submission", async (test) => {
     const endpoint = await makeQueue(test, server);
     expectConflict(await post(`${endpoint}/run`, "refused", { input: 7 }));
     expectConflict(await post(`${endpoint}/run`, "refused", "{not json"));
     expect((await post(`${endpoint}/run`, "refused", { input: {} })).status).toBe(200);
   });
 
-  it("outlives its job: then the id and the last status are all there is", async (test) => {
+  it("outlives its job: then only the id and the last status are returned", async (test) => {
     const endpoint = await makeQueue(test, server);
     const body = { input: {}, policy: { ttl: 10_000 } };
     const { id } = (await post(`${endpoint}/run`, "outlived", body)).body;
@@ -161,7 +161,7 @@ it("a key finds its job again after a kill -9", async (test) => {
   expect(other.status).toBe(400);
 });
 
-it("a job that was tried again under its key is still the one job", async (test) => {
+it("a retried job under its key is still the same job", async (test) => {
   const { id: endpoint, puppet } = await makePuppets(test, server);
   const worker = await puppet();
   const { id } = (await post(`${endpoint}/run`, "retried", { input: {} })).body;

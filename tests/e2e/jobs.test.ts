@@ -90,7 +90,7 @@ describe.concurrent("/runsync", () => {
 });
 
 describe.concurrent("/status", () => {
-  it("tells a waiting job's times, retries and why it waits", async (test) => {
+  it("shows a waiting job's times, retries and why it waits", async (test) => {
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
     await submit(server, endpoint);
@@ -109,7 +109,7 @@ describe.concurrent("/status", () => {
     expect(Number.isInteger(later.delayTime)).toBe(true);
   });
 
-  it("tells a running job's worker and times so far", async (test) => {
+  it("shows a running job's worker and times so far", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(server, endpoint);
@@ -202,7 +202,7 @@ describe.concurrent("/status-sync", () => {
 });
 
 describe.concurrent("/cancel", () => {
-  it("takes a waiting job from the queue, and says so again when asked twice", async (test) => {
+  it("takes a waiting job out of the queue, and succeeds again when repeated", async (test) => {
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
     for (let times = 0; times < 2; times++) {
@@ -236,7 +236,7 @@ describe.concurrent("/cancel", () => {
     expectRefusal(await post(`${endpoint}/cancel/${unknownJob}`), 404);
   });
 
-  it("takes an empty POST labelled JSON, and ignores a body", async (test) => {
+  it("accepts an empty POST with a JSON content type, and ignores a body", async (test) => {
     const endpoint = await makeQueue(test, server);
     for (const body of ["", "{not json", "[]"]) {
       const job = await submit(server, endpoint);
@@ -247,7 +247,7 @@ describe.concurrent("/cancel", () => {
 });
 
 describe.concurrent("/retry", () => {
-  it("runs a failed job again under its id, with its input, and without its former words", async (test) => {
+  it("runs a failed job again under its id, with its input, and without its earlier output", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(server, endpoint, { seed: 1 });
@@ -305,7 +305,7 @@ describe.concurrent("/retry", () => {
 });
 
 describe.concurrent("/purge-queue", () => {
-  it("cancels what waits, leaves what runs, and answers those who stood waiting", async (test) => {
+  it("cancels waiting jobs, leaves running ones, and answers held requests", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const running = await submit(server, endpoint);

@@ -121,7 +121,7 @@ describe.concurrent("SIGTERM", () => {
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 2, failed: 0, retried: 0 });
   });
 
-  it("answers those who stand waiting, rather than leave them", async (test) => {
+  it("answers held requests before it ends", async (test) => {
     const server = await startOwn(test);
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
@@ -265,7 +265,7 @@ describe.concurrent("a start", () => {
     expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("with wrong settings tells all of them at once", async (test) => {
+  it("with invalid settings reports all of them at once", async (test) => {
     const wrong = {
       MILLRACE_PORT: "eighty",
       MILLRACE_RATE_LIMITS: "maybe",
@@ -276,7 +276,7 @@ describe.concurrent("a start", () => {
     await expectNoStart(test, env, ...Object.keys(wrong).map((name) => new RegExp(name)));
   });
 
-  it("on an empty folder makes a key, names its file, and runs a demo job", async (test) => {
+  it("in an empty folder makes a key, names its file, and runs a demo job", async (test) => {
     const dataDir = makeDataDir(test);
     const port = await freePort();
     const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: String(port) };

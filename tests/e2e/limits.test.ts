@@ -49,7 +49,7 @@ describe.concurrent("a rate limit", () => {
     expect((await requests(one)).status).toBe(200);
   });
 
-  it("comes after the key and the endpoint, and before the request is judged", async (test) => {
+  it("is checked after the key and the endpoint, and before the request itself", async (test) => {
     const endpoint = await makeQueue(test, server);
     for (let n = 0; n < 10; n++) expect((await requests(endpoint)).status).toBe(200);
     expect((await requests(endpoint, "?limit=0")).status).toBe(429);
@@ -59,7 +59,7 @@ describe.concurrent("a rate limit", () => {
     expect((await requests("unknown0000000")).status).toBe(404);
   });
 
-  it("is not spent by requests with a wrong key", async (test) => {
+  it("is not used up by requests with a wrong key", async (test) => {
     const endpoint = await makeQueue(test, server);
     const authorization = "Bearer wrong";
     for (let n = 0; n < 5; n++) {
@@ -68,7 +68,7 @@ describe.concurrent("a rate limit", () => {
     expect((await purge(endpoint)).status).toBe(200);
   });
 
-  it("holds for cancelling too: a hundred in ten seconds", async (test) => {
+  it("applies to cancelling too: a hundred in ten seconds", async (test) => {
     const endpoint = await makeQueue(test, server);
     const cancel = () => call(server, "POST", `/v2/${endpoint}/cancel/01890a5d-ac96-774b-bcce-b302099a8057-u1`);
     const statuses: number[] = [];
@@ -102,7 +102,7 @@ describe.concurrent("a rate limit", () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 200, 429]); // one worker x 7, against 2
   });
 
-  it("is not put on worker calls", async (test) => {
+  it("does not apply to workers' calls", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(server, endpoint);

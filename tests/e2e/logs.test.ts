@@ -70,7 +70,7 @@ async function* events(path: string, lastId?: string): AsyncGenerator<{ event: s
 }
 
 describe("workers' logs", () => {
-  it("tell the lines of a job apart, with their pipe and time, and never show the worker's secret", async (test) => {
+  it("separate the lines of each job, with their pipe and time, and never show the worker's secret", async (test) => {
     const endpoint = await talker(test);
     const from = Date.now();
     const job = await ran(endpoint, { say: "héllo", leak: true });
@@ -90,7 +90,7 @@ describe("workers' logs", () => {
     expect(jobs).toEqual(mine);
   });
 
-  it("are text where nothing else is asked for", async (test) => {
+  it("are plain text by default", async (test) => {
     const endpoint = await talker(test);
     const { workerId } = await ran(endpoint, { say: "there" });
     await linesWith(`/v1/workers/${workerId}/logs`, "oh there");
@@ -100,7 +100,7 @@ describe("workers' logs", () => {
     expect(await reply.text()).toMatch(new RegExp(`^\\S+Z ${workerId} stderr oh there$`, "m"));
   });
 
-  it("are followed from the line that was seen last to the worker's end, and read after it, and after a restart", async (test) => {
+  it("can be followed from the last line seen to the worker's end, and read afterwards and after a restart", async (test) => {
     const endpoint = await talker(test);
     const { workerId } = await ran(endpoint, { say: "one" });
     const path = `/v1/workers/${workerId}/logs`;
@@ -132,7 +132,7 @@ describe("workers' logs", () => {
     expect((await lines(`${path}?tail=10000`)).map(({ text }) => text)).toEqual(after);
   });
 
-  it("of an endpoint go on from one worker to the next", async (test) => {
+  it("of an endpoint continue from one worker to the next", async (test) => {
     const endpoint = await talker(test);
     const heard: Body[] = [];
     const reader = events(`/v1/endpoints/${endpoint}/logs?follow=true`);
@@ -151,7 +151,7 @@ describe("workers' logs", () => {
     expect(times).toEqual([...times].sort((one, other) => one - other));
   });
 
-  it("of workers that nobody knows are deleted when the server starts", async (test) => {
+  it("of unknown workers are deleted when the server starts", async (test) => {
     const endpoint = await talker(test);
     const { workerId } = await ran(endpoint, { say: "here" });
     await linesWith(`/v1/workers/${workerId}/logs`, "oh here");

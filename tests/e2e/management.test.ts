@@ -40,7 +40,7 @@ describe.concurrent("/v1/templates", () => {
     expect((await rest("GET", `/templates/${body.id}`)).body).toEqual(body);
   });
 
-  it("give back what was sent, as it was", async (test) => {
+  it("return everything that was sent unchanged", async (test) => {
     const sent = {
       category: "CPU",
       containerDiskInGb: 10,
@@ -60,7 +60,7 @@ describe.concurrent("/v1/templates", () => {
     expect(list.body.find((one: Body) => one.id === made.id)).toEqual(made);
   });
 
-  it.for(["PATCH", "POST"])("change by %s only in what was sent, and by no defaults", async (method, test) => {
+  it.for(["PATCH", "POST"])("change by %s only in the fields sent, without applying defaults", async (method, test) => {
     const made = await makeTemplate(test, server, {
       env: { A: "1" },
       ports: ["80/http"],
@@ -89,7 +89,7 @@ describe.concurrent("/v1/templates", () => {
     expectRefusal(await rest("POST", "/templates", file), 400, /director|folder/i);
   });
 
-  it("keep a relative path absolute", async (test) => {
+  it("store a relative path as an absolute one", async (test) => {
     const made = await makeTemplate(test, server, { imageName: "./examples/hello" });
     expect(made.imageName).toMatch(/^(file:\/\/)?\/.*\/examples\/hello$/);
   });
@@ -133,7 +133,7 @@ describe.concurrent("/v1/endpoints", () => {
     expect(Object.values(body)).not.toContain(null);
   });
 
-  it("give back what was sent, as it was", async (test) => {
+  it("return everything that was sent unchanged", async (test) => {
     const sent = {
       name: "as sent",
       gpuTypeIds: ["NVIDIA L4", "NVIDIA A40", "NVIDIA RTX A4000"],
@@ -166,7 +166,7 @@ describe.concurrent("/v1/endpoints", () => {
     expect(list.find((one: Body) => one.id === id).workers).toHaveLength(1);
   });
 
-  it.for(["PATCH", "POST"])("change by %s only in what was sent, and by no defaults", async (method, test) => {
+  it.for(["PATCH", "POST"])("change by %s only in the fields sent, without applying defaults", async (method, test) => {
     const fields = { idleTimeout: 7, scalerValue: 9, workersMax: 2, flashboot: true, gpuTypeIds: ["NVIDIA L4"] };
     const made = await makeBare(test, server, { ...fields, executionTimeoutMs: 9_000, dataCenterIds: ["EU-RO-1"] });
     const path = `/endpoints/${made.id}${method === "POST" ? "/update" : ""}`;
@@ -216,7 +216,7 @@ describe.concurrent("/v1/endpoints", () => {
     expect((await rest("GET", "/endpoints")).body.map((one: Body) => one.id)).not.toContain(made.id);
   });
 
-  it("are deleted whole where public clients ask", async (test) => {
+  it("are deleted completely at the public clients' URL", async (test) => {
     const made = await makeBare(test, server);
     const job = await submit(server, made.id, { gate: "/nonexistent/gate" });
     await reach(server, made.id, job, "IN_PROGRESS");
@@ -226,7 +226,7 @@ describe.concurrent("/v1/endpoints", () => {
     expectRefusal(await call(server, "GET", `/v2/${made.id}/status/${job}`), 404);
   });
 
-  it("are 404 where they are unknown", async () => {
+  it("are 404 if they are unknown", async () => {
     expectRefusal(await rest("GET", `/endpoints/${unknownId}`), 404);
     expect([400, 404]).toContain((await rest("PATCH", `/endpoints/${unknownId}`, { name: "x" })).status);
     expect([400, 404]).toContain((await rest("DELETE", `/endpoints/${unknownId}`)).status);
@@ -273,7 +273,7 @@ describe.concurrent("/v1/networkvolumes", () => {
     }
   });
 
-  it("are deleted with 400 where the id is unknown, malformed or already gone, and 401 without a key", async () => {
+  it("are 400 to delete if the id is unknown, malformed or already deleted, and 401 without a key", async () => {
     for (const id of [unknownId, "!", "x".repeat(500), "%20"]) {
       expectRefusal(await rest("DELETE", `/networkvolumes/${id}`), 400);
     }
@@ -284,7 +284,7 @@ describe.concurrent("/v1/networkvolumes", () => {
     expectRefusal(await rest("DELETE", `/networkvolumes/${id}`), 400);
   });
 
-  it("stay while an endpoint has them, and can go when it lets go", async (test) => {
+  it("cannot be deleted while an endpoint uses them, and can afterwards", async (test) => {
     const volume = await makeVolume(server);
     const endpoint = await makeBare(test, server, { networkVolumeId: volume.id });
     expect(endpoint.networkVolumeId).toBe(volume.id);
@@ -296,7 +296,7 @@ describe.concurrent("/v1/networkvolumes", () => {
     expectRefusal(await rest("PATCH", `/endpoints/${endpoint.id}`, missing), 400, /networkVolumeId|volume/);
   });
 
-  it("are found by local workers, and keep what was written", async (test) => {
+  it("are available to local workers, and keep what was written", async (test) => {
     const volume = await makeVolume(server);
     const source = `
       import { appendFileSync, readFileSync } from "node:fs";

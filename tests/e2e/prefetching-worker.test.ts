@@ -32,7 +32,7 @@ async function runAll(
 }
 
 describe("A worker that prefetches", () => {
-  it("has its take answered while its first job's result waits for the answer", async (test) => {
+  it("gets its take answered while its first job's result waits for that answer", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(server, endpoint, {}, { policy: { executionTimeout: 10_000 } });

@@ -28,7 +28,7 @@ const makeMade = (test: Parameters<typeof makeRunning>[0], settings: Record<stri
 const versionsOf = async (endpoint: string) => (await workersOf(server, endpoint)).map(({ version }) => version);
 
 describe.concurrent("a save that changes what a worker is made of", () => {
-  it("makes a version, and replaces idle workers at once", async (test) => {
+  it("makes a new version, and replaces idle workers at once", async (test) => {
     const endpoint = await makeMade(test, { workersMin: 1, workersMax: 2 });
     const old = await inState(server, endpoint, "idle");
     expect(await save(server, endpoint, { env: { MAKE: "2" } })).toMatchObject({ version: 2 });
@@ -42,7 +42,7 @@ describe.concurrent("a save that changes what a worker is made of", () => {
     ]);
   });
 
-  it("is no version where it only says how many there are, for how long, and by which name", async (test) => {
+  it("makes no version if it changes only numbers, times or names", async (test) => {
     const endpoint = await makeMade(test, { workersMin: 1 });
     const { id } = await inState(server, endpoint, "idle");
     const settings = { name: "renamed", workersMax: 2, idleTimeout: 9, scalerValue: 7, executionTimeoutMs: 9_000 };
@@ -51,7 +51,7 @@ describe.concurrent("a save that changes what a worker is made of", () => {
     expect(await workersOf(server, endpoint)).toMatchObject([{ id, version: 1 }]);
   });
 
-  it("lets a busy worker finish, outdated, while the new version does what comes", async (test) => {
+  it("lets a busy worker finish, outdated, while the new version takes new jobs", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 2 });
     const gate = join(makeFolder(test), "gate");
     const job = await submit(server, endpoint, { gate });
@@ -68,7 +68,7 @@ describe.concurrent("a save that changes what a worker is made of", () => {
     expect(ended.why).toMatch(/version \(?2\)? replaces/);
   });
 
-  it("under a steady stream of jobs loses none, fails none, and leaves no old worker", {
+  it("loses and fails no job under a steady stream, and leaves no old worker", {
     timeout: 90_000,
   }, async (test) => {
     const endpoint = await makeMade(test, {
@@ -161,7 +161,7 @@ describe.concurrent("a version that does not come up", () => {
     await inState(server, endpoint, "ended", { id });
   });
 
-  it("leaves the work to the version before it, also where that has no worker just then", async (test) => {
+  it("leaves the work to the version before it, even if that has no worker at the moment", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 1 });
     await complete(server, endpoint);
     await save(server, endpoint, { env: { MAKE: "2", BROKEN: "1" } });
@@ -176,7 +176,7 @@ describe.concurrent("a version that does not come up", () => {
     await until(async () => (await complete(server, endpoint)).output === "3");
   });
 
-  it("where there is none before it keeps its jobs waiting, which say why, until a save mends it", async (test) => {
+  it("keeps its jobs waiting if there is none before it; they say why, until a save fixes it", async (test) => {
     const endpoint = await makeMade(test, { env: { MAKE: "1", BROKEN: "1" } });
     const job = await submit(server, endpoint);
     const waiting = await until(async () => {
@@ -191,7 +191,7 @@ describe.concurrent("a version that does not come up", () => {
 });
 
 describe.concurrent("a rollback", () => {
-  it("brings back what workers were made of, and nothing else", async (test) => {
+  it("restores what workers were made of, and nothing else", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 1 });
     expect((await complete(server, endpoint)).output).toBe("1");
     await save(server, endpoint, { env: { MAKE: "2" }, name: "renamed", idleTimeout: 33 });
@@ -206,7 +206,7 @@ describe.concurrent("a rollback", () => {
     expect((await complete(server, endpoint)).output).toBe("1");
   });
 
-  it("brings back a template as it was, too", async (test) => {
+  it("restores a template too", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 1 });
     const { body } = await call(server, "GET", `/v1/endpoints/${endpoint}`);
     await call(server, "PATCH", `/v1/templates/${body.templateId}`, { env: { MAKE: "other", MORE: "x" } });
@@ -218,7 +218,7 @@ describe.concurrent("a rollback", () => {
     expect(last.env).not.toHaveProperty("MORE");
   });
 
-  it("to what is not there, or is the present one, is refused in words", async (test) => {
+  it("to an unknown or the present version is refused with a reason", async (test) => {
     const endpoint = await makeMade(test, {});
     const to = (version: string) => call(server, "POST", `/v1/endpoints/${endpoint}/releases/${version}/rollback`);
     expectRefusal(await to("1"), 400, /current/);

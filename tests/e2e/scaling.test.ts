@@ -56,7 +56,7 @@ describe.concurrent("a worker", () => {
     expect(workers.size).toBe(1);
   });
 
-  it("goes by a shorter idle time as soon as that is saved", async (test) => {
+  it("follows a shorter idle time as soon as it is saved", async (test) => {
     const endpoint = await makeRunning(test, server, { idleTimeout: 3_600 });
     await reach(server, endpoint, await submit(server, endpoint), "COMPLETED");
     expect(await workerCount(endpoint)).toBe(1);
@@ -64,7 +64,7 @@ describe.concurrent("a worker", () => {
     await until(async () => (await workerCount(endpoint)) === 0, 10_000);
   });
 
-  it("is stopped while idle, and let finish while busy, when workersMax becomes 0", async (test) => {
+  it("is stopped if idle, and finishes its job if busy, when workersMax becomes 0", async (test) => {
     const folder = makeFolder(test);
     const gate = join(folder, "gate");
     const endpoint = await makeRunning(test, server, { idleTimeout: 3_600, workersMax: 1 });
@@ -117,7 +117,7 @@ describe.concurrent("the number of workers", () => {
     expect(journal(ran).filter((line) => line.includes("start"))).toHaveLength(6);
   });
 
-  it("never falls under workersMin, and a dead worker is replaced", async (test) => {
+  it("never falls below workersMin, and a dead worker is replaced", async (test) => {
     const { id: endpoint, puppet, puppets } = await makePuppets(test, server, { workersMin: 2, workersMax: 3 });
     const first = await puppet(0);
     await puppet(1);
@@ -180,7 +180,7 @@ describe.concurrent("the number of workers", () => {
     expect((await reach(server, endpoint, high, "COMPLETED")).output).toBe("high");
   });
 
-  it("falls to one when one suffices: the most recently busy worker goes on", { timeout: 60_000 }, async (test) => {
+  it("falls to one when one suffices: the most recently busy worker stays", { timeout: 60_000 }, async (test) => {
     const endpoint = await makeRunning(test, server, { workersMin: 10, workersMax: 10, idleTimeout: 5 });
     await until(async () => (await healthOf(server, endpoint)).workers.idle === 10, 30_000);
     await change(endpoint, { workersMin: 0 });
@@ -207,7 +207,7 @@ describe.concurrent("a waiting job says why", () => {
     expect((await healthOf(server, endpoint)).workers).toMatchObject({ initializing: 1, ready: 0 });
   });
 
-  it("when no host is in the place that its endpoint asks for", async (test) => {
+  it("when no host is in a location that its endpoint names", async (test) => {
     const elsewhere = await makeRunning(test, server);
     const { templateId, name } = (await call(server, "GET", `/v1/endpoints/${elsewhere}`)).body;
     const place = (locations: string) => {
@@ -239,7 +239,7 @@ describe.concurrent("a waiting job says why", () => {
   });
 });
 
-it("what was decided, and why, is listed", async (test) => {
+it("decisions are listed with their reasons", async (test) => {
   const endpoint = await makeRunning(test, server, { idleTimeout: 1 });
   await reach(server, endpoint, await submit(server, endpoint), "COMPLETED");
   await until(async () => (await workerCount(endpoint)) === 0, 10_000);

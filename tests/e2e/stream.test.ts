@@ -60,7 +60,7 @@ describe.concurrent("/stream", () => {
     ]);
   });
 
-  it("is an envelope with the status where public clients ask", async (test) => {
+  it("is an envelope with the status at the public clients' URL", async (test) => {
     const { worker, job, envelope } = await makeRead(test);
     expect(await envelope("?wait=0")).toEqual({ status: "IN_PROGRESS", stream: [] });
     await worker.chunk(job, { output: "a" });
@@ -85,7 +85,7 @@ describe.concurrent("/stream", () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it("hands chunks out after the end as before it", async (test) => {
+  it("hands chunks out after the end as well as before", async (test) => {
     const { worker, job, endpoint, envelope } = await makeRead(test);
     await worker.chunk(job, { output: 1 });
     await worker.done(job, { output: ["whole"] }, true);
@@ -114,7 +114,7 @@ describe.concurrent("/stream", () => {
     expect(await envelope()).toEqual({ status: "COMPLETED", stream: [] });
   });
 
-  it("is held for a second while there is nothing, and no longer", async (test) => {
+  it("is held for a second while there is nothing to send, and no longer", async (test) => {
     const { chunks } = await makeRead(test);
     const begun = performance.now();
     expect(await chunks()).toEqual([]);
@@ -147,7 +147,7 @@ describe.concurrent("/stream", () => {
     expect(await held).toEqual({ status: "FAILED", stream: [] });
   });
 
-  it("does not lose the chunks of a reader that hung up", async (test) => {
+  it("does not lose the chunks of a reader that disconnected", async (test) => {
     const { worker, job, endpoint, chunks } = await makeRead(test);
     const hangUp = new AbortController();
     const headers = { authorization: server.key };
@@ -161,7 +161,7 @@ describe.concurrent("/stream", () => {
     expect(outputs(await chunks())).toEqual(["kept"]);
   });
 
-  it("drops what a worker says after the end", async (test) => {
+  it("drops chunks that a worker sends after the end", async (test) => {
     const { worker, job, chunks } = await makeRead(test);
     await worker.chunk(job, { output: "in time" });
     await worker.done(job, {}, true);
@@ -180,7 +180,7 @@ describe.concurrent("/stream", () => {
     expect((await statusOf(server, endpoint, job)).retries).toBe(1);
   });
 
-  it("keeps the text of a chunk", async (test) => {
+  it("keeps the text of a chunk unchanged", async (test) => {
     const { worker, job, endpoint } = await makeRead(test);
     const text = '{"n":12345678901234567890,"huge":1e400,"a":1,"a":2}';
     await worker.chunk(job, `{"output":${text}}`);
@@ -265,7 +265,7 @@ describe.concurrent("a chunk over 1 MB", () => {
 describe.concurrent("server-sent events", () => {
   const chunkEvents = (events: readonly SentEvent[]) => events.filter((event) => event.event === "chunk");
 
-  it("carry each chunk with the id of its start and index, the status, and a last word", async (test) => {
+  it("carry each chunk with the id of its start and index, then the status and a final event", async (test) => {
     const { worker, job, events } = await makeRead(test);
     await worker.chunk(job, { output: "a", metrics: { running: 1 } });
     const reply = await events();
@@ -286,7 +286,7 @@ describe.concurrent("server-sent events", () => {
     expect(all.filter((event) => event.event === "done")).toHaveLength(1);
   });
 
-  it("resume after the id that came last, and consume nothing", async (test) => {
+  it("resume after the last id seen, and consume nothing", async (test) => {
     const { worker, job, events, chunks } = await makeRead(test);
     for (const output of ["a", "b", "c"]) await worker.chunk(job, { output });
     const broken = new AbortController();
@@ -306,7 +306,7 @@ describe.concurrent("server-sent events", () => {
     expect(outputs(await chunks())).toEqual(["a", "b", "c"]);
   });
 
-  it("tell when the job starts over, and go on with its new start", async (test) => {
+  it("report when the job starts over, and continue with its new start", async (test) => {
     const { worker, job, events } = await makeRead(test);
     await worker.chunk(job, { output: "old" });
     const reply = await events();

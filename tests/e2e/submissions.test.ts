@@ -50,7 +50,7 @@ describe.concurrent("/run", () => {
     expect(body).not.toHaveProperty("waitReason");
   });
 
-  it("refuses an input that is no object", async (test) => {
+  it("refuses an input that is not an object", async (test) => {
     const endpoint = await makeQueue(test, server);
     for (const input of [null, [], [{}], "text", 7, true]) {
       expectRefusal(await post(`${endpoint}/run`, { input }), 400, /input/);
@@ -119,7 +119,7 @@ describe.concurrent("/run", () => {
     }
   });
 
-  it("takes strings in s3Config, those it does not know included", async (test) => {
+  it("accepts any string fields in s3Config, unknown ones included", async (test) => {
     const endpoint = await makeQueue(test, server);
     for (const field of ["accessId", "accessSecret", "bucketName", "endpointUrl"]) {
       const reply = await post(`${endpoint}/run`, { input: {}, s3Config: { [field]: 7 } });
@@ -138,7 +138,7 @@ describe.concurrent("/run", () => {
     expect((await statusOf(server, endpoint, reply.body.id)).status).toBe("IN_QUEUE");
   });
 
-  it("hands input and output on as the text they came as", async (test) => {
+  it("passes input and output on as the text they arrived as", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const texts = [
       '{"b":12345678901234567890,"a":1e400,"2":1.0,"1":-0,"é":"\\u00e9\\/\\ud83d"}',
@@ -195,7 +195,7 @@ describe.concurrent("the size of a submission", () => {
     expect((await healthOf(server, endpoint)).jobs.inQueue).toBe(1);
   });
 
-  it("is judged by its Content-Length before a byte of it has come", async (test) => {
+  it("is checked by its Content-Length before any of it has arrived", async (test) => {
     const endpoint = await makeQueue(test, server);
     const socket = await openRaw(server.port);
     await socket.write(head("POST", `/v2/${endpoint}/run`, `Content-Length: ${10 * MB + 1}`));
@@ -205,7 +205,7 @@ describe.concurrent("the size of a submission", () => {
     socket.end();
   });
 
-  it("is counted where no length was given, and refused in mid-body", async (test) => {
+  it("is counted if no length was given, and refused in mid-body", async (test) => {
     const endpoint = await makeQueue(test, server);
     const socket = await openRaw(server.port);
     await socket.write(head("POST", `/v2/${endpoint}/run`, "Transfer-Encoding: chunked"));
@@ -246,7 +246,7 @@ describe.concurrent("the key", () => {
     }
   });
 
-  it("is asked for before anything else is looked at", async (test) => {
+  it("is checked before anything else", async (test) => {
     const endpoint = await makeQueue(test, server);
     const wrong = ["", "Bearer ", "Bearer wrong", "wrong", `Basic ${server.key}`, `Bearer ${server.key}x`];
     for (const authorization of wrong) {
@@ -263,7 +263,7 @@ describe.concurrent("the key", () => {
     expectRefusal({ status: none.status, headers: none.headers, body: await none.json() }, 401);
   });
 
-  it("is followed by the endpoint, and the endpoint by the body", async () => {
+  it("is checked before the endpoint, and the endpoint before the body", async () => {
     const unknown = "unknown0000000";
     expectRefusal(await post(`${unknown}/run`, "{not json"), 404);
     expectRefusal(await post(`${unknown}/runsync?wait=1`, { input: 7 }), 404);
@@ -296,7 +296,7 @@ describe.concurrent("every reply", () => {
     for (const id of ids) expect(id).toMatch(/\S/);
   });
 
-  it("is an error with a body where the address is unknown", async (test) => {
+  it("is an error with a body if the path is unknown", async (test) => {
     const endpoint = await makeQueue(test, server);
     expectRefusal(await get(`${endpoint}/nonsense`), 404);
     expectRefusal(await call(server, "GET", "/v1/nonsense"), 404);
@@ -327,7 +327,7 @@ describe.concurrent("a request on the wire", () => {
     socket.end();
   });
 
-  it("with both a length and chunks is refused, and its tail is no second request", async (test) => {
+  it("with both a length and chunks is refused, and its tail is not read as a second request", async (test) => {
     const endpoint = await makeQueue(test, server);
     const smuggled = `${head("POST", `/v2/${endpoint}/run`, "Content-Length: 12")}{"input":{}}`;
     const socket = await openRaw(server.port);
@@ -340,7 +340,7 @@ describe.concurrent("a request on the wire", () => {
 });
 
 describe.concurrent("a secret of a submission", () => {
-  it("is handed to the worker and shown to nobody else", async (test) => {
+  it("is passed to the worker and shown to nobody else", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const secret = "s3-secret-that-nobody-sees";
     const s3Config = { accessId: "id", accessSecret: secret, bucketName: "b", endpointUrl: "http://s3", region: "r" };

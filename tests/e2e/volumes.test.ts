@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe("a network volume", () => {
-  it("shows what its workers have written", async () => {
+  it("shows how much its workers have written", async () => {
     const asked = { name: "models", size: 1, dataCenterId: "here" };
     const { id } = (await call(server, "POST", "/v1/networkvolumes", asked)).body;
     const settings = { networkVolumeId: id, workersMax: 1, idleTimeout: 1, computeType: "CPU" };

@@ -101,7 +101,7 @@ describe.concurrent("a webhook", () => {
     expect(callsOf("/completed?token=1")).toHaveLength(1);
   });
 
-  it("hands input and output on as the text they came as", async (test) => {
+  it("passes input and output on as the text they arrived as", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const text = '{"n":12345678901234567890,"twice":1,"twice":2}';
     const sent = `{"input":${text},"webhook":"${hook("/text")}"}`;
@@ -131,7 +131,7 @@ describe.concurrent("a webhook", () => {
     expect((await callOf("/purged")).body).toMatchObject({ id: purged, status: "CANCELLED" });
   });
 
-  it("is sent for a job whose endpoint was deleted, and for one whose time was out", async (test) => {
+  it("is sent for a job whose endpoint was deleted, and for one that timed out", async (test) => {
     const queue = await makeQueue(test, server);
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const policy = { executionTimeout: 5_000 };
@@ -178,7 +178,7 @@ describe.concurrent("a webhook", () => {
     expect((await statusOf(server, endpoint, job)).status).toBe("COMPLETED");
   });
 
-  it("is not led elsewhere: a redirect is a failure", async (test) => {
+  it("is not redirected: a redirect is a failure", async (test) => {
     const endpoint = await makeRunning(test, server);
     answers.set("/moved", [302]);
     const job = await submit(server, endpoint, { echo: 1 }, { webhook: hook("/moved") });
@@ -192,7 +192,7 @@ describe.concurrent("a webhook", () => {
     expect(callsOf("/elsewhere")).toEqual([]);
   });
 
-  it("that nobody answers is listed with its reason", async (test) => {
+  it("without an answer is listed with its reason", async (test) => {
     const endpoint = await makeRunning(test, server);
     const webhook = `http://127.0.0.1:${await freePort()}/nobody`;
     const job = await submit(server, endpoint, { echo: 1 }, { webhook });
@@ -204,7 +204,7 @@ describe.concurrent("a webhook", () => {
     expect(delivery.attempts[0]).not.toHaveProperty("status");
   });
 
-  it("is sent again, under a new id, for a job that was tried again", async (test) => {
+  it("is sent again, under a new id, for a retried job", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(server, endpoint, {}, { webhook: hook("/again") });
@@ -242,7 +242,7 @@ describe.concurrent("a webhook", () => {
   });
 });
 
-it("deliveries and the secret are for a key's owner only", async () => {
+it("deliveries and the secret are visible only to a key's owner", async () => {
   for (const path of ["/v1/webhooks/deliveries", "/v1/webhooks/secret"]) {
     expect((await call(server, "GET", path, undefined, { authorization: "Bearer wrong" })).status).toBe(401);
   }

@@ -20,7 +20,7 @@ function gateIn(folder: string, name = "gate") {
 }
 
 describe.concurrent("a worker's life can be read:", () => {
-  it("each state with since when, and its timeline in the order in which it happened", async (test) => {
+  it("each state with its beginning, and its timeline in order", async (test) => {
     const endpoint = await makeRunning(test, server, { idleTimeout: 2, workersMax: 1 });
     const gate = gateIn(makeFolder(test));
     const askedAt = Date.now();
@@ -50,7 +50,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect(await workerOf(server, running.id)).toEqual(idle);
   });
 
-  it("its start's steps add up to the whole, and its end says what ended it", async (test) => {
+  it("the steps of its start add up to the total, and its end names the cause", async (test) => {
     const endpoint = await makeRunning(test, server, { idleTimeout: 1, workersMax: 1 });
     const { workerId } = await complete(server, endpoint);
     const ended = await inState(server, endpoint, "ended", { id: workerId });
@@ -65,7 +65,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect(await workerOf(server, workerId)).toEqual(ended);
   });
 
-  it("where it starts it is initializing, and a job that waits for it says so", async (test) => {
+  it("while it starts it is initializing, and a job that waits for it says so", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 0 });
     const job = await submit(server, endpoint);
     await puppet();
@@ -75,7 +75,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect((await statusOf(server, endpoint, job)).waitReason).toBe("starting");
   });
 
-  it("one that nobody has is a 404, with another's words the same", async (test) => {
+  it("an unknown one is a 404, the same as another user's", async (test) => {
     const endpoint = await makeRunning(test, server);
     expectRefusal(await call(server, "GET", "/v1/workers/unknown0000000"), 404, /unknown0000000/);
     expectRefusal(await call(server, "GET", "/v1/endpoints/unknown0000000/workers"), 404);
@@ -83,7 +83,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect(await coldStartsOf(server, endpoint)).toEqual({ starts: 0 });
   });
 
-  it("the percentiles of an endpoint are those of its workers' own figures", async (test) => {
+  it("the percentiles of an endpoint match its workers' own figures", async (test) => {
     const endpoint = await makeRunning(test, server, { workersMin: 3, workersMax: 3 });
     await until(async () => (await healthOf(server, endpoint)).workers.idle === 3);
     const totals = (await workersOf(server, endpoint)).map(({ coldStart }) => coldStart.totalMs).sort((a, b) => a - b);
@@ -107,25 +107,25 @@ describe.concurrent("workers that end at their start", () => {
 
   it.for([
     {
-      it: "by themselves are told with their last lines",
+      it: "by themselves are reported with their last lines",
       words: "echo 'Traceback (most recent call last):' >&2; echo \"KeyError: 'MODEL'\" >&2; exit 1",
       exit: { code: 1, cause: "start", note: expect.stringMatching(/exit code 1.*KeyError: 'MODEL'/s) },
       detail: /exit code 1.*KeyError: 'MODEL'/s,
     },
     {
-      it: "by SIGKILL are told as short of memory",
+      it: "by SIGKILL are reported as short of memory",
       words: "echo loading; kill -9 $$",
       exit: { signal: "SIGKILL", cause: "memory", note: expect.stringMatching(/memory runs out/) },
       detail: /memory runs out.*loading/s,
     },
     {
-      it: "with 137 are told as short of memory, too",
+      it: "with 137 are also reported as short of memory",
       words: "exit 137",
       exit: { code: 137, cause: "memory", note: expect.stringMatching(/memory runs out/) },
       detail: /memory runs out/,
     },
     {
-      it: "for want of a GPU are told so",
+      it: "for lack of a GPU are reported so",
       words: "echo 'RuntimeError: No CUDA GPUs are available' >&2; exit 1",
       exit: { code: 1, cause: "gpu", note: expect.stringMatching(/no GPU.*No CUDA GPUs are available/s) },
       detail: /no GPU.*No CUDA GPUs are available/s,
@@ -140,13 +140,13 @@ describe.concurrent("workers that end at their start", () => {
     expect(waiting.waitDetail).toMatch(detail);
   });
 
-  it("and whose program is not there are told which it was", async (test) => {
+  it("and whose program is missing are reported with its name", async (test) => {
     const endpoint = await makeRunning(test, server, {}, undefined, { dockerStartCmd: ["no-such-program"] });
     await submit(server, endpoint);
     expect((await firstEnd(endpoint)).exit.note).toMatch(/'no-such-program'.*ENOENT/);
   });
 
-  it("come again after pauses that grow, are told as a crash loop, and a save that mends them ends it", async (test) => {
+  it("are retried after growing pauses, count as a crash loop, and recover with a save that fixes them", async (test) => {
     const { endpoint, job } = await makeFailing(
       test,
       '[ -n "$MENDED" ] && exec node $RUNNER handler.mjs; echo broken; exit 3',
@@ -170,7 +170,7 @@ describe.concurrent("workers that end at their start", () => {
     expect((await healthOf(server, endpoint)).workers.unhealthy).toBe(0);
   });
 
-  it("are healed by one that comes up", async (test) => {
+  it("no longer count once one comes up", async (test) => {
     const folder = makeFolder(test);
     const count = join(folder, "count");
     const runner = new URL("../../packages/worker/dist/run-handler.js", import.meta.url).pathname;

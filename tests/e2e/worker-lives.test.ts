@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => server?.end());
 
 describe.concurrent("a lost job", () => {
-  it("is one that a later take says nothing of: given back to the front, FAILED the third time", async (test) => {
+  it("is one that a later take leaves out: given back to the front, FAILED the third time", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     const behind = await submit(server, endpoint);
     for (const retries of [1, 2]) {
@@ -32,7 +32,7 @@ describe.concurrent("a lost job", () => {
     expect((await worker.take()).body.id).toBe(job);
   });
 
-  it("is not one that a take with jobs in progress speaks of", async (test) => {
+  it("is not one that a take with jobs in progress leaves out", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     const next = await submit(server, endpoint);
     expect((await worker.take({ inProgress: true })).body.id).toBe(next);
@@ -109,7 +109,7 @@ describe.concurrent("a worker that FlashBoot has frozen", () => {
 });
 
 describe.concurrent("a job to stop", () => {
-  it("is told to its worker, which has five seconds before it is replaced", async (test) => {
+  it("is named to its worker, which has five seconds before it is replaced", async (test) => {
     const { worker, job, status, puppet, endpoint } = await makeHeld(test, server, { executionTimeout: 5_000 });
     const stops = await worker.stops();
     expect([stops.status, stops.body]).toEqual([200, { jobsToStop: [job] }]);
@@ -124,7 +124,7 @@ describe.concurrent("a job to stop", () => {
     expect(await status()).toMatchObject({ status: "TIMED_OUT" });
   });
 
-  it("counts as stopped by its worker's word, and the worker stays", async (test) => {
+  it("counts as stopped after its worker's report, and the worker stays", async (test) => {
     const { worker, job, status, endpoint, puppets } = await makeHeld(test, server);
     const cancelledAt = Date.now();
     await call(server, "POST", `/v2/${endpoint}/cancel/${job}`);
@@ -138,7 +138,7 @@ describe.concurrent("a job to stop", () => {
     expect((await status()).status).toBe("CANCELLED");
   });
 
-  it("counts as stopped by one ping without it", async (test) => {
+  it("counts as stopped after one ping without it", async (test) => {
     const { worker, job, endpoint, puppets } = await makeHeld(test, server);
     const cancelledAt = Date.now();
     await call(server, "POST", `/v2/${endpoint}/cancel/${job}`);
@@ -160,7 +160,7 @@ describe.concurrent("a job to stop", () => {
 });
 
 describe.concurrent("a worker that must go", () => {
-  it("is closed first: it gets no more jobs, its last word counts, and then it is stopped", async (test) => {
+  it("is closed first: it gets no more jobs, its result counts, and then it is stopped", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     const waiting = await submit(server, endpoint);
     await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { workersMin: 0, workersMax: 0 });
@@ -213,7 +213,7 @@ describe.concurrent("a worker that must go", () => {
 });
 
 describe.concurrent("a worker that can't start", () => {
-  it("is known by its last words", async (test) => {
+  it("is reported with its last log lines", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 0 });
     const job = await submit(server, endpoint);
     const worker = await puppet();
@@ -230,7 +230,7 @@ describe.concurrent("a worker that can't start", () => {
   });
 });
 
-it("our own runner reports what its handler returns, raises and tells of its progress", async (test) => {
+it("our own runner reports its handler's results, errors and progress", async (test) => {
   const endpoint = await makeRunning(test, server);
   const gate = `${server.dataDir}/never`;
   const job = await submit(server, endpoint, { progress: { step: 1 }, gate });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server?.end());
 
 describe.concurrent("a worker is given", () => {
-  it("its addresses, its secret and the facts, and nothing of the server's own", async (test) => {
+  it("its URLs, its secret and its facts, and none of the server's own variables", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server, {}, { GREETING: "hello world" });
     const { env, id } = await puppet();
     const base = `http://127.0.0.1:${server.port}/v2/${endpoint}`;
@@ -58,7 +58,7 @@ describe.concurrent("a worker is given", () => {
 });
 
 describe.concurrent("a take", () => {
-  it("is a job of exactly `id` and `input`, and what else was submitted with it", async (test) => {
+  it("is a job of exactly `id` and `input`, with the other fields that were submitted", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const plain = await submit(server, endpoint, { a: 1 }, { unknown: true });
@@ -84,7 +84,7 @@ describe.concurrent("a take", () => {
     expect((await statusOf(server, endpoint, job)).workerId).toBe(worker.id);
   });
 
-  it("is held for 20 seconds, then has no content; so are a stop's and an ended worker's polls", async (test) => {
+  it("is held for 20 seconds and then returns no content, as do polls for stops and polls of ended workers", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
     const [worker, ended] = [await puppet(0), await puppet(1)];
     await ended.take({ signal: AbortSignal.timeout(100) }).catch(() => undefined);
@@ -104,7 +104,7 @@ describe.concurrent("a take", () => {
     expect((await healthOf(server, endpoint)).workers.ready).toBeGreaterThan(0);
   });
 
-  it("gives a batch in order, as a list of at most so many", async (test) => {
+  it("returns a batch in order, as a list with at most the requested number", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const jobs = [];
@@ -133,7 +133,7 @@ describe.concurrent("a take", () => {
     expect([answer.status, answer.body?.id]).toEqual([200, job]);
   });
 
-  it("whose client is gone gives its job back, and it does not count", async (test) => {
+  it("whose client is gone gives its job back, and that start does not count", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const hangUp = new AbortController();
@@ -150,7 +150,7 @@ describe.concurrent("a take", () => {
 });
 
 describe.concurrent("a result", () => {
-  it("is COMPLETED without output where it is null, or not there", async (test) => {
+  it("is COMPLETED without output if that is null or absent", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     for (const text of ['{"output": null}', "{}"]) {
@@ -164,7 +164,7 @@ describe.concurrent("a result", () => {
     }
   });
 
-  it("keeps outputs that look like nothing", async (test) => {
+  it("keeps empty and falsy outputs", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     for (const output of [false, 0, "", [], {}]) {
@@ -175,7 +175,7 @@ describe.concurrent("a result", () => {
     }
   });
 
-  it("is FAILED where it has an error, whatever JSON that is, and keeps the output beside it", async (test) => {
+  it("is FAILED if it has an error of any JSON type, and keeps the output beside it", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     for (const [said, error] of [
@@ -233,7 +233,7 @@ describe.concurrent("a result", () => {
     expect((await status()).status).toBe("FAILED");
   });
 
-  it("over the limit is answered 200, and FAILED saying so", async (test) => {
+  it("over the limit is answered 200, and its job is FAILED with that reason", async (test) => {
     const { worker, job, status } = await makeHeld(test, server);
     const answer = await worker.done(job, `{"output":"${"x".repeat(20 * MB)}"}`);
     expect(answer.status).toBe(200);
@@ -242,7 +242,7 @@ describe.concurrent("a result", () => {
     expect(body.error).toMatch(/20 ?MB|large|limit/i);
   });
 
-  it("over the hard limit of 100 MB is answered 200, and FAILED saying so", async (test) => {
+  it("over the hard limit of 100 MB is answered 200, and its job is FAILED with that reason", async (test) => {
     const { worker, job, status } = await makeHeld(test, server);
     const answer = await worker.call("POST", worker.doneUrl(job), new Uint8Array(101 * MB).fill(0x20));
     expect(answer.status).toBe(200);
@@ -257,7 +257,7 @@ describe.concurrent("a result", () => {
     expect(shown.text.includes(output)).toBe(true);
   });
 
-  it("counts once: what comes after it changes nothing", async (test) => {
+  it("counts once: later reports change nothing", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     await worker.done(job, { output: "first" });
     const settled = await status();
@@ -290,7 +290,7 @@ describe.concurrent("a result", () => {
     expect((await call(server, "GET", `/v2/${endpoint}/stream/${job}`)).body).toEqual([]);
   });
 
-  it("for a job that is not there, or waits, is answered 200", async (test) => {
+  it("for an unknown or waiting job is answered 200", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const waiting = await submit(server, endpoint);
@@ -301,7 +301,7 @@ describe.concurrent("a result", () => {
     expect((await statusOf(server, endpoint, waiting)).status).toBe("IN_QUEUE");
   });
 
-  it("belongs to the job of its address, whatever X-Request-ID says", async (test) => {
+  it("belongs to the job in its URL, whatever X-Request-ID says", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const [one, two] = [await submit(server, endpoint), await submit(server, endpoint)];
@@ -312,7 +312,7 @@ describe.concurrent("a result", () => {
     expect((await statusOf(server, endpoint, two)).status).toBe("IN_PROGRESS");
   });
 
-  it("of many jobs may come in one call, each judged on its own", async (test) => {
+  it("of many jobs may come in one call, and is judged job by job", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const jobs: string[] = [];
@@ -338,23 +338,20 @@ describe.concurrent("a result", () => {
   it.for([
     ["small", 1],
     ["large", "x".repeat(400_000)],
-  ] as const)(
-    "of a job that is asked to be the worker's last brings a fresh worker: a %s one",
-    async ([, output], test) => {
-      const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
-      expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
-      expect(await status()).toMatchObject({ status: "COMPLETED", output });
-      const next = await submit(server, endpoint);
-      const fresh = await puppet(1);
-      expect(fresh.id).not.toBe(worker.id);
-      await until(() => !worker.alive());
-      expect((await fresh.take()).body.id).toBe(next);
-    },
-  );
+  ] as const)("with stopPod brings a fresh worker: a %s one", async ([, output], test) => {
+    const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
+    expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
+    expect(await status()).toMatchObject({ status: "COMPLETED", output });
+    const next = await submit(server, endpoint);
+    const fresh = await puppet(1);
+    expect(fresh.id).not.toBe(worker.id);
+    await until(() => !worker.alive());
+    expect((await fresh.take()).body.id).toBe(next);
+  });
 });
 
 describe.concurrent("progress", () => {
-  it("is shown while the job runs, and gone with its end", async (test) => {
+  it("is shown while the job runs, and gone afterwards", async (test) => {
     const { worker, job, status } = await makeHeld(test, server);
     for (const output of ["10 %", { step: 2 }]) {
       expect((await worker.done(job, { status: "IN_PROGRESS", output })).status).toBe(200);
@@ -377,7 +374,7 @@ describe.concurrent("progress", () => {
 });
 
 describe.concurrent("a chunk", () => {
-  it("is counted each time it comes, equal or not, and skipped where it is not JSON", async (test) => {
+  it("counts each time it arrives, equal or not, and is skipped if it is not JSON", async (test) => {
     const { worker, job, endpoint } = await makeHeld(test, server);
     const words = ['{"output":"a"}', '{"output":"a"}', '{"output": NaN}', "not json", '{"output":"b"}'];
     for (const text of words) expect((await worker.chunk(job, text)).status).toBe(200);
@@ -390,7 +387,7 @@ describe.concurrent("a chunk", () => {
 });
 
 describe.concurrent("a worker's secret", () => {
-  it("is asked for on every call", async (test) => {
+  it("is required on every call", async (test) => {
     const { worker, job, status } = await makeHeld(test, server);
     const bare = (url: string) => url.replace(/token=[^&]*/, "token=wrong");
     const headers = { authorization: "wrong" };
@@ -406,7 +403,7 @@ describe.concurrent("a worker's secret", () => {
     expect((await status()).status).toBe("IN_PROGRESS");
   });
 
-  it("decides by the token, beside an Authorization header of another's, which is not logged", async (test) => {
+  it("is taken from the token even if Authorization holds another key, which is not logged", async (test) => {
     const { worker, job, status } = await makeHeld(test, server);
     const headers = { authorization: "Bearer rpa_key_of_the_users_own_config" };
     expect((await worker.call("POST", worker.doneUrl(job), '{"output":1}', { headers })).status).toBe(200);

@@ -60,7 +60,7 @@ const runsync = async (endpoint: string, input: unknown) =>
   (await call(server, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input })).body;
 
 describe("each example that is a container is built from its own Dockerfile, and answers as its page says:", () => {
-  it("container guesses languages with the stock package, and fails a text without words", async () => {
+  it("container guesses languages with the stock package, and fails on a text without words", async () => {
     const endpoint = await deployed("container", "python:3.12-slim");
     expect(await runsync(endpoint, { text: "the mill is on the stream" })).toMatchObject({
       status: "COMPLETED",
@@ -72,7 +72,7 @@ describe("each example that is a container is built from its own Dockerfile, and
     });
   });
 
-  it("container-node makes addresses with our SDK, as a user without rights", async () => {
+  it("container-node makes addresses with our SDK, as an unprivileged user", async () => {
     const context = join(folder, "container-node");
     cpSync(example("container-node"), context, { recursive: true });
     cpSync(join(root, "packages/worker/dist"), join(context, "worker"), { recursive: true });

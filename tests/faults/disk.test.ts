@@ -24,7 +24,7 @@ const post = (path: string, body?: unknown) => call(journaled.server, "POST", `/
 const run = () => post("/run", { input: {} });
 
 describe("a sync that fails", () => {
-  it("in a commit sends no success, ends the process, and is not tried again", { timeout: 180_000 }, async () => {
+  it("in a commit reports no success, ends the process, and is not retried", { timeout: 180_000 }, async () => {
     const { server, disk } = journaled;
     await journaled.load(40);
     const before = recordsOf(disk).length;
@@ -67,14 +67,14 @@ describe("a sync that fails", () => {
 });
 
 describe("a disk with no room", () => {
-  it("for much more refuses new jobs, while those on their way go on", { timeout: 120_000 }, async () => {
+  it("for new jobs refuses them, while accepted ones continue", { timeout: 120_000 }, async () => {
     const { disk } = journaled;
     await expectOnlyNewJobsRefused(() => disk.setRoom(40 * MB));
     expect(existsSync(join(disk.dataDir, "reserve"))).toBe(true);
     await expectHealed();
   });
 
-  it("at all gives its reserve up for the jobs on their way, and refuses new ones", { timeout: 120_000 }, async () => {
+  it("at all releases its reserve for accepted jobs, and refuses new ones", { timeout: 120_000 }, async () => {
     const { disk } = journaled;
     await expectOnlyNewJobsRefused(() => disk.setRoom(0));
     expect(existsSync(join(disk.dataDir, "reserve"))).toBe(false);

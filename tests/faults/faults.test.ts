@@ -13,7 +13,7 @@ const databases: DatabaseKind[] = MILLRACE_TEST_DATABASE
   : ["sqlite", "postgres"];
 
 it.each(databases)(
-  "nothing is lost, held twice or changed while everything breaks, on %s",
+  "nothing is lost, held twice or altered while everything breaks, on %s",
   {
     timeout: minutes * 60_000 + 400_000,
   },

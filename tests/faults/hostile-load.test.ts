@@ -49,7 +49,7 @@ async function pour({ socket }: Hostile, bytes: number, wrap: (part: Buffer) => 
 const chunk = (part: Buffer) =>
   Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from("\r\n")]);
 
-describe("beside hostile clients healthy ones are served as ever, nothing is lost and memory stays bounded", {
+describe("beside hostile clients others are served as usual, nothing is lost and memory stays bounded", {
   timeout: 240_000,
 }, () => {
   it("200 uploads of a byte a second", async () => {
@@ -67,7 +67,7 @@ describe("beside hostile clients healthy ones are served as ever, nothing is los
     await bystander.expectNothingLost();
   });
 
-  it("a body of 100 MB that is announced and dripped: refused before it comes, and hung up on", async () => {
+  it("a body of 100 MB that is announced and trickles in: refused before it arrives, and disconnected", async () => {
     await expectUndisturbed(bystander, "a dripped 100 MB", () =>
       crowd(50, async (members) => {
         for (const member of members) member.head("POST", `/v2/${endpoint}/run`, { "content-length": 100 * mib });
@@ -95,7 +95,7 @@ describe("beside hostile clients healthy ones are served as ever, nothing is los
     await bystander.expectNothingLost();
   });
 
-  it("50 uploads of 100 MB that do not say how long they are", async () => {
+  it("50 uploads of 100 MB without a length", async () => {
     await expectMemory("50 chunked uploads of 100 MB", 600, () =>
       expectUndisturbed(bystander, "50 chunked uploads of 100 MB", () =>
         crowd(50, async (members) => {

@@ -113,7 +113,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "a chunk of negative size", bytes: () => chunked(`-${hex}`) },
   { it: "a chunk of size 0x…", bytes: () => chunked(`0x${hex}`) },
   { it: "a chunk larger than every number", bytes: () => chunked("f".repeat(18)) },
-  { it: "a chunk longer than it says", bytes: () => chunked("1") },
+  { it: "a chunk longer than its announced size", bytes: () => chunked("1") },
   {
     it: "an unknown transfer coding",
     bytes: () => run("transfer-encoding: xchunked\r\n", "0\r\n\r\n"),
@@ -143,7 +143,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "bytes that are not ASCII in the target", bytes: () => Buffer.from(get("", "/v2/\u{1f4a9}/health")) },
 ];
 
-describe("a request that could be read in two ways, or in none, is refused", () => {
+describe("an ambiguous or unreadable request is refused", () => {
   it.each(refused)("$it", async ({ bytes, status = 400 }) => {
     const before = await inQueue();
     const [first, ...more] = await exchange(bytes());
@@ -157,7 +157,7 @@ describe("a request that could be read in two ways, or in none, is refused", () 
 
 const inQueue = async () => (await call(server, "GET", `/v2/${endpoint}/health`)).body.jobs.inQueue;
 
-describe("what is unusual, but has one meaning, is served", () => {
+describe("an unusual but unambiguous request is served", () => {
   const inside = "GET /v1/endpoints HTTP/1.1\r\nhost: localhost\r\n\r\n";
   const served: { it: string; bytes: () => string; body: RegExp; patient?: boolean }[] = [
     { it: "a chunk's extension", bytes: () => chunked(`${hex};a=b;c="d"`), body: /IN_QUEUE/ },
@@ -181,7 +181,7 @@ describe("what is unusual, but has one meaning, is served", () => {
       patient: true,
     },
     {
-      it: "a body where none is read, with a request inside",
+      it: "a body on a route that reads none, with a request inside",
       bytes: () => get(`content-length: ${inside.length}\r\n`) + inside,
       body: /ok/,
     },
@@ -194,24 +194,24 @@ describe("what is unusual, but has one meaning, is served", () => {
     expect(more).toEqual([]);
   });
 
-  it("HTTP/1.0, which is closed after its answer unless it asks otherwise", async () => {
+  it("HTTP/1.0, whose connection is closed after the reply unless the client asks otherwise", async () => {
     expect((await exchange("GET /healthz HTTP/1.0\r\n\r\n", true)).map(({ status }) => status)).toEqual([200]);
     const kept = await exchange("GET /healthz HTTP/1.0\r\nconnection: keep-alive\r\n\r\n", true);
     expect(kept.map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it("HTTP/0.9, by nothing: what follows makes it no request", async () => {
+  it("HTTP/0.9, which gets no reply, because it is not a valid request", async () => {
     const [only, ...more] = await exchange("GET /healthz\r\n");
     expectError(only!, 400);
     expect(more).toEqual([]);
   });
 
-  it("CONNECT, by a closed connection", async () => {
+  it("CONNECT, whose connection is closed", async () => {
     expect(await exchange("CONNECT elsewhere:443 HTTP/1.1\r\nhost: elsewhere:443\r\n\r\n")).toEqual([]);
   });
 });
 
-describe("an id that is none is unknown, whatever it is made of", () => {
+describe("an invalid id is unknown, whatever it contains", () => {
   const long = "x".repeat(10_000);
   const ids: { it: string; id: string; status?: number }[] = [
     { it: "NUL", id: "%00" },
@@ -247,7 +247,7 @@ describe("an id that is none is unknown, whatever it is made of", () => {
   });
 });
 
-it("after all of it the server has not been restarted, its job waits as before, and it takes more", async () => {
+it("after all of it the server has not restarted, its job still waits, and it accepts more", async () => {
   expect(await statusOf(server, endpoint, witness)).toMatchObject({ status: "IN_QUEUE" });
   expect((await statusOf(server, endpoint, await submit(server, endpoint))).status).toBe("IN_QUEUE");
   expect(server.log().match(/Millrace is ready/g)).toHaveLength(1);

@@ -80,7 +80,7 @@ const words: { it: string; word: () => string | Uint8Array<ArrayBuffer>; error: 
   },
 ];
 
-describe("a worker's hostile word fails its job and disturbs nobody", () => {
+describe("a worker's hostile report fails its job and disturbs nobody else", () => {
   it.each(words)("$it", { timeout }, async ({ it: name, word, error }) => {
     const said = word();
     await expectUndisturbed(bystander, name, () =>
@@ -92,7 +92,7 @@ describe("a worker's hostile word fails its job and disturbs nobody", () => {
   });
 });
 
-it("results of 20 MB, one after the other, are kept and disturb nobody", { timeout }, async () => {
+it("results of 20 MB, one after another, are kept and disturb nobody else", { timeout }, async () => {
   const said = bytes('{"output":"', 0x78, 20 * mib - 100, '"}');
   const attack = () =>
     again(async () => {
@@ -105,7 +105,7 @@ it("results of 20 MB, one after the other, are kept and disturb nobody", { timeo
   await bystander.expectNothingLost();
 });
 
-it("30 words of 100 MB at once are answered, and the memory stays bounded", { timeout }, async () => {
+it("30 reports of 100 MB at once are answered, and memory stays bounded", { timeout }, async () => {
   const said = bytes('{"output":"', 0x78, 100 * mib, '"}');
   const before = memoryMib(server.pid);
   let highest = before;

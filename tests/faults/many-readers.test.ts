@@ -17,7 +17,7 @@ const mostMib = 500;
 const usualMostMs = 100;
 
 describe.each(["SQLite", "PostgreSQL"])(
-  "beside readers of a result of 20 MB others are served as ever: %s",
+  "beside readers of a result of 20 MB others are served as usual: %s",
   { timeout: 600_000 },
   (database) => {
     let server: TestServer;
@@ -75,7 +75,7 @@ describe.each(["SQLite", "PostgreSQL"])(
       await bystander.expectNothingLost();
     });
 
-    it("250 requests on one connection, whose client goes away after the tenth result", async () => {
+    it("250 requests on one connection, whose client disconnects after the tenth result", async () => {
       await attack("250 pipelined requests", 1, async (members) => {
         const [bytes, member] = [counted(members), members[0] as Hostile];
         for (let n = 0; n < 250; n++) member.head("GET", path);

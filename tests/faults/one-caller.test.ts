@@ -17,7 +17,7 @@ const usualMostMs = 100;
 /** How long an attack goes on. */
 const attackMs = 3_000;
 
-describe.each(["SQLite", "PostgreSQL"])("no caller holds up others: %s", { timeout: 300_000 }, (database) => {
+describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout: 300_000 }, (database) => {
   let server: TestServer;
   let bystander: Bystander;
   let endpoint: string;

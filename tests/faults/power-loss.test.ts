@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
 });
 
-it("the journal shows commits by many at once, checkpoints, and a log begun anew", () => {
+it("the disk's journal shows concurrent commits, checkpoints, and a restarted log", () => {
   const count = (kind: DiskRecord["kind"], name: string) =>
     records.filter((record) => record.kind === kind && record.name === name).length;
   const words = records.filter(({ kind }) => kind === "mark").length;
@@ -39,7 +39,7 @@ it(`nothing acknowledged is lost at ${cuts} random power cuts`, { timeout: 300_0
   expect(await auditCuts(records, randomPoints(random, records, cuts), random)).toEqual([]);
 });
 
-it("a server starts on what a power cut has left, and answers as before", { timeout: 180_000 }, async () => {
+it("a server starts on the disk that a power cut has left, and answers as before", { timeout: 180_000 }, async () => {
   const random = seeded(seed + 2);
   const first = pointOf(records, "endpoint");
   const points = [first, first, first, ...randomPoints(random, records, 1, first)];
@@ -63,7 +63,7 @@ async function expectSame(server: TestServer, endpoint: string, job: string, { e
 }
 
 it.each(["NORMAL", "OFF"])(
-  "a store that does not sync its commits is seen (synchronous = %s)",
+  "a store that does not sync its commits is detected (synchronous = %s)",
   {
     timeout: 120_000,
   },

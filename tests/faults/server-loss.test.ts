@@ -61,7 +61,7 @@ async function submit(endpoint: string, input: Record<string, unknown>): Promise
 }
 
 describe("while the server is away after a kill -9", () => {
-  it("workers go on with their jobs, and their results are accepted when it is back", async () => {
+  it("workers continue their jobs, and their results are accepted when it is back", async () => {
     const { endpoint } = await scene.own(server, { workersMax: 2, scalerType: "REQUEST_COUNT", scalerValue: 1 });
     // one ends while the server is away, the other when it is back
     const jobs = [
@@ -86,7 +86,7 @@ describe("while the server is away after a kill -9", () => {
     }
   });
 
-  it("a worker that dies is missed at the start, and its job given back", async () => {
+  it("a worker that dies is found missing at the next start, and its job is given back", async () => {
     const { endpoint } = await scene.own(server, { workersMax: 1 });
     const job = await submit(endpoint, { key: "orphan", ms: 3_000, fate: "return" });
     const first = await until(() => scene.runs().find((run) => run.job === job));
@@ -123,7 +123,7 @@ describe("while the server is away after a kill -9", () => {
   });
 });
 
-it("a server over a directory that another server uses is refused in a sentence, and the other goes on", async () => {
+it("a server on a directory that another server uses is refused with one sentence, and the other continues", async () => {
   await expect(startServer({ MILLRACE_DATA_DIR: server.dataDir })).rejects.toThrow(
     /ended with 1:\nAnother server uses the data directory [^\n]+\n$/,
   );

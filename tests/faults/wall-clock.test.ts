@@ -32,7 +32,7 @@ describe.each([
   { words: "forward", offsetMs: hourMs },
   { words: "back", offsetMs: -hourMs },
 ])("a wall clock that jumps an hour $words under a server", ({ words, offsetMs }) => {
-  it("loses no job, runs none twice, and takes back no end", async () => {
+  it("loses no job, runs none twice, and reverts no final state", async () => {
     clock.set(0);
     const { endpoint } = await scene.own(server, { workersMax: 1 });
     const submit = async (key: string, ms: number): Promise<string> =>
@@ -68,7 +68,7 @@ describe.skipIf(process.env.MILLRACE_TEST_POSTGRES).each([
   { words: "forward", offsetMs: hourMs },
   { words: "back", offsetMs: -hourMs },
 ])("a wall clock that jumps an hour $words while a server is away", ({ words, offsetMs }) => {
-  it("loses no job, runs none twice, and takes back no end", { timeout: 60_000 }, async () => {
+  it("loses no job, runs none twice, and reverts no final state", { timeout: 60_000 }, async () => {
     const wall = new WallClock();
     const killed = await startServer(wall.env);
     try {

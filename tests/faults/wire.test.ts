@@ -64,7 +64,7 @@ describe("the answer to a take that is lost on the way", () => {
     { words: "one poll after the other", pollsAtOnce: 1 },
     { words: "several polls at once", pollsAtOnce: 3 },
   ]) {
-    it(`gives the job back at once, excused, where the poll hangs up right after it asked: ${words}`, async (test) => {
+    it(`gives the job back at once, excused, if the poll disconnects right after it was sent: ${words}`, async (test) => {
       const { id: endpoint, puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
       const [hasty, patient] = [await puppet(0), await puppet(1)];
       const jobs: string[] = [];
@@ -84,7 +84,7 @@ describe("the answer to a take that is lost on the way", () => {
     });
   }
 
-  it("gives the job back as soon as the worker asks again, where the answer was cut", async () => {
+  it("gives the job back as soon as the worker polls again, if the reply was cut", async () => {
     const port = await freePort();
     const behind = await startServer({ MILLRACE_WORKER_URL: `http://127.0.0.1:${port}` });
     const proxy = await startProxy(behind.port, port);
@@ -107,7 +107,7 @@ describe("the answer to a take that is lost on the way", () => {
 });
 
 describe("a client that hangs up", () => {
-  it("in /runsync leaves its job to run, and its result to be read", async () => {
+  it("in /runsync leaves its job running, and its result can be read", async () => {
     const { endpoint } = await scene.own(server, { workersMax: 1 });
     const body = JSON.stringify({ input: { key: "hung up", ms: 500, fate: "return" } });
     await hangUpAfter(`${server.url}/v2/${endpoint}/runsync`, `Bearer ${server.key}`, "POST", body);
@@ -119,7 +119,7 @@ describe("a client that hangs up", () => {
     expect(status).toMatchObject({ output: { run: run.run }, retries: 0 });
   });
 
-  it("in /stream leaves its job to run, and the chunks to be read", async (test) => {
+  it("in /stream leaves its job running, and its chunks can be read", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const job = await submit(endpoint, {});

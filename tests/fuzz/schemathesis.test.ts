@@ -103,18 +103,18 @@ function expectEachToWork(tally: Verdict["tally"]) {
   expect(Object.keys(tally).filter((name) => !works(tally[name]))).toEqual([]);
 }
 
-it("the queue API keeps its document", { timeout }, async () => {
+it("the queue API conforms to its OpenAPI document", { timeout }, async () => {
   const server = await start({ MILLRACE_RATE_LIMITS: "off" });
   expectEachToWork(await expectClean(server, { document: "/v2/openapi.json", examples, ...(await makeJobs(server)) }));
 });
 
-it("the queue API keeps its document where its rates are exceeded", { timeout }, async () => {
+it("the queue API conforms to its OpenAPI document beyond its rate limits", { timeout }, async () => {
   const server = await start({ MILLRACE_REQUESTS_PER_WORKER: "0" });
   const tally = await expectClean(server, { document: "/v2/openapi.json", examples: 5, ...(await makeJobs(server)) });
   expect(tally["GET /v2/{endpointId}/requests"]).toHaveProperty("429");
 });
 
-it("the management API keeps its document", { timeout }, async () => {
+it("the management API conforms to its OpenAPI document", { timeout }, async () => {
   const server = await start({ MILLRACE_LOCAL_PROCESSES: "off", MILLRACE_CONTAINERS: "off" });
   expectEachToWork(
     await expectClean(server, { document: "/v1/openapi.json", examples, ...(await makeResources(server)) }),

@@ -34,7 +34,7 @@ async function countOf(id: string, at = server): Promise<number> {
 }
 
 describe("a server with GPUs", () => {
-  it("tells at its start which", () => {
+  it("names them at its start", () => {
     const found = told(server, "gpu.found");
     expect(found.map(({ gpuId, name, memoryMib, driver }) => [gpuId, name, memoryMib, driver])).toEqual([
       [fakeGpu(0).uuid, "NVIDIA L4", 23_034, "550.90.12"],
@@ -44,7 +44,7 @@ describe("a server with GPUs", () => {
     expect(server.log()).not.toContain("MILLRACE_ENFORCE_GPUS");
   });
 
-  it("takes a type that only it has, and none that nobody has", async () => {
+  it("accepts a type that only it has, and refuses types that nobody has", async () => {
     const template = { name: "t", imageName: import.meta.dirname, dockerStartCmd: ["true"] };
     const templateId = (await call(server, "POST", "/v1/templates", template)).body.id;
     const create = (name: string) =>
@@ -53,7 +53,7 @@ describe("a server with GPUs", () => {
     expect(await create("NVIDIA GeForce RTX 1")).toMatchObject({ status: 400, body: { code: "INVALID_INPUT" } });
   });
 
-  it("notices a GPU that falls off, and one that comes back", async () => {
+  it("notices a GPU that fails, and one that comes back", async () => {
     expect(await countOf("NVIDIA L4")).toBe(2);
     fake.change(0, { health: "unreachable" });
     await until(async () => (await countOf("NVIDIA L4")) === 1, 30_000);
@@ -67,7 +67,7 @@ describe("a server with GPUs", () => {
 });
 
 describe("a worker on a GPU", () => {
-  it("has it for itself; it goes when the GPU falls off, and one that waited for it starts when it is back", async () => {
+  it("has it to itself; it stops when the GPU fails, and one that waited for it starts when it is back", async () => {
     const hello = join(root, "examples/hello");
     const settings = { gpuTypeIds: [novel], workersMin: 1, workersMax: 1 };
     const [first, second] = [await makeEndpoint(server, hello, settings), await makeEndpoint(server, hello, settings)];
@@ -94,7 +94,7 @@ describe("a worker on a GPU", () => {
 });
 
 describe("the stock Python client", () => {
-  it("lists the GPU types, with what this server has beside them", async () => {
+  it("lists the GPU types, with the number that this server has", async () => {
     const types = await script(server, "gpu_client", "types");
     expect(types).toContainEqual({ id: "NVIDIA GeForce RTX 4090", displayName: "RTX 4090", memoryInGb: 24 });
     expect(types.at(-1)).toEqual({ id: novel, displayName: "RTX 2060", memoryInGb: 6 });
@@ -112,7 +112,7 @@ describe("the stock Python client", () => {
     });
   });
 
-  it("is told that there is no such type", async () => {
+  it("gets an error for an unknown type", async () => {
     expect(await script(server, "gpu_client", "unknown", "NVIDIA GeForce RTX 1")).toContain("No GPU found");
   });
 });
@@ -134,14 +134,14 @@ describe("a server of its own", () => {
     return made;
   }
 
-  it("without GPUs warns once at its start, and knows the types all the same", async () => {
+  it("without GPUs warns once at its start, and still lists the types", async () => {
     const bare = await start({ gpus: [] });
     const warnings = told(bare, "server.warning").map(({ msg }) => msg);
     expect(warnings).toEqual([expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/)]);
     expect(await countOf("NVIDIA L4", bare)).toBe(0);
   });
 
-  it("takes jobs and results while the driver does not answer yet, and gives nothing out", async (test) => {
+  it("accepts jobs and results while the driver does not answer yet, and gives out no GPU", async (test) => {
     const hung = new FakeNvidiaSmi({ gpus: [fakeGpu(0)], mode: "hang" });
     const begun = startServer({ PATH: hung.path, MILLRACE_DEMO: "off" });
     test.onTestFinished(async () => {
@@ -154,14 +154,14 @@ describe("a server of its own", () => {
     expect(await call(at, "GET", "/v1/endpoints")).toMatchObject({ status: 200 });
   });
 
-  it("starts, and says why it has none, where the driver does not fit its library", async () => {
+  it("starts, and says why it has no GPU, if driver and library do not match", async () => {
     const broken = await start({ gpus: [fakeGpu(0)], mode: "mismatch" });
     expect(told(broken, "server.warning").map(({ msg }) => msg)).toEqual([
       expect.stringMatching(/wait for one.*restart the machine/),
     ]);
   });
 
-  it("gives out only those that it may", async () => {
+  it("gives out only the GPUs that it may use", async () => {
     const some = await start({ gpus: [fakeGpu(0), fakeGpu(1)] }, { MILLRACE_GPUS: `1` });
     expect(told(some, "gpu.found").map(({ gpuId }) => gpuId)).toEqual([fakeGpu(1).uuid]);
     expect(await countOf("NVIDIA L4", some)).toBe(1);

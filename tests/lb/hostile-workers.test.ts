@@ -36,14 +36,14 @@ describe("a worker that answers a WebSocket's request", () => {
     ["in agreement, with a reason that is no text", `HTTP/1.1 101 Y\x01es\r\n${agreed}\r\n`],
     ["twice", `HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nnoHTTP/1.1 101 Yes\r\n${agreed}\r\n`],
     ["with another protocol", "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
-  ])("%s harms nobody else", async (_name, bytes) => {
+  ])("%s disturbs nobody else", async (_name, bytes) => {
     await exchange(server.port, asking(raw(bytes), { more: upgrade }), (text) => text.length > 0);
     expect(await isWell()).toBe(true);
   });
 });
 
 describe("a worker's reply", () => {
-  it("whose reason is no text is answered as malformed, in our words", async () => {
+  it("whose status text is invalid becomes our own error for a malformed reply", async () => {
     const text = await exchange(
       server.port,
       asking(raw("HTTP/1.1 200 N\x01o\r\nContent-Length: 2\r\n\r\nok"), closing),
@@ -56,7 +56,7 @@ describe("a worker's reply", () => {
     ["GET", "1.0", "/trailers"],
     ["HEAD", "1.1", raw("HTTP/1.1 200 OK\r\nTrailer: X\r\nTransfer-Encoding: chunked\r\n\r\n")],
   ])(
-    "that announces trailers reaches a %s over HTTP/%s without them, and is carried out once",
+    "that announces trailers reaches a %s over HTTP/%s without them, and the request is sent once",
     async (method, version, path) => {
       const before = gots(path.split("?")[0] ?? "");
       const text = await exchange(server.port, asking(path, { method, version, ...closing }));
@@ -66,7 +66,7 @@ describe("a worker's reply", () => {
     },
   );
 
-  it("that is malformed is no loss of the worker: nothing is sent twice", async () => {
+  it("that is malformed does not count as the worker's loss: nothing is sent twice", async () => {
     const before = gots("/raw");
     const odd = raw("HTTP/1.1 200 N\x01o\r\nContent-Length: 2\r\n\r\nok");
     const text = await exchange(
@@ -77,7 +77,7 @@ describe("a worker's reply", () => {
     expect(gots("/raw")).toBe(before + 1);
   });
 
-  it("that is nothing but hints is given up", async () => {
+  it("with nothing but hints is given up", async () => {
     const text = await exchange(server.port, asking("/endless-hints", closing));
     expect(text).toMatch(/HTTP\/1.1 502 Bad Gateway/);
     expect(text.match(/ 103 /g)?.length ?? 0).toBeLessThan(20);
@@ -85,7 +85,7 @@ describe("a worker's reply", () => {
   });
 });
 
-describe("who is refused a WebSocket", () => {
+describe("a client that is refused a WebSocket", () => {
   const files = () => readdirSync(`/proc/${server.pid}/fd`).length;
   const refused = (isKept: boolean) =>
     new Promise<() => void>((resolve, reject) => {

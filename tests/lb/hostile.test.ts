@@ -21,7 +21,7 @@ const top = (line = "POST", more = "", version = "1.1") =>
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const seen = () => endpoint.notes().filter((note) => note.path === "/smuggled");
 
-describe("a request of which two readers would see two things", () => {
+describe("a request that two readers would read differently", () => {
   it.each([
     ["a length and chunks", `Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
     [
@@ -82,7 +82,7 @@ describe("a request that", () => {
     expect(text).toMatch(/^HTTP\/1.1 431 /);
   });
 
-  it("never ends its head is hung up on, and others are served meanwhile", async () => {
+  it("never ends its headers is disconnected, and others are served meanwhile", async () => {
     const socket = connect(server.port, "127.0.0.1", () => void socket.write(top("GET")));
     socket.on("error", () => {});
     expect((await endpoint.fetch("/")).status).toBe(200);
@@ -100,7 +100,7 @@ describe("a request that", () => {
     expect((await endpoint.fetch("/")).status).toBe(200);
   });
 
-  it("reads nothing of a large reply holds neither memory nor others up", async () => {
+  it("reads nothing of a large reply neither holds memory nor delays others", async () => {
     const text = `${top("GET")}\r\n`.replace("/front", "/large?bytes=500000000");
     const sockets = Array.from({ length: 5 }, () => {
       const socket = connect(server.port, "127.0.0.1", () => void socket.write(text));

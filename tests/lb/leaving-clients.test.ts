@@ -46,7 +46,7 @@ describe("a client that goes", () => {
       () => "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n",
     ],
     ["a worker's reply", () => head("GET /events?gate=/nowhere", "\r\n"), () => head("GET /mute-socket")],
-  ])("with a WebSocket asked for behind %s takes nobody with it", async (_name, first, second) => {
+  ])("with a WebSocket requested behind %s affects nobody else", async (_name, first, second) => {
     for (const way of ways) {
       for (let n = 0; n < 30; n++) {
         const socket = await open(`${first()}${second()}${asksForSocket}`);
@@ -58,7 +58,7 @@ describe("a client that goes", () => {
     await until(async () => (await inFlight()) === 0, 20_000);
   });
 
-  it("in the first moments of an upload takes nobody with it", async () => {
+  it("in the first moments of an upload affects nobody else", async () => {
     for (const framing of [
       "Content-Length: 900\r\n\r\nabc",
       "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
@@ -85,7 +85,7 @@ describe("a client that goes", () => {
     await until(async () => endpoint.notes().filter(({ mute }) => mute === "closed").length === before + 1);
   });
 
-  it("while its WebSocket waits for a worker waits no more", async (test) => {
+  it("while its WebSocket waits for a worker leaves the line", async (test) => {
     const late = await makeBalanced(test, server, {}, { ECHO_DELAY: "3000" });
     const sockets = await Promise.all(Array.from({ length: 5 }, () => open(head("GET /socket", asksForSocket, late))));
     const waiting = async () => (await call(server, "GET", `/v2/${late.id}/health`)).body.jobs.inQueue;
@@ -94,14 +94,14 @@ describe("a client that goes", () => {
     await until(async () => (await waiting()) === 0);
   });
 
-  it("and has said much before its WebSocket was agreed to is hung up on", async () => {
+  it("that sends much before its WebSocket is accepted is disconnected", async () => {
     const socket = await open(head("GET /mute-socket", asksForSocket));
     socket.write(Buffer.alloc(100_000));
     await once(socket, "close");
     await until(async () => (await inFlight()) === 0);
   });
 
-  it("before it was answered was not served", async () => {
+  it("before a reply counts as failed", async () => {
     const before = (await health()).jobs;
     const socket = await open(head("DELETE /stuck-sink?gate=/nowhere", "\r\n"));
     await until(async () => (await inFlight()) === 1);
@@ -121,7 +121,7 @@ describe("an offer to upgrade behind a reply that is not written yet", () => {
   it.each([
     ["a WebSocket", () => head("GET /socket", asksForSocket), "101 Switching Protocols"],
     ["another protocol", () => h2c, '{"status":"ok"'],
-  ])("holds it up in nothing, and is answered after it: %s", async (_name, offer, answer) => {
+  ])("does not delay it, and is answered after it: %s", async (_name, offer, answer) => {
     const socket = await open(head("GET /large?bytes=200000", "\r\n") + offer());
     let text = "";
     socket.setEncoding("latin1").on("data", (part) => (text += part));
@@ -130,7 +130,7 @@ describe("an offer to upgrade behind a reply that is not written yet", () => {
     socket.destroy();
   });
 
-  it.each(["end", "destroy"] as const)("does not hide that its client has gone (%s)", async (way) => {
+  it.each(["end", "destroy"] as const)("does not hide that its client has disconnected (%s)", async (way) => {
     const socket = await open(head("GET /slow?gate=/nowhere", "\r\n") + h2c);
     await until(async () => (await inFlight()) === 1);
     socket[way]();
@@ -138,10 +138,10 @@ describe("an offer to upgrade behind a reply that is not written yet", () => {
   });
 });
 
-describe("what is said before the reply", () => {
+describe("interim responses", () => {
   const isRefused = (text: string) => text.includes("requestId");
 
-  it("invites no body where no worker is there", async () => {
+  it("invite no body while there is no worker", async () => {
     for (const method of ["PUT", "POST"]) {
       const asked = head(`${method} /sink`, "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", closed);
       const text = await exchange(server.port, asked, isRefused);
@@ -149,7 +149,7 @@ describe("what is said before the reply", () => {
     }
   });
 
-  it("is nothing to clients of HTTP/1.0", async () => {
+  it("are not sent to clients of HTTP/1.0", async () => {
     const old = (text: string) => text.replace("HTTP/1.1", "HTTP/1.0");
     expect(await exchange(server.port, old(head("GET /hints", "\r\n")))).toMatch(/^HTTP\/1.1 200[\s\S]*hinted$/);
     const posted = old(head("POST /echo", "Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc"));
@@ -158,7 +158,7 @@ describe("what is said before the reply", () => {
     expect(await exchange(server.port, run)).toMatch(/^HTTP\/1.1 4/);
   });
 
-  it("by a worker that was asked for nothing is malformed, and nothing is sent twice", async () => {
+  it("that a worker sends unasked are malformed, and nothing is sent twice", async () => {
     const bytes = Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").toString(
       "base64url",
     );

@@ -28,7 +28,7 @@ describe("while there is no worker", () => {
     expect((await health(endpoint)).workers.ready).toBe(1);
   });
 
-  it("which answers 204 they wait until it answers 200", async (test) => {
+  it("that answers 204 they wait until it answers 200", async (test) => {
     const file = join(makeFolder(test), "healthy");
     const endpoint = await makeBalanced(test, server, {}, { ECHO_HEALTH: file });
     const reply = endpoint.fetch("/");
@@ -39,7 +39,7 @@ describe("while there is no worker", () => {
     expect((await reply).status).toBe(200);
   });
 
-  it("and may be none, they are refused at once with the reason", async (test) => {
+  it("and none is allowed, they are refused at once with the reason", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMax: 0 });
     const reply = await endpoint.fetch("/");
     expect(reply.status).toBe(503);
@@ -47,7 +47,7 @@ describe("while there is no worker", () => {
     expect(await reply.json()).toMatchObject({ code: "NO_WORKER", error: expect.stringMatching(/workersMax is 0/) });
   });
 
-  it("a client that goes away does not wait any more", async (test) => {
+  it("a client that disconnects leaves the line", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "60000" });
     const gone = new AbortController();
     const reply = endpoint.fetch("/", { signal: gone.signal }).catch(() => "gone");
@@ -57,7 +57,7 @@ describe("while there is no worker", () => {
     await until(async () => (await health(endpoint)).jobs.inQueue === 0);
   });
 
-  it("which says that it is one of LB over GraphQL, too, they are served", async (test) => {
+  it("of an endpoint made as LB over GraphQL, they are served", async (test) => {
     const { id } = await makeBalanced(test, server, { workersMax: 0 });
     const { templateId } = (await call(server, "GET", `/v1/endpoints/${id}`)).body;
     const query = `mutation { saveEndpoint(input: { name: "gql", templateId: "${templateId}", type: "LB", workersMax: 1, gpuIds: "AMPERE_16" }) { id } }`;
@@ -66,7 +66,7 @@ describe("while there is no worker", () => {
     expect((await call(server, "GET", `/lb/${made.id}/hello`)).body.url).toBe("/hello");
   });
 
-  it("a deleted endpoint's requests are told that it is gone", async (test) => {
+  it("requests of a deleted endpoint learn that it is gone", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "60000" });
     const reply = endpoint.fetch("/");
     await until(async () => (await health(endpoint)).jobs.inQueue === 1);
@@ -76,7 +76,7 @@ describe("while there is no worker", () => {
 });
 
 describe("a worker that dies", () => {
-  it("before it has replied is another's affair for a GET", async (test) => {
+  it("before it has replied hands a GET to another worker", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch(`/die-once?file=${join(endpoint.folder, "died")}`);
@@ -84,14 +84,14 @@ describe("a worker that dies", () => {
     expect((await health(endpoint)).jobs.retried).toBeGreaterThan(0);
   });
 
-  it("and for a PUT whose body is small, which is sent again", async (test) => {
+  it("and a PUT with a small body, which is sent again", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const path = `/die-once?file=${join(endpoint.folder, "died")}`;
     expect((await endpoint.fetch(path, { method: "PUT", body: "again" })).status).toBe(200);
   });
 
-  it("fails a POST with 502: whether it was carried out is not known", async (test) => {
+  it("fails a POST with 502, because it may have been carried out", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die", { method: "POST", body: "x" });
@@ -99,7 +99,7 @@ describe("a worker that dies", () => {
     expect(endpoint.notes().filter((note) => note.died)).toHaveLength(1);
   });
 
-  it("each time is not fed for ever: a GET ends after three tries", async (test) => {
+  it("each time gets no more than three tries of a GET", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die");
@@ -107,7 +107,7 @@ describe("a worker that dies", () => {
     expect(endpoint.notes().filter((note) => note.died)).toHaveLength(3);
   });
 
-  it("in mid-reply breaks it off, so that its client sees that it is not whole", async (test) => {
+  it("in mid-reply breaks the reply off, so that its client sees that it is incomplete", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die-in-body");
@@ -119,7 +119,7 @@ describe("a worker that dies", () => {
     await expect(exchange(server.port, top)).rejects.toThrow(/ECONNRESET/);
   });
 
-  it("while it only waits is replaced, and its endpoint answers again", async (test) => {
+  it("while idle is replaced, and its endpoint answers again", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const pid = await pidOf(endpoint);
@@ -129,7 +129,7 @@ describe("a worker that dies", () => {
 });
 
 describe("workers", () => {
-  it("share what is in flight: the least-loaded gets the next", async (test) => {
+  it("share the requests in flight: the least loaded gets the next", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 2, workersMax: 2 });
     await ready(endpoint, 2);
     const gate = join(endpoint.folder, "gate");
@@ -153,7 +153,7 @@ describe("workers", () => {
     await until(async () => (await health(endpoint)).workers.ready === 0, 30_000);
   });
 
-  it("that are replaced finish what they have, and new requests go to the new one", async (test) => {
+  it("that are replaced finish their requests, and new requests go to the new one", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1, workersMax: 2 });
     await ready(endpoint);
     const old = await pidOf(endpoint);
@@ -168,7 +168,7 @@ describe("workers", () => {
     await until(() => !isAlive(old), 30_000);
   });
 
-  it("that fall ill get no requests until they are well again", async (test) => {
+  it("that become unhealthy get no requests until they are healthy again", async (test) => {
     const sick = join(makeFolder(test), "sick");
     const endpoint = await makeBalanced(test, server, { workersMin: 1 }, { ECHO_SICK: sick });
     await ready(endpoint);
@@ -191,7 +191,7 @@ describe("workers", () => {
     expect(await pidOf(endpoint)).toBe(pid);
   });
 
-  it("that reply with nothing for longer than executionTimeoutMs are not waited for", async (test) => {
+  it("that send nothing for longer than executionTimeoutMs are given up", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1, executionTimeoutMs: 5_000 });
     await ready(endpoint);
     const reply = await endpoint.fetch(`/slow?gate=${join(endpoint.folder, "never")}`);

@@ -38,7 +38,7 @@ const ask = (path: string, init: RequestInit & { duplex?: "half" } = {}) =>
 const health = async (server: Member) => (await call(server, "GET", `/v2/${endpoint.id}/health`)).body;
 
 describe("a request at a server without a worker of its own is served by the other server's", () => {
-  it("as if it had come there: the worker sees one gateway, and no key", async () => {
+  it("as if it had arrived there: the worker sees one gateway, and no key", async () => {
     const reply = await ask("/a%2Fb?x=1", { method: "POST", body: "text", headers: { "x-forwarded-for": "1.2.3.4" } });
     const seen = (await reply.json()) as { method: string; url: string; body: string; rawHeaders: string[] };
     expect([reply.status, seen.method, seen.url, seen.body]).toEqual([200, "POST", "/a%2Fb?x=1", "text"]);
@@ -61,7 +61,7 @@ describe("a request at a server without a worker of its own is served by the oth
     }
   });
 
-  it("with bodies of all kinds, which stream, and replies that do", async () => {
+  it("with bodies of all kinds, which stream, and streamed replies", async () => {
     const bytes = Buffer.alloc(3_000_000, "body");
     const sum = createHash("sha256").update(bytes).digest("hex");
     for (const method of ["POST", "PUT"]) {
@@ -119,7 +119,7 @@ describe("a request at a server without a worker of its own is served by the oth
   });
 });
 
-it("a mark that no server made is refused before a worker sees the request, with a key and without", async () => {
+it("a forged mark is refused before a worker sees the request, with a key and without", async () => {
   const forged = { "x-millrace-passed-on": `${other.hostNo}.${Date.now()}.${"n".repeat(20)}.${"0".repeat(64)}` };
   for (const server of cluster.members) {
     for (const headers of [forged, { ...forged, authorization: `Bearer ${server.key}` }]) {
@@ -130,7 +130,7 @@ it("a mark that no server made is refused before a worker sees the request, with
   expect(endpoint.notes().some(({ url, path }) => url === "/forged" || path === "/forged")).toBe(false);
 });
 
-it("what ends its worker is not sent a second time where it may not be", async () => {
+it("a request that kills its worker is not repeated if that is unsafe", async () => {
   const reply = await ask("/die", { method: "POST", body: "x" });
   expect([reply.status, ((await reply.json()) as { code: string }).code]).toEqual([502, "WORKER_FAILED"]);
   expect(endpoint.notes().filter(({ died }) => died === "POST").length).toBe(1);

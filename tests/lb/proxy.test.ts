@@ -44,7 +44,7 @@ describe("a load-balanced request", () => {
     },
   );
 
-  it("goes through without a job", async () => {
+  it("passes without a job", async () => {
     await echoed("/");
     const { body } = await call(server, "GET", `/v2/${endpoint.id}/health`);
     expect(body.jobs).toMatchObject({ inQueue: 0, inProgress: 0, failed: 0 });
@@ -52,7 +52,7 @@ describe("a load-balanced request", () => {
   });
 
   it.each(["/a%2Fb/%2e%2e/c", "//double//slashes", "/a/../b/./c", "/?q=%20+x&q=2", "/caf%C3%A9;p=1", "/a?b?c"])(
-    "asks for %s byte for byte",
+    "passes %s on byte for byte",
     async (path) => {
       expect(bodyOf(await exchange(server.port, head(path))).url).toBe(path);
     },
@@ -62,11 +62,11 @@ describe("a load-balanced request", () => {
     ["", "/"],
     ["?x=1", "/?x=1"],
     ["/", "/"],
-  ])("without a path asks for the root: '%s'", async (path, url) => {
+  ])("without a path requests the root: '%s'", async (path, url) => {
     expect(bodyOf(await exchange(server.port, head(path))).url).toBe(url);
   });
 
-  it("shows the worker no key and nothing of the connection, and what came through us", async () => {
+  it("reaches the worker without the key and hop-by-hop headers, and with our forwarding headers", async () => {
     const more =
       "X-Own: kept\r\nX-Own: twice\r\nTE: trailers\r\nKeep-Alive: 9\r\nProxy-Authorization: Basic x\r\nX-Named: gone\r\nConnection: x-named\r\n" +
       "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nForwarded: for=6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n";
@@ -163,7 +163,7 @@ describe("a load-balanced request", () => {
     expect((await parts.next()).done).toBe(true);
   });
 
-  it("asks whether to send its body only where a worker is there", async () => {
+  it("is asked for its body only once there is a worker", async () => {
     const post = (key: string) =>
       `POST /lb/${endpoint.id}/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${key}\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
     let sent = "";
@@ -172,7 +172,7 @@ describe("a load-balanced request", () => {
     expect(await exchange(server.port, post("wrong"))).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  it("of a gigabyte's kind passes in bounded memory, both ways", async () => {
+  it("with a huge body passes in bounded memory, both ways", async () => {
     const bytes = 300 * 2 ** 20;
     const before = await residentMb(server.pid);
     const reply = await endpoint.fetch(`/large?bytes=${bytes}`);
@@ -186,7 +186,7 @@ describe("a load-balanced request", () => {
     expect(most - before).toBeLessThan(100);
   });
 
-  it("with a large body arrives whole, though its worker does not read for a while, and is not kept by us", async (test) => {
+  it("with a large body arrives whole even if its worker pauses reading, and is not buffered by us", async (test) => {
     const gate = join(endpoint.folder, `gate-${test.task.id}`);
     const part = randomBytes(2 ** 20);
     const hash = createHash("sha256");
@@ -214,14 +214,14 @@ describe("a load-balanced request", () => {
     expect(await (await sending).json()).toMatchObject({ bytes: 100 * 2 ** 20, sha256: hash.digest("hex") });
   });
 
-  it("refused by the worker before it is read is answered all the same, and the connection ends", async () => {
+  it("refused by the worker before it is read is still answered, and the connection ends", async () => {
     const top = `POST /lb/${endpoint.id}/refuse-body HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\nContent-Length: 200000000\r\n\r\n`;
     expect(await exchange(server.port, top + "x".repeat(100_000), (text) => text.includes("too large"))).toMatch(
       /^HTTP\/1.1 413 /,
     );
   });
 
-  it("that its client gives up ends at the worker, too", async () => {
+  it("that its client gives up ends at the worker too", async () => {
     const gone = new AbortController();
     const reply = await endpoint.fetch("/large?bytes=1000000000", { signal: gone.signal });
     expect(reply.status).toBe(200);
@@ -233,7 +233,7 @@ describe("a load-balanced request", () => {
   it.each([
     ["/long-header", "WORKER_FAILED"],
     ["/garbage", "WORKER_FAILED"],
-  ])("is answered 502 where the worker's reply is none: %s", async (path, code) => {
+  ])("is answered 502 if the worker's reply is invalid: %s", async (path, code) => {
     const reply = await endpoint.fetch(path, { method: "POST" });
     expect([reply.status, await reply.json()]).toEqual([
       502,
@@ -242,11 +242,11 @@ describe("a load-balanced request", () => {
   });
 });
 
-describe("who may", () => {
+describe("access:", () => {
   const status = async (headers: Record<string, string>, path = "/", method = "GET") =>
     (await fetch(endpoint.base + path, { method, headers })).status;
 
-  it("send requests: who has a key, bare or as Bearer; nobody without one, preflights neither", async () => {
+  it("requests need a key, bare or as Bearer, even preflights", async () => {
     expect(await status({ authorization: server.key })).toBe(200);
     expect(await status({ authorization: `Bearer ${server.key}` })).toBe(200);
     expect(await status({})).toBe(401);
@@ -255,14 +255,14 @@ describe("who may", () => {
     expect(await status(preflight, "/", "OPTIONS")).toBe(401);
   });
 
-  it("is asked first: an unknown endpoint is 401 without a key, and 404 with one", async () => {
+  it("the key is checked first: an unknown endpoint is 401 without a key, and 404 with one", async () => {
     const unknown = `${server.url}/lb/unknown0000000/x`;
     expect((await fetch(unknown)).status).toBe(401);
     expect((await fetch(unknown, { headers: { authorization: server.key } })).status).toBe(404);
     expect((await fetch(`${server.url}/lb/%2e/x`, { headers: { authorization: server.key } })).status).toBe(404);
   });
 
-  it("send jobs: nobody; the queue routes say where requests go, /health answers", async () => {
+  it("jobs are refused: the queue routes say where requests go, and /health answers", async () => {
     for (const [method, path] of [
       ["POST", "run"],
       ["POST", "runsync"],
@@ -287,7 +287,7 @@ describe("who may", () => {
     expect((await call(server, "GET", `/v2/${endpoint.id}/health`)).body.workers.ready).toBe(1);
   });
 
-  it("send requests to a queue-based endpoint: nobody", async (test) => {
+  it("a queue-based endpoint takes no requests", async (test) => {
     const queue = await makeEndpoint(server, makeHandler(test), { workersMax: 0 });
     const reply = await call(server, "GET", `/lb/${queue}/`);
     expect([reply.status, reply.body.code]).toEqual([400, "INVALID_STATE"]);

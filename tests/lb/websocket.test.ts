@@ -29,7 +29,7 @@ const handshake = (path: string, more = "") =>
   `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`;
 
 describe("a WebSocket", () => {
-  it("is joined to a worker, carries messages both ways, counts as in flight, and closes in order", async () => {
+  it("is connected to a worker, carries messages both ways, counts as in flight, and closes in order", async () => {
     const socket = open(endpoint);
     await once(socket, "open");
     const opened = await until(() => endpoint.notes().find((note) => note.socket === "open"));
@@ -52,7 +52,7 @@ describe("a WebSocket", () => {
     socket.close();
   });
 
-  it("that the worker declines is answered with the worker's words", async () => {
+  it("that the worker declines is answered with the worker's reply", async () => {
     const text = await exchange(server.port, handshake(`/lb/${endpoint.id}/no-socket`));
     expect(text).toMatch(/^HTTP\/1.1 403 Forbidden\r\n[\s\S]*not me$/);
   });
@@ -68,12 +68,12 @@ describe("a WebSocket", () => {
     expect(text).toContain('"requestId"');
   });
 
-  it("is asked of another route in vain: it answers as if it had not been asked", async () => {
+  it("requested from another route is answered as if it had not been requested", async () => {
     const text = await exchange(server.port, handshake("/healthz"), (got) => got.endsWith("}"));
     expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*"status":"ok"/);
   });
 
-  it("asked for behind a request that is not answered yet comes after its answer", async () => {
+  it("requested behind an unanswered request is answered after it", async () => {
     const gate = join(endpoint.folder, "behind");
     const slow = `GET /lb/${endpoint.id}/slow?gate=${gate} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`;
     const text = exchange(server.port, slow + handshake(`/lb/${endpoint.id}/socket`), (got) =>
@@ -100,7 +100,7 @@ describe("a WebSocket", () => {
     await until(() => own.notes().some((note) => note.socket === "closed"));
   });
 
-  it("does not hold a server that stops", async (test) => {
+  it("does not delay a stopping server", async (test) => {
     const own = await startServer({ MILLRACE_STOP_GRACE: "1", MILLRACE_RATE_LIMITS: "off" });
     test.onTestFinished(() => own.end());
     const there = await makeBalanced(test, own, { workersMin: 1 });

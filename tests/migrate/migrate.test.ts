@@ -183,8 +183,8 @@ async function startMoved(test: Ending, { dataDir, port }: TestServer, target: s
   return server;
 }
 
-describe("a service that was killed at work and is moved", () => {
-  it("shows the same, finishes what was held, runs what waited in its order, and knows its keys", async (test) => {
+describe("a service that was killed under load and moved", () => {
+  it("shows the same data, finishes held jobs, runs waiting jobs in order, and recognises its keys", async (test) => {
     const before = await startServer(onSqlite);
     test.onTestFinished(() => before.end());
     const filled = await fill(test, before);
@@ -249,7 +249,7 @@ async function expectNumbersGoOn(target: string): Promise<void> {
 }
 
 describe("50,000 jobs", () => {
-  it("are moved with their counts, and read at the other side", async (test) => {
+  it("are moved with their counts, and can be read on the other side", async (test) => {
     const dataDir = await startOnce();
     test.onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const before = await startServer({ ...onSqlite, MILLRACE_DATA_DIR: dataDir });

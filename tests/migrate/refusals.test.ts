@@ -52,7 +52,7 @@ describe("what cannot be moved", () => {
     await expectRefused(makeFolder(test), postgres.url(), /no SQLite database/);
   });
 
-  it("is a directory that a server holds, which goes on serving", async (test) => {
+  it("is a directory that a running server uses, which continues to serve", async (test) => {
     const server = await startServer(onSqlite);
     test.onTestFinished(() => server.end());
     await expectRefused(server.dataDir, await makeTarget(postgres), /A server uses .* stop it/);
@@ -60,7 +60,7 @@ describe("what cannot be moved", () => {
   });
 
   it.for([
-    [1, /older.*start and stop its server once/],
+    [1, /older.*first start and stop a server of this version/],
     [99, /newer.*use the newer program/],
   ] as const)("is a database of version %i", async ([version, words], test) => {
     const dataDir = makeDataDir(test);
@@ -68,7 +68,7 @@ describe("what cannot be moved", () => {
     await expectRefused(dataDir, await makeTarget(postgres), words);
   });
 
-  it("is a database that the program does not wholly know", async (test) => {
+  it("is a database with a column that the program does not know", async (test) => {
     const dataDir = makeDataDir(test);
     const target = await makeTarget(postgres);
     await change(dataDir, "ALTER TABLE worker ADD COLUMN mood TEXT");
@@ -80,7 +80,7 @@ describe("what cannot be moved", () => {
     ["a NUL", "char(97, 0, 98)", /worker_url in the row no 7 of the table worker holds a NUL/],
     ["bytes that are not UTF-8", "CAST(x'c328' AS TEXT)", /worker_url in the row no 7 .* not UTF-8/],
   ] as const)(
-    "is %s in a text, and nothing else is moved either; once mended it goes",
+    "is %s in a text, and nothing else is moved either; once fixed it can be moved",
     async ([, sql, words], test) => {
       const dataDir = makeDataDir(test);
       const target = await makeTarget(postgres);
@@ -94,8 +94,8 @@ describe("what cannot be moved", () => {
   );
 });
 
-describe("where it cannot be moved to", () => {
-  it("is a database that is filled already", async (test) => {
+describe("a target that is refused", () => {
+  it("is a database that already has rows", async (test) => {
     const dataDir = makeDataDir(test);
     const target = await makeTarget(postgres);
     expect(await move(dataDir, target)).toMatchObject({ code: 0 });
@@ -103,10 +103,10 @@ describe("where it cannot be moved to", () => {
     expect(await usersIn(target)).toBe(1);
   });
 
-  it("is a database of something else, which stays as it is", async (test) => {
+  it("is a database of another program, which stays unchanged", async (test) => {
     const target = await makeTarget(postgres);
     await ask(target, "CREATE TABLE cattle (name text)");
-    await expectRefused(makeDataDir(test), target, /something else \(cattle\)/);
+    await expectRefused(makeDataDir(test), target, /another program \(cattle\)/);
     expect(await ask(target, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).toHaveLength(1);
   });
 
@@ -125,7 +125,7 @@ describe("where it cannot be moved to", () => {
     ],
     ["28000", 'role "me" is not permitted to log in', /refused the user \(role "me" is not permitted to log in\)/],
     ["3D000", 'database "none" does not exist', /has no such database \(database "none" does not exist\)/],
-  ] as const)("is a database that refuses with %s, which is said", async ([code, message, words], test) => {
+  ] as const)("is a database that refuses with %s, which is reported", async ([code, message, words], test) => {
     const port = await startRefusing(test, code, message);
     const { code: exit, text } = await move(makeDataDir(test), `postgres://me:s3cret@127.0.0.1:${port}/none`);
     expect(exit).toBe(1);
@@ -137,7 +137,7 @@ describe("where it cannot be moved to", () => {
 describe("wrong options", () => {
   it.each([
     [["--form", "x"], /Unknown option --form/],
-    [["--from"], /--from lacks its value/],
+    [["--from"], /--from needs a value/],
     [["--from", "x"], /--to is needed/],
     [["--from", "x", "--to", "mysql://x"], /--to must be a postgres:/],
   ])("%j end with 2", async (words, sentence) => {
@@ -154,7 +154,7 @@ describe("wrong options", () => {
 });
 
 describe("a note with a NUL", () => {
-  it("loses it, as a server on PostgreSQL leaves it out", async (test) => {
+  it("loses it, as a server on PostgreSQL drops it too", async (test) => {
     const dataDir = makeDataDir(test);
     const target = await makeTarget(postgres);
     await change(dataDir, "INSERT INTO job_event VALUES (1, 1, 1, 'timeOut', NULL, char(97, 0, 98))");

@@ -26,8 +26,8 @@ async function makeDistant(test: Parameters<typeof makePuppets>[0]): Promise<{ e
 const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? Number.NaN;
 
-describe("while its worker speaks to the other server", () => {
-  it("a job is handed over and answered at once", async (test) => {
+describe("while a job's worker talks to the other server", () => {
+  it("a job is handed to it and answered at once", async (test) => {
     const { endpoint, worker } = await makeDistant(test);
     const late: number[] = [];
     const taken: number[] = [];
@@ -54,7 +54,7 @@ describe("while its worker speaks to the other server", () => {
     console.log(`from job-done there to /runsync's answer here: ${shown(late)}`);
   });
 
-  it("/status-sync and /stream are answered as words come, and a cancelled job is stopped", async (test) => {
+  it("/status-sync and /stream are answered as results come, and a cancelled job is stopped", async (test) => {
     const { endpoint, worker } = await makeDistant(test);
     const job = await submit(here, endpoint);
     expect((await worker.take()).body.id).toBe(job);
@@ -79,7 +79,7 @@ describe("while its worker speaks to the other server", () => {
     expect((await call(there, "GET", `/v2/${endpoint}/status/${second}`)).body.status).toBe("CANCELLED");
   });
 
-  it("its ping, job by job, keeps it alive for both", async (test) => {
+  it("its pings keep it and its jobs alive for both", async (test) => {
     const { endpoint, worker } = await makeDistant(test);
     const job = await submit(there, endpoint);
     expect((await worker.take()).body.id).toBe(job);
@@ -98,8 +98,8 @@ describe("while its worker speaks to the other server", () => {
   });
 });
 
-describe("what one server has made", () => {
-  it("the other knows at once", async (test) => {
+describe("resources that one server has made", () => {
+  it("are known to the other at once", async (test) => {
     for (let round = 0; round < 5; round++) {
       const endpoint = await makeQueue(test, here);
       const reply = await call(there, "POST", `/v2/${endpoint}/run`, { input: {} });
@@ -115,7 +115,7 @@ describe("what one server has made", () => {
     expect(listed).not.toContain(known.body.id);
   });
 
-  it("the other sees changed and deleted soon, with nobody asking for it", async (test) => {
+  it("show as changed and deleted on the other soon, without a request for them", async (test) => {
     const endpoint = await makeQueue(test, here);
     const timeoutOf = async () => {
       const job = await submit(there, endpoint);
@@ -132,7 +132,7 @@ describe("what one server has made", () => {
     }
   });
 
-  it("two at once change without losing either's word", async (test) => {
+  it("can be changed by both at once without losing either change", async (test) => {
     const endpoint = await makeQueue(test, here);
     const patch = (server: Member, body: object) => call(server, "PATCH", `/v1/endpoints/${endpoint}`, body);
     for (let round = 1; round <= 5; round++) {
@@ -147,7 +147,7 @@ describe("what one server has made", () => {
     }
   });
 
-  it("as a key is known at once, and unknown soon after it was taken back", async () => {
+  it("if a key, are known at once, and unknown soon after revocation", async () => {
     const key = `mr_test_${Math.random().toString(36).slice(2)}`;
     const read = (server: Member) => call({ url: server.url, key }, "GET", "/v1/endpoints");
     expect((await read(there)).status).toBe(401);
@@ -162,7 +162,7 @@ describe("what one server has made", () => {
   });
 });
 
-it("keys and endpoints that nobody knows do not have everything read again", async () => {
+it("but unknown keys and endpoints do not cause a full read", async () => {
   // a key that is not there costs a look at an index, which fetches no row
   const keysRead = async () => {
     const query = `SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`;
@@ -197,7 +197,7 @@ it("keys and endpoints that nobody knows do not have everything read again", asy
 });
 
 describe("a rate limit", () => {
-  it("is one for both servers, however a client spreads its calls", async (test) => {
+  it("is shared by both servers, however a client spreads its calls", async (test) => {
     const endpoint = await makeQueue(test, here);
     const accepted: number[] = [];
     let refused = 0;

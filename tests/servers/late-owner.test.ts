@@ -17,7 +17,7 @@ afterAll(async () => {
   proxy?.end();
 });
 
-it("what an owner decided arrives after another has taken over, and is refused", { timeout: 120_000 }, async (test) => {
+it("decisions of an owner that arrive after another has taken over are refused", { timeout: 120_000 }, async (test) => {
   const url = cluster.url.replace(/:\d+\//, `:${proxy.port}/`);
   const late = await cluster.join({ MILLRACE_DATABASE_URL: url });
   await until(async () => (await cluster.ownerOf("scale")) === late);

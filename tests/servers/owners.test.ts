@@ -96,7 +96,7 @@ const overlaps = () =>
       AND (a.ended_at IS NULL OR b.created_at < a.ended_at - 50)`);
 
 describe("when the owner of the loops", { timeout: 120_000 }, () => {
-  it("stands still for 10 s, another takes over, and nothing is done twice when it is back", async (test) => {
+  it("is suspended for 10 s, another takes over, and nothing is done twice when it is back", async (test) => {
     const stopped = await owner();
     const survivor = cluster.members.find((member) => member !== stopped) as Member;
     const finish = await beginWork(test, survivor);
@@ -137,7 +137,7 @@ describe("when the owner of the loops", { timeout: 120_000 }, () => {
     await cluster.settled();
   });
 
-  it("is stopped in order, its jobs go on elsewhere and its loops too, at once", async (test) => {
+  it("is stopped in order, its jobs and its loops continue elsewhere at once", async (test) => {
     const leaving = await owner();
     const staying = cluster.members.filter((member) => member !== leaving);
     const settings = { workersMin: 3, workersMax: 3 };

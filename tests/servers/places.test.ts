@@ -36,7 +36,7 @@ const runsync = async (server: Member, endpoint: string) =>
   (await call(server, "POST", `/v2/${endpoint}/runsync`, { input: { echo: "here" } })).body;
 
 describe("servers on one database", () => {
-  it("give GPUs out at the host that has them, each to one worker, though another server decides", async (test) => {
+  it("give out GPUs on the host that has them, each to one worker, even if another server decides", async (test) => {
     expect((await cluster.ownerOf("scale"))?.hostNo).toBe(plain.hostNo);
     const endpoints: string[] = [];
     for (let n = 0; n < 3; n++) {

@@ -116,7 +116,7 @@ async function makePuppetOf(test: Ending, server: Member) {
 }
 
 describe.concurrent("connections that die in silence", { timeout: 120_000 }, () => {
-  it("one that listens is opened again; meanwhile nothing is lost", async (test) => {
+  it("a listening one is opened again, and nothing is lost meanwhile", async (test) => {
     const { proxy, server: deaf } = await joinBehindProxy(test);
     const { endpoint, worker } = await makePuppetOf(test, linked.members[0] as Member);
     const answerOne = async (): Promise<number> => {
@@ -138,7 +138,7 @@ describe.concurrent("connections that die in silence", { timeout: 120_000 }, () 
     console.log(`answers before, meanwhile, after: ${shown}; listening again after ${openedAfter.toFixed(0)} ms`);
   });
 
-  it("all of one server's are opened again before its workers count as lost", async (test) => {
+  it("all connections of a server are opened again before its workers count as lost", async (test) => {
     const { proxy, server } = await joinBehindProxy(test);
     const { endpoint, worker } = await makePuppetOf(test, server);
     const job = await submit(server, endpoint);
@@ -164,7 +164,7 @@ describe.concurrent("connections that die in silence", { timeout: 120_000 }, () 
 });
 
 describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
-  it("are lost within 35 s, their jobs are done elsewhere; the one that returns stops its workers", async (test) => {
+  it("count as lost within 35 s, and their jobs run elsewhere; a host that returns stops its workers", async (test) => {
     const [staying, killed, stopped] = cluster.members as [Member, Member, Member];
     const { endpoint, jobs, runs, letEnd } = await makeSpread(test, staying);
     const [dead, halted] = [processesOf(killed, endpoint), processesOf(stopped, endpoint)];
@@ -191,7 +191,7 @@ describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
   });
 });
 
-it("a worker that was given up long ago, while its host was away, is ended by its host", async (test) => {
+it("do not keep workers that were given up long ago: the host ends them when it returns", async (test) => {
   const [staying] = cluster.members as [Member, Member, Member];
   await cluster.settled();
   const { id: endpoint, puppet } = await makePuppets(test, staying);

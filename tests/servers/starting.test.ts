@@ -89,16 +89,16 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     expect((await call(server, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("give up on a database that never comes, in a sentence", async () => {
+  it("give up on a database that never comes, with one sentence", async () => {
     const url = `postgres://millrace@127.0.0.1:${await freePort()}/postgres`;
     await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database cannot be reached \(ECONNREFUSED\): .+\.$/);
   });
 
-  it("on a database server that has no such database are refused in a sentence", async () => {
+  it("on a database server without that database are refused with one sentence", async () => {
     await expectRefused({ MILLRACE_DATABASE_URL: postgres.url("nobodys") }, /database "nobodys" does not exist/);
   });
 
-  it("with a clock that is off by seconds are refused in a sentence", async () => {
+  it("with a clock that is off by seconds are refused with one sentence", async () => {
     const url = await emptyDatabase();
     const env = { MILLRACE_DATABASE_URL: url, DONT_FAKE_MONOTONIC: "1" };
     const ahead = /^This machine's clock is \d\.\d s ahead of the database's: .+\.$/;

@@ -1,7 +1,7 @@
 import type { ErrorBody } from "./errors.js";
 import type { HealthBody, StatusBody, Submission } from "./jobs.js";
 
-/** A refusal as the service worded it. */
+/** An error reply, with the service's code and message. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -14,13 +14,13 @@ export class ApiError extends Error {
   }
 }
 
-/** Where the service is, and with which key to ask. */
+/** The service's URL, and the key for requests. */
 export interface ClientOptions {
   readonly url: string;
   readonly key: string;
 }
 
-/** The typed client of the queue API: one method a route, errors as {@link ApiError}. */
+/** The typed client of the queue API: one method per route; errors are thrown as {@link ApiError}. */
 export function createClient({ url, key }: ClientOptions) {
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const reply = await fetch(new URL(path, url), {

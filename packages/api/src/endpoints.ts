@@ -21,29 +21,29 @@ export const gpuTiers = [
 ] as const;
 
 const endpointFields = {
-  allowedCudaVersions: orNull(list("CUDA versions that suit; empty is any.", { pattern: visible })),
+  allowedCudaVersions: orNull(list("Acceptable CUDA versions; empty means any.", { pattern: visible })),
   cpuFlavorIds: orNull(list("CPU flavours in order of preference.", { pattern: visible })),
-  dataCenterIds: orNull(list("Data centres that suit; empty is any.", { pattern: visible })),
+  dataCenterIds: orNull(list("Acceptable data centres; empty means any.", { pattern: visible })),
   env: orNull(Env),
   executionTimeoutMs: orNull(
     Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
-      description: "Milliseconds a job may run; 0 is the default.",
+      description: "Milliseconds a job may run; 0 means the default.",
       title: "a whole number of milliseconds from 5000 to 604800000, or 0 for the default",
     }),
   ),
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
-  flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text keeps what it is.")),
-  gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "GPUs for each worker." })),
+  flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text leaves it unchanged.")),
+  gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "Number of GPUs per worker." })),
   gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.", separated(gpuTiers))),
   gpuTypeIds: orNull(list("GPU type names in order of preference.")),
   idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
   instanceIds: orNull(list("Instance types of CPU endpoints.", { pattern: visible })),
-  locations: orNull(text("Country codes, comma-separated; empty is any.", separated(countries))),
-  minCudaVersion: orNull(text("The lowest CUDA version that suits.", { pattern: visible })),
+  locations: orNull(text("Country codes, comma-separated; empty means any.", separated(countries))),
+  minCudaVersion: orNull(text("The lowest acceptable CUDA version.", { pattern: visible })),
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),
-  networkVolumeIds: orNull(list("Network volumes, where there are several.")),
-  scalerType: orNull(choice(scalerTypes, "How workers are scaled.")),
+  networkVolumeIds: orNull(list("Network volumes, if there are several.")),
+  scalerType: orNull(choice(scalerTypes, "How the number of workers is scaled.")),
   scalerValue: orNull(
     Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),
   ),
@@ -67,7 +67,7 @@ export type EndpointCreate = Static<typeof EndpointCreate>;
 export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
 export type EndpointUpdate = Static<typeof EndpointUpdate>;
 
-/** An endpoint as it is shown. */
+/** An endpoint as replies show it. */
 export const Endpoint = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -95,7 +95,7 @@ export const Endpoint = Type.Object({
   minCudaVersion: Type.Optional(Type.String()),
   networkVolumeId: Type.Optional(Type.String()),
   networkVolumeIds: Type.Array(Type.String()),
-  scalerType: choice(scalerTypes, "How workers are scaled."),
+  scalerType: choice(scalerTypes, "How the number of workers is scaled."),
   scalerValue: Type.Integer(),
   vcpuCount: Type.Optional(Type.Integer()),
   workersMax: Type.Integer(),
@@ -103,7 +103,7 @@ export const Endpoint = Type.Object({
 });
 export type Endpoint = Static<typeof Endpoint>;
 
-/** One scaling decision: what was known, what was done, and why, for as long as it stayed the same. */
+/** One scaling decision: its inputs, action and reason, for as long as it stayed the same. */
 export const ScalingDecision = Type.Object({
   from: Type.String({ format: "date-time" }),
   until: Type.String({ format: "date-time" }),
@@ -115,7 +115,7 @@ export const ScalingDecision = Type.Object({
 
 const Percentiles = Type.Optional(Type.Object({ p50: Type.Integer(), p90: Type.Integer(), p99: Type.Integer() }));
 
-/** How an endpoint's workers started: percentiles of each step, in milliseconds. */
+/** Percentiles of each step of an endpoint's worker starts, in milliseconds. */
 export const ColdStarts = Type.Object({
   starts: Type.Integer({ minimum: 0 }),
   totalMs: Percentiles,
@@ -127,7 +127,7 @@ export const ColdStarts = Type.Object({
   outputMs: Percentiles,
 });
 
-/** A version of an endpoint: what it is made of, and how it went. */
+/** A version of an endpoint: its content, and how its release went. */
 export const ReleaseView = Type.Object({
   version: Type.Integer({ minimum: 1 }),
   madeAt: time(),

@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 
-/** Every refusal a caller can meet: its HTTP status, and whether trying the same again may help. */
+/** Every refusal that a caller can get: its HTTP status, and whether retrying the same request may help. */
 export const refusals = {
   INVALID_INPUT: { status: 400, retryable: false },
   INVALID_JSON: { status: 400, retryable: false },
@@ -27,8 +27,8 @@ export type RefusalCode = keyof typeof refusals;
 
 /** The body of every error reply. */
 export const ErrorBody = Type.Object({
-  error: Type.String({ description: "One sentence a person can act on." }),
-  code: Type.String({ description: "One word in capitals for programs." }),
+  error: Type.String({ description: "One sentence that tells a person what to do." }),
+  code: Type.String({ description: "A code for programs, in capitals." }),
   requestId: Type.String({ description: "The same as the X-Request-ID header." }),
 });
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import { jobStatuses, waitReasons } from "./states.js";
 
 const Millis = (description: string) => Type.Integer({ minimum: 0, description });
-/** In a submission `null` stands for a field that was not sent. */
+/** In a submission `null` means the same as an absent field. */
 const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** Execution policy of one job (contract: Policy object). Times in milliseconds. */
@@ -17,7 +17,7 @@ export const Policy = Type.Object({
 });
 export type Policy = Static<typeof Policy>;
 
-/** Storage settings handed to the worker; further string fields pass too. */
+/** Storage settings passed to the worker; further string fields are passed too. */
 export const S3Config = Type.Object(
   {
     accessId: Type.Optional(Type.String()),
@@ -29,9 +29,12 @@ export const S3Config = Type.Object(
 );
 export type S3Config = Static<typeof S3Config>;
 
-/** What `/run` and `/runsync` take (contract: Job submission body). */
+/** The body of `/run` and `/runsync` (contract: Job submission body). */
 export const Submission = Type.Object({
-  input: Type.Object({}, { additionalProperties: true, description: "Handed to the handler as the text it came as." }),
+  input: Type.Object(
+    {},
+    { additionalProperties: true, description: "Passed to the handler unchanged, as the text that was sent." },
+  ),
   webhook: Type.Optional(
     Type.Union(
       [
@@ -52,10 +55,10 @@ export type Submission = Static<typeof Submission>;
 
 export const JobStatusSchema = Type.Union(jobStatuses.map((name) => Type.Literal(name)));
 
-/** What `/run`, `/cancel` and `/retry` answer. */
+/** The reply of `/run`, `/cancel` and `/retry`. */
 export const JobReference = Type.Object({ id: Type.String(), status: JobStatusSchema });
 
-/** What `/status`, `/status-sync` and `/runsync` answer. Absent fields are left out, never null. */
+/** The reply of `/status`, `/status-sync` and `/runsync`. Absent fields are left out, never null. */
 export const StatusBody = Type.Object({
   id: Type.String(),
   status: JobStatusSchema,
@@ -64,11 +67,11 @@ export const StatusBody = Type.Object({
   output: Type.Optional(Type.Unknown({ description: "The handler's output; progress while IN_PROGRESS." })),
   error: Type.Optional(Type.String({ description: "Why the job is FAILED, TIMED_OUT or cancelled by the system." })),
   workerId: Type.Optional(Type.String({ description: "The last worker that took the job, or an empty string." })),
-  retries: Type.Optional(Type.Integer({ description: "How often the job was given back." })),
+  retries: Type.Optional(Type.Integer({ description: "How many times the job was given back." })),
   waitReason: Type.Optional(Type.Union(waitReasons.map((name) => Type.Literal(name)))),
   waitDetail: Type.Optional(Type.String()),
   queuePosition: Type.Optional(Type.Integer({ minimum: 0 })),
-  expired: Type.Optional(Type.Boolean({ description: "Only with an Idempotency-Key whose job is gone." })),
+  expired: Type.Optional(Type.Boolean({ description: "Only for an Idempotency-Key whose job is gone." })),
 });
 export type StatusBody = Static<typeof StatusBody>;
 
@@ -80,11 +83,11 @@ export const StreamChunk = Type.Object({
 export const StreamArray = Type.Array(StreamChunk);
 export const StreamEnvelope = Type.Object({ status: JobStatusSchema, stream: StreamArray });
 
-/** What `/purge-queue` answers (contract: Purge result). */
+/** The reply of `/purge-queue` (contract: Purge result). */
 export const PurgeResult = Type.Object({ removed: Type.Integer({ minimum: 0 }), status: Type.String() });
 
 const Count = Type.Integer({ minimum: 0 });
-/** What `/health` answers (contract: Health result, and our additions). */
+/** The reply of `/health` (contract: Health result, and our additions). */
 export const HealthBody = Type.Object({
   jobs: Type.Object({ completed: Count, failed: Count, inProgress: Count, inQueue: Count, retried: Count }),
   workers: Type.Object({
@@ -99,8 +102,8 @@ export const HealthBody = Type.Object({
 });
 export type HealthBody = Static<typeof HealthBody>;
 
-/** What `/requests` answers: newest first, and a cursor while there are more. */
+/** The reply of `/requests`: newest first, with a cursor while there are more. */
 export const RequestList = Type.Object({
   requests: Type.Array(StatusBody, { description: "Fewer than `limit` where their outputs are large." }),
-  nextCursor: Type.Optional(Type.String({ description: "Where the next page begins; absent on the last." })),
+  nextCursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last." })),
 });

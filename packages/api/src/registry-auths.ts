@@ -9,10 +9,10 @@ export const RegistryAuthCreate = Type.Object({
     minLength: 1,
     maxLength: 20_000,
     pattern: visibleLines,
-    description: "Its password or token; it is never shown.",
+    description: "The registry's password or token; it is never shown.",
   }),
 });
 export type RegistryAuthCreate = Static<typeof RegistryAuthCreate>;
-/** Credentials of a container registry as they are shown. */
+/** Credentials of a container registry as replies show them. */
 export const RegistryAuth = Type.Object({ id: Type.String(), name: Type.String() });
 export type RegistryAuth = Static<typeof RegistryAuth>;

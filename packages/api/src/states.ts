@@ -2,7 +2,7 @@
 export const jobStatuses = ["IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"] as const;
 export type JobStatus = (typeof jobStatuses)[number];
 
-/** Why a job is still waiting: one word for programs, beside a sentence for people in `waitDetail`. */
+/** Why a job is still waiting: one word for programs; `waitDetail` has a sentence for people. */
 export const waitReasons = [
   "no_worker",
   "starting",

@@ -3,13 +3,13 @@ import { choice, Env, list, orNull, text, visible, visibleLines } from "./fields
 
 export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
-/** 1 to 65535, and http or tcp. */
+/** A port from 1 to 65535, with http or tcp. */
 const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$";
 
 const templateFields = {
   category: orNull(choice(templateCategories, "The compute category.")),
   containerDiskInGb: orNull(Type.Integer({ minimum: 0, maximum: 100_000, description: "Container disk, in GB." })),
-  containerRegistryAuthId: orNull(text("Credentials of a private image.")),
+  containerRegistryAuthId: orNull(text("Registry credentials for a private image.")),
   dockerEntrypoint: orNull(list("Overrides the image's ENTRYPOINT; [] keeps it.", { pattern: visibleLines })),
   dockerStartCmd: orNull(list("Overrides the image's CMD; [] keeps it.", { pattern: visibleLines })),
   env: orNull(Env),
@@ -42,7 +42,7 @@ export const TemplateUpdate = Type.Object({
 });
 export type TemplateUpdate = Static<typeof TemplateUpdate>;
 
-/** A template as it is shown. */
+/** A template as replies show it. */
 export const Template = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -15,22 +15,21 @@ export const VolumeUpdate = Type.Object({
   size: Type.Optional(Size),
 });
 export type VolumeUpdate = Static<typeof VolumeUpdate>;
-/** A network volume as it is shown. */
+/** A network volume as replies show it. */
 export const Volume = Type.Object({
   id: Type.String(),
   name: Type.String(),
   size: Type.Integer(),
   dataCenterId: Type.String(),
-  usedBytes: Type.Optional(Type.Integer({ description: "What it held when it was last measured." })),
-  usedAt: Type.Optional(Type.String({ format: "date-time", description: "When that was." })),
+  usedBytes: Type.Optional(Type.Integer({ description: "How much it held when it was last measured." })),
+  usedAt: Type.Optional(Type.String({ format: "date-time", description: "When it was last measured." })),
   usedAtLeast: Type.Optional(
-    Type.Boolean({ description: "true: not all of it could be read; it holds this much at least." }),
+    Type.Boolean({ description: "If true, not all of it could be read, and usedBytes is a minimum." }),
   ),
   sizePassed: Type.Optional(Type.Boolean({ description: "Whether it holds more than its size." })),
   sizeEnforced: Type.Optional(
     Type.Boolean({
-      description:
-        "Whether its file system lets nobody write more than its size; false: that is only told, by sizePassed.",
+      description: "Whether the file system enforces its size; if not, sizePassed only reports an excess.",
     }),
   ),
 });

@@ -3,16 +3,16 @@ import { ms, time } from "./fields.js";
 
 /** How long each step of a worker's start took, in milliseconds. */
 export const ColdStart = Type.Object({
-  placeMs: ms("Until a host had what it needs, where it had to wait for that."),
-  imageMs: ms("Until its image was there."),
-  createMs: ms("Until its container was made."),
+  placeMs: ms("Until a host had the resources it needs, if it had to wait for them."),
+  imageMs: ms("Until its image was ready."),
+  createMs: ms("Until its container was created."),
   startMs: ms("Until its process was started."),
-  readyMs: ms("Until it first asked for a job, or first was healthy."),
+  readyMs: ms("Until it first asked for a job, or was first healthy."),
   totalMs: ms("All of that."),
-  outputMs: ms("From then to its first output."),
+  outputMs: ms("From its first take to its first output."),
 });
 
-/** A worker, with its life. */
+/** A worker, with its timeline. */
 export const Worker = Type.Object({
   id: Type.String(),
   endpointId: Type.String(),
@@ -24,18 +24,20 @@ export const Worker = Type.Object({
   }),
   since: time(),
   why: Type.Optional(Type.String()),
-  doing: Type.Optional(Type.String({ description: "What its start is at, where that takes long." })),
-  jobs: Type.Integer({ minimum: 0, description: "How many jobs it holds." }),
+  doing: Type.Optional(Type.String({ description: "The present step of its start, if that takes long." })),
+  jobs: Type.Integer({ minimum: 0, description: "Number of jobs it holds." }),
   gpus: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   vcpuCount: Type.Optional(Type.Integer()),
   memoryInGb: Type.Optional(Type.Number()),
-  privateIp: Type.Optional(Type.String({ description: "A container's own address, reached from its machine alone." })),
+  privateIp: Type.Optional(Type.String({ description: "A container's own address, reachable only from its machine." })),
   portMappings: Type.Optional(
     Type.Record(Type.String(), Type.Integer(), {
-      description: "Its template's ports, and the port of its machine at which each is published.",
+      description: "The template's ports, each with the port of the machine at which it is published.",
     }),
   ),
-  publicIp: Type.Optional(Type.String({ description: "The address at which they are published, where it is one." })),
+  publicIp: Type.Optional(
+    Type.String({ description: "The address at which the ports are published, if it is a single one." }),
+  ),
   lastStartedAt: Type.Optional(time()),
   coldStart: ColdStart,
   timeline: Type.Array(Type.Object({ phase: Type.String(), at: time(), afterMs: Type.Integer({ minimum: 0 }) })),

@@ -10,13 +10,13 @@ const shown = (env: Record<string, string>, millrace: Parameters<typeof banner>[
   banner(readConfig({ MILLRACE_DATA_DIR: "/data", ...env }), { millrace, isTerminal, demo: undefined });
 
 describe("What a start prints", () => {
-  it("says that webhooks reach private addresses, where they do", () => {
+  it("says so if webhooks may reach private addresses", () => {
     expect(shown({}, kept)).toMatch(/webhooks +may go to private addresses.*MILLRACE_WEBHOOK_PRIVATE=off/);
     expect(shown({ MILLRACE_TRUST_PROXY: "on" }, kept)).not.toContain("webhooks");
     expect(shown({ MILLRACE_HOST: "0.0.0.0" }, kept)).not.toContain("webhooks");
   });
 
-  it("shows a new key on a terminal alone: elsewhere it says where the key is kept", () => {
+  it("shows a new key only on a terminal; elsewhere it says where the key is stored", () => {
     expect(shown({}, made)).toMatch(/API key +mr_made +\(shown once; kept in \/data\/api-key\)/);
     expect(shown({}, made)).toContain('-H "Authorization: Bearer mr_made"');
     const journal = shown({}, made, false);
@@ -29,7 +29,7 @@ describe("What a start prints", () => {
     for (const isTerminal of [true, false]) expect(shown({}, kept, isTerminal)).not.toContain("mr_kept");
   });
 
-  it("names no file for a key that another server of the database keeps", () => {
+  it("names no file for a key that another server of the database stores", () => {
     const text = shown({}, elsewhere);
     expect(text).not.toContain("/data/api-key");
     expect(text).toMatch(/API key +the one that the first server of this database keeps/);

@@ -39,7 +39,7 @@ afterEach(() => {
 });
 
 describe("The clock", () => {
-  it("begins at the wall's time and goes on steadily", () => {
+  it("begins at wall-clock time and runs steadily", () => {
     expect(clock.now()).toBe(startAt);
     pass(90_500);
     expect(clock.now()).toBe(startAt + 90_500);
@@ -49,7 +49,7 @@ describe("The clock", () => {
   it.each([
     ["forward", 3_600_000],
     ["back", -3_600_000],
-  ])("does not follow a wall that jumps an hour %s, but slews towards it by a second a minute", (_, jump) => {
+  ])("does not follow a wall clock that jumps an hour %s, but slews towards it by a second a minute", (_, jump) => {
     machine.wall += jump;
     expect(clock.now()).toBe(startAt);
     pass(60_000);
@@ -67,13 +67,13 @@ describe("The clock", () => {
     }
   });
 
-  it("meets the wall and stays there", () => {
+  it("reaches the wall clock and stays there", () => {
     machine.wall += 1_500;
     pass(300_000);
     expect(clock.now()).toBe(machine.wall);
   });
 
-  it("takes in at once the time that the machine was suspended, and tells the gap", () => {
+  it("includes the time of a machine's suspension at once, and reports the gap", () => {
     machine.wall += 600_000;
     machine.uptime += 600_000;
     pass(1_000);
@@ -83,7 +83,7 @@ describe("The clock", () => {
     expect([clock.now(), gaps.length]).toEqual([startAt + 611_000, 1]);
   });
 
-  it("tells the gap of a process that stood still, which counts as time", () => {
+  it("reports the gap of a suspended process, which counts as time", () => {
     machine.wall += 30_000;
     machine.mono += 30_000;
     machine.uptime += 30_000;
@@ -92,7 +92,7 @@ describe("The clock", () => {
     expect(gaps).toEqual([30_000]);
   });
 
-  it("makes no gap of a tick that is a little late", () => {
+  it("reports no gap for a tick that is a little late", () => {
     machine.wall += 4_000;
     machine.mono += 4_000;
     machine.uptime += 4_000;
@@ -119,13 +119,13 @@ describe("A clock that goes on from the one before", () => {
   it.each([
     ["forward", hour],
     ["back", -hour],
-  ])("does not follow a wall that jumped an hour %s meanwhile, but slews towards it", (_, jump) => {
+  ])("does not follow a wall clock that jumped an hour %s meanwhile, but slews towards it", (_, jump) => {
     expect(startAgain(jump)).toBe(60_000);
     pass(60_000);
     expect(clock.now() - startAt - 120_000).toBeCloseTo(Math.sign(jump) * 1_000, -1);
   });
 
-  it("has it from what was left a minute before a crash, too", () => {
+  it("also continues from what was stored a minute before a crash", () => {
     const kept = clock.bearing();
     pass(59_000);
     expect(startAgain(hour, kept)).toBe(119_000);
@@ -138,11 +138,11 @@ describe("A clock that goes on from the one before", () => {
     ["where what was left is cut short", () => clock.bearing()!.slice(0, 12)],
     ["where what was left is of no number", () => clock.bearing()!.replace(/^\d+/, "soon")],
     ["where the machine has run for less time than then", () => clock.bearing()!.replace(/ \d+ /, " 999999999 ")],
-  ])("believes the wall %s", (_, kept) => {
+  ])("trusts the wall clock %s", (_, kept) => {
     expect(startAgain(hour, kept())).toBe(hour + 60_000);
   });
 
-  it("believes a wall that is farther off than any jump", () => {
+  it("trusts a wall clock that is farther off than any jump", () => {
     expect(startAgain(limits.clockDoubtMsMax + 1)).toBe(limits.clockDoubtMsMax + 60_001);
   });
 });
@@ -176,7 +176,7 @@ describe("A sleep", () => {
     expect(vi.getTimerCount()).toBe(timers);
   });
 
-  it("is not cut to nothing by a time beyond what a timer can hold", async () => {
+  it("is not cut to zero by a time beyond a timer's range", async () => {
     clock.stop(); // its ticks in so long a time are many
     const sleep = watch(3_000_000_000);
     vi.advanceTimersByTime(2_000_000_000);
@@ -184,7 +184,7 @@ describe("A sleep", () => {
     expect(sleep.over).toBe(false);
   });
 
-  it("of no time, or less, is over in the next moment", async () => {
+  it("of zero or negative length ends in the next moment", async () => {
     const sleep = watch(-5);
     vi.advanceTimersByTime(1);
     await settled();
@@ -213,7 +213,7 @@ describe("A scheduled call", () => {
 });
 
 describe("A plain signal", () => {
-  it("tells each listener once, but for those that were taken back", () => {
+  it("tells each listener once, except removed ones", () => {
     const signal = new PlainSignal();
     const heard: string[] = [];
     const taken = () => void heard.push("taken back");

@@ -34,7 +34,7 @@ describe("The settings", () => {
     });
   });
 
-  it("are read from the environment, an empty one as if it were not there", () => {
+  it("are read from the environment; an empty variable counts as absent", () => {
     const config = readConfig({
       PATH: "/bin",
       MILLRACE_HOST: "",
@@ -72,7 +72,7 @@ describe("The settings", () => {
     expect(mistakesOf({ MILLRACE_GPUS: text })).toEqual([expect.stringContaining("indexes and UUIDs")]);
   });
 
-  it("enforce GPUs by what is found, or as they say", () => {
+  it("enforce GPUs depending on what is found, unless set", () => {
     const enforced = (text: string) => readConfig({ MILLRACE_ENFORCE_GPUS: text }).enforceGpus;
     expect([enforced(""), enforced("on"), enforced("off")]).toEqual([undefined, true, false]);
   });
@@ -147,7 +147,7 @@ describe("The settings", () => {
   });
 
   it.each([{ MILLRACE_TRUST_PROXY: "on" }, { MILLRACE_HOST_NAMES: "millrace.example.com" }])(
-    "do not let webhooks go to private addresses where a proxy makes a server on loopback public: %j",
+    "do not let webhooks go to private addresses if a proxy makes a server on loopback public: %j",
     (proxied) => {
       expect(readConfig(proxied).webhookPrivate).toBe(false);
       expect(readConfig({ ...proxied, MILLRACE_WEBHOOK_PRIVATE: "on" }).webhookPrivate).toBe(true);

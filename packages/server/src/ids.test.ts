@@ -4,13 +4,13 @@ import { systemIds } from "./ids.js";
 const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
 describe("Ids", () => {
-  it("of resources are 14 small letters and digits, and never repeat", () => {
+  it("of resources are 14 lower-case letters and digits, and never repeat", () => {
     const ids = many(20_000, systemIds.resource);
     expect(ids.filter((id) => !/^[a-z0-9]{14}$/.test(id))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("of resources use every sign equally often", () => {
+  it("of resources use every character equally often", () => {
     const counts = new Map<string, number>();
     for (const char of many(10_000, systemIds.resource).join("")) counts.set(char, (counts.get(char) ?? 0) + 1);
     expect(counts.size).toBe(36);
@@ -19,7 +19,7 @@ describe("Ids", () => {
     for (const count of counts.values()) expect(Math.abs(count - mean)).toBeLessThan(5 * Math.sqrt(mean));
   });
 
-  it("of jobs are UUIDs of version 7 that tell their time", () => {
+  it("of jobs are UUIDs of version 7 that contain their time", () => {
     const now = 1_790_000_000_123;
     const uuid = systemIds.uuid(now);
     expect(uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

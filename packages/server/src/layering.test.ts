@@ -191,12 +191,12 @@ function cycleFrom(start: string): string[] | undefined {
 }
 
 describe("The tree", () => {
-  it("has no cycle of imports, types among them", () => {
+  it("has no import cycles, types included", () => {
     const cycles = [...graph.keys()].map(cycleFrom).filter((cycle) => cycle !== undefined);
     expect(cycles).toEqual([]);
   });
 
-  it("has no folder of thirty loose files", () => {
+  it("has no folder with thirty files or more", () => {
     const folders = new Map<string, number>();
     for (const file of files) folders.set(posix.dirname(file), (folders.get(posix.dirname(file)) ?? 0) + 1);
     expect([...folders].filter(([, count]) => count >= 30)).toEqual([]);
@@ -249,7 +249,7 @@ describe("Time", () => {
 });
 
 describe("The check itself", () => {
-  it("sees the source of every package there is", () => {
+  it("sees the sources of every package", () => {
     expect(new Set(files.map((file) => file.split("/")[0]))).toEqual(new Set(names));
     expect(files.length).toBeGreaterThan(100);
   });

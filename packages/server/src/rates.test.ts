@@ -19,7 +19,7 @@ function burst(rates: Rates, count: number, now: number, allowance = 0, operatio
 }
 
 describe("The window", () => {
-  it("admits as many as its row says, and the next when the first has left", () => {
+  it("admits as many as its limit, and another one when the first has left", () => {
     const rates = new Rates();
     expect(burst(rates, 600, startAt)).toBe(600);
     expect(burst(rates, 600, startAt + 5_000)).toBe(rateRows.run.requests - 600);
@@ -41,7 +41,7 @@ describe("The window", () => {
     expect(burst(rates, 5_000, startAt + 10_100)).toBe(rateRows.run.requests);
   });
 
-  it("never admits more than its row in any ten seconds, but for its step of 100 ms", () => {
+  it("never admits more than its limit in any ten seconds, within its step of 100 ms", () => {
     const request = fc.record({ afterMs: fc.nat(3_000), count: fc.nat(4) });
     fc.assert(
       fc.property(fc.array(request, { maxLength: 60 }), (requests) => {
@@ -63,7 +63,7 @@ describe("The window", () => {
 });
 
 describe("A refusal", () => {
-  it("tells the limit, what is left, and when to come again: then there is room", () => {
+  it("shows the limit, what is left, and when to retry: then there is room", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(9_999), { minLength: 2, maxLength: 2 }), fc.nat(9_999), (ago, later) => {
         const rates = new Rates();
@@ -80,7 +80,7 @@ describe("A refusal", () => {
     );
   });
 
-  it("for what is in flight asks for a second's patience", () => {
+  it("for too many requests in flight asks to retry after a second", () => {
     const rates = new Rates();
     const held = Array.from({ length: rateRows.run.concurrent }, () => rates.admit(owner, "run", 0, startAt));
     expect(rates.admit(owner, "run", 0, startAt)).toEqual({
@@ -114,7 +114,7 @@ describe("A limit", () => {
     expect(burst(new Rates(), 5_000, startAt, 100)).toBe(rateRows.run.requests);
   });
 
-  it("holds for each owner, endpoint and operation by itself", () => {
+  it("applies per owner, endpoint and operation", () => {
     const rates = new Rates();
     burst(rates, 5_000, startAt);
     expect(rates.admit("2/endpoint000001", "run", 0, startAt).ok).toBe(true);
@@ -157,26 +157,29 @@ describe("Servers that share a limit", () => {
   const admitted = async (requests: readonly Promise<boolean>[]) =>
     (await Promise.all(requests)).filter((isAdmitted) => isAdmitted).length;
 
-  it("let a burst in at once, as far as the limit goes", async () => {
+  it("admit a burst at once, up to the limit", async () => {
     const [one] = open(1);
     expect(await admitted(Array.from({ length: 300 }, () => one!.admit(owner, limit, startAt)))).toBe(300);
     expect(await admitted(Array.from({ length: 2_000 }, () => one!.admit(owner, limit, startAt)))).toBe(700);
   });
 
-  it.each([2, 3, 5])("let in no more than the limit, and all but 2 %% for each of them: %i servers", async (count) => {
-    const servers = open(count);
-    let all = 0;
-    for (let n = 0; n < 40; n++) {
-      const requests = Array.from({ length: 50 }, (_, k) =>
-        servers[(n * k) % count]!.admit(owner, limit, startAt + n * 10),
-      );
-      all += await admitted(requests);
-    }
-    expect(all).toBeLessThanOrEqual(limit);
-    expect(all).toBeGreaterThanOrEqual(limit - count * limit * limits.grantShare);
-  });
+  it.each([2, 3, 5])(
+    "admit no more than the limit, and at least all but 2 %% per server: %i servers",
+    async (count) => {
+      const servers = open(count);
+      let all = 0;
+      for (let n = 0; n < 40; n++) {
+        const requests = Array.from({ length: 50 }, (_, k) =>
+          servers[(n * k) % count]!.admit(owner, limit, startAt + n * 10),
+        );
+        all += await admitted(requests);
+      }
+      expect(all).toBeLessThanOrEqual(limit);
+      expect(all).toBeGreaterThanOrEqual(limit - count * limit * limits.grantShare);
+    },
+  );
 
-  it("let one in after the other while the window moves", async () => {
+  it("admit requests one after another while the window moves", async () => {
     const servers = open(2);
     const times: number[] = [];
     for (let n = 0; n < 6_000; n++) {
@@ -191,7 +194,7 @@ describe("Servers that share a limit", () => {
     expect(times.length).toBeGreaterThan(2_900);
   });
 
-  it("ask nobody while one is alone, and refuse when nobody can be asked", async () => {
+  it("do not ask the database while one is alone, and refuse if the database cannot be asked", async () => {
     const asked: string[] = [];
     let isAlone = true;
     const grants = new Grants(

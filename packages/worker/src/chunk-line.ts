@@ -5,9 +5,9 @@ import { Backoff, Bell, pause } from "./pause.js";
 import { withParameters } from "./settings.js";
 
 /**
- * The chunks of one job on their way to the server, in order, one call at a time. The generator may run a little
- * ahead. A call that failed is made again with the very same bytes and the same name: by that the server knows it for a
- * repeat, also after a restart of its own. No other run has a name like it.
+ * The chunks of one job on their way to the server, in order, one call at a time. The generator may run a little ahead.
+ * A failed call is made again with the very same bytes and the same name, by which the server recognises a repeat, even
+ * after its own restart. No other run has such a name.
  */
 export class ChunkLine {
   readonly #connection: Connection;

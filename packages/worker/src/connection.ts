@@ -2,7 +2,7 @@ import http from "node:http";
 import type https from "node:https";
 import { limits } from "./limits.js";
 
-/** What a call came to. `status` 0 means that there was no answer; `text` then says why. */
+/** The result of a call. `status` 0 means that there was no reply; `text` then says why. */
 export interface Reply {
   readonly status: number;
   readonly text: string;
@@ -28,7 +28,7 @@ export class Connection {
     this.#apiKey = apiKey;
   }
 
-  /** Makes one call. Never rejects: a call without an answer is a reply with status 0. */
+  /** Makes one call. Never rejects: a call without a reply resolves with status 0. */
   call(method: "GET" | "POST", url: string, options: CallOptions = {}): Promise<Reply> {
     return new Promise((resolve) => {
       const fail = (error: Error & { code?: string }) => resolve(unanswered(error.code ?? error.message));
@@ -46,7 +46,7 @@ export class Connection {
     });
   }
 
-  /** Closes what is open. */
+  /** Closes open connections. */
   close(): void {
     for (const agent of this.#agents.values()) agent.destroy();
   }
@@ -65,12 +65,12 @@ export class Connection {
   }
 }
 
-/** True where the call may have gone wrong for a while only, and is worth making again. */
+/** True if the failure may be temporary, so that the call is worth repeating. */
 export function isPassing({ status }: Reply): boolean {
   return status === 0 || status >= 500 || status === 429 || status === 408;
 }
 
-/** Loaded only where the server is behind TLS: most workers start without it. */
+/** Loaded only if the server is behind TLS: most workers start without it. */
 function tlsClient(): typeof https {
   return process.getBuiltinModule("node:https");
 }

@@ -14,7 +14,7 @@ export async function buildHandler(file: string, sdkUrl: string, cache: HandlerC
   const esbuild = await import("esbuild");
   const packages = new Set<string>();
   const options = buildOptions(file, [ownPlace(), packagesInPlace(sdkUrl, packages)]);
-  // esbuild works in a child process that would stay as long as this worker.
+  // esbuild works in a child process that would live as long as this worker.
   const result = await esbuild.build(options).finally(() => esbuild.stop());
   return cache.keep(withRequire(textOf(result), file), {
     files: filesOf(result, path.dirname(file)),
@@ -46,7 +46,7 @@ function buildOptions(file: string, plugins: Plugin[]): BuildOptions {
   };
 }
 
-/** Each file keeps its own `import.meta`, though it ends up in one module elsewhere. */
+/** Each file keeps its own `import.meta`, although it becomes part of one module elsewhere. */
 function ownPlace(): Plugin {
   return {
     name: "own-place",
@@ -67,7 +67,7 @@ function ownPlace(): Plugin {
   };
 }
 
-/** Packages are imported by their place on disk: the built module lies elsewhere and would not find them. */
+/** Packages are imported by their path on disk: the built module is elsewhere and would not find them. */
 function packagesInPlace(sdkUrl: string, packages: Set<string>): Plugin {
   const inside = Symbol("asked by this plugin");
   return {
@@ -101,7 +101,7 @@ function withRequire(text: string, file: string): string {
 
 function filesOf(result: BuildResult, directory: string): Record<string, string | null> {
   const read = Object.keys(result.metafile?.inputs ?? {}).map((input) => path.resolve(directory, input));
-  // Both change what a build means, and neither is listed as read.
+  // Both change the result of a build, but are not listed as inputs.
   const settings = ["tsconfig.json", "package.json"].map((name) => path.join(directory, name));
   return Object.fromEntries([...read, ...settings].map((input) => [input, textOfFile(input)]));
 }

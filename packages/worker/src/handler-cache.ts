@@ -2,11 +2,11 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
-/** What a built handler was made of. It is good for as long as every file still has the same content. */
+/** The inputs of a built handler. It is valid as long as every file still has the same content. */
 export interface Recipe {
-  /** Each file read, with its text; null for one that was looked for and not there. */
+  /** Each file read, with its text; null for a file that was looked for and missing. */
   readonly files: Readonly<Record<string, string | null>>;
-  /** Packages that the handler imports where they lie. */
+  /** Packages that the handler imports from where they are. */
   readonly packages: readonly string[];
 }
 
@@ -20,8 +20,8 @@ const keptMs = 30 * 24 * 60 * 60 * 1_000;
 const nameMaxLength = 120;
 
 /**
- * Built handlers on disk: with one of them a start needs no build. Texts are compared whole: for a few small files
- * that is exact, and faster than loading a hash function (2 ms of a cold start).
+ * Built handlers on disk, which save a start the build. Texts are compared whole: for a few small files that is exact,
+ * and faster than loading a hash function (2 ms of a cold start).
  */
 export class HandlerCache {
   readonly #directory: string;
@@ -29,7 +29,7 @@ export class HandlerCache {
   readonly #builder: string;
   readonly #name: string;
 
-  /** `builder` names whatever else decides what a build looks like: versions and settings. */
+  /** `builder` names everything else that affects a build: versions and settings. */
   constructor(handler: string, builder: string, directory = cacheDirectory()) {
     this.#directory = directory;
     this.#handler = handler;
@@ -38,7 +38,7 @@ export class HandlerCache {
     this.#name = handler.replace(/[^a-zA-Z0-9]+/g, "-").slice(-nameMaxLength);
   }
 
-  /** The path of the built handler, or undefined where there is none or something has changed since. */
+  /** The path of the built handler, or undefined if there is none or something has changed since. */
   find(): string | undefined {
     try {
       const kept = JSON.parse(fs.readFileSync(this.#recipePath, "utf8")) as Kept;
@@ -54,7 +54,10 @@ export class HandlerCache {
     }
   }
 
-  /** Keeps a built handler, and returns its path: a new one each time, as others may be loading an older build. */
+  /**
+   * Keeps a built handler and returns its path: a new one each time, because other workers may be loading an older
+   * build.
+   */
   keep(text: string, recipe: Recipe): string {
     this.#forgetOld();
     const built = path.join(this.#directory, `${this.#name}-${Date.now().toString(36)}-${process.pid}.mjs`);
@@ -79,7 +82,7 @@ export class HandlerCache {
   }
 }
 
-/** The text of a file, or null where there is none. */
+/** The text of a file, or null if it does not exist. */
 export function textOfFile(file: string): string | null {
   try {
     return fs.readFileSync(file, "utf8");
@@ -89,8 +92,8 @@ export function textOfFile(file: string): string | null {
 }
 
 /**
- * A directory that only this user can write: what lies in it is run as code.
- * `MILLRACE_CACHE_DIR`, else one in the temporary directory; where that is somebody else's, one for this start alone.
+ * A directory that only this user can write to, because its content is run as code: `MILLRACE_CACHE_DIR`, otherwise one
+ * in the temporary directory, or one for this start only if another user owns that.
  */
 function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const userId = process.getuid?.() ?? 0;
@@ -101,7 +104,7 @@ function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
   return isOurs ? directory : fs.mkdtempSync(path.join(os.tmpdir(), "millrace-cache-"));
 }
 
-/** Another worker may read the file at this moment: it sees the old one or the new one, never a half. */
+/** Replaces a file atomically: a worker that reads it at the moment sees the old or the new file, never a part. */
 function writeWhole(file: string, text: string): void {
   const half = `${file}.${process.pid}.half`;
   fs.writeFileSync(half, text, { mode: 0o600 });

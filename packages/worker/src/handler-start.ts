@@ -20,7 +20,7 @@ interface HandlerModule {
   readonly options: ServeOptions | undefined;
 }
 
-/** Starts the handler found at a path; resolves when its module serves by itself, and else ends the process. */
+/** Starts the handler found at a path; resolves if its module serves by itself, and otherwise ends the process. */
 export async function startHandler(place: string): Promise<void> {
   const file = findHandler(path.resolve(place));
   if (file === undefined)
@@ -31,7 +31,7 @@ export async function startHandler(place: string): Promise<void> {
   } catch (error) {
     return giveUp(`${file} could not be loaded: ${loadError(error)}`);
   }
-  // A module that calls serve() itself is at work already.
+  // A module that calls serve() itself is already working.
   if (hasServed()) return;
   if (!found.handler) return giveUp(`${file} has no handler: export a function as its default.`);
   await serve(found.handler, found.options);
@@ -54,7 +54,7 @@ async function load(file: string): Promise<HandlerModule> {
   return exportsOf(await import(pathToFileURL(file).href));
 }
 
-/** A second start with the same files needs no build, and doesn't even load what builds. */
+/** A second start with the same files needs no build, and does not even load the builder. */
 async function built(file: string): Promise<string> {
   const cache = new HandlerCache(file, `${version} ${sdkUrl}`);
   const found = cache.find();
@@ -63,7 +63,7 @@ async function built(file: string): Promise<string> {
   return buildHandler(file, sdkUrl, cache);
 }
 
-/** CommonJS modules come as their default; compiled ones keep their own default inside it. */
+/** CommonJS modules are imported as their default; compiled ones have their own default inside it. */
 function exportsOf(loaded: { default?: unknown; options?: unknown }): HandlerModule {
   const inner = loaded.default as { default?: unknown; options?: unknown } | undefined;
   const isWrapped = typeof inner === "object" && inner !== null;
@@ -75,7 +75,7 @@ function exportsOf(loaded: { default?: unknown; options?: unknown }): HandlerMod
   };
 }
 
-/** Makes `@millrace/worker` this copy for plain JavaScript, wherever the file lies. */
+/** Makes `@millrace/worker` resolve to this copy in plain JavaScript, wherever the file is. */
 function resolveOwnPackage(file: string): void {
   type Next = (specifier: string, context: unknown) => unknown;
   const { registerHooks } = module as unknown as { registerHooks?: (hooks: object) => void };
@@ -85,14 +85,14 @@ function resolveOwnPackage(file: string): void {
     registerHooks({ resolve });
     return;
   }
-  // Before Node 22.15 hooks cost a thread (some 20 ms): only for a file that may lead to an import of ours.
+  // Before Node 22.15 hooks cost a thread (about 20 ms): only for a file that may import ours.
   if (!/@millrace\/worker|["']\.\.?\//.test(fs.readFileSync(file, "utf8"))) return;
   const hooks = `export const resolve = (specifier, context, next) => specifier === "@millrace/worker"
     ? { url: ${JSON.stringify(sdkUrl)}, shortCircuit: true } : next(specifier, context);`;
   module.register(`data:text/javascript,${encodeURIComponent(hooks)}`);
 }
 
-/** The compiler's own words where it has some: they name file and line. */
+/** The compiler's own messages if there are any, because they name file and line. */
 function loadError(error: unknown): string {
   const { errors } = (error ?? {}) as {
     errors?: Array<{ text: string; location?: { file: string; line: number; column: number } | null }>;
@@ -103,7 +103,7 @@ function loadError(error: unknown): string {
     .join("\n");
 }
 
-/** Says what is wrong, to whoever reads the log and to the server, and exits. */
+/** Reports the error in the log and to the server, and exits. */
 async function giveUp(reason: string): Promise<void> {
   process.stderr.write(`${reason}\n`);
   const { pingUrl, apiKey } = readSettings(process.env);

@@ -7,18 +7,18 @@ export interface Job {
   readonly signal: AbortSignal;
   /** Lines of this job's log. */
   readonly log: Log;
-  /** The address that the client wants to be told at, where it gave one. */
+  /** The URL for the client's webhook, if there is one. */
   readonly webhook?: string;
-  /** The client's own object storage, where it gave one. */
+  /** The client's own object storage settings, if there are any. */
   readonly s3Config?: Readonly<Record<string, string>>;
-  /** The job's policy, as the client gave it: times are milliseconds. */
+  /** The job's policy, as the client sent it; times are in milliseconds. */
   readonly policy?: Readonly<Record<string, unknown>>;
   /**
-   * Tells the client how far the job is: any JSON value, shown as its `output` until the job ends.
-   * A newer value replaces one that waits to be sent. Never rejects; await it to let it go out before blocking work.
+   * Reports progress to the client: any JSON value, shown as the job's `output` until the job ends. A newer value
+   * replaces one that waits to be sent. Never rejects; await it before blocking work, so that it is sent.
    */
   progress(value: unknown): Promise<void>;
-  /** Asks for a fresh worker after this job; the present one takes no more jobs. */
+  /** Requests a fresh worker after this job; the present one takes no more jobs. */
   refreshWorker(): void;
 }
 
@@ -32,18 +32,18 @@ export type Handler<Input = any, Output = unknown> = (
   job: Job,
 ) => Output | Promise<Output> | Generator<Output, unknown> | AsyncGenerator<Output, unknown>;
 
-/** How a worker serves its handler; everything is optional. */
+/** How a worker serves its handler; every option is optional. */
 export interface ServeOptions {
   /**
-   * How many jobs run at once in this process (default 1), at most 300. A function is asked before each take,
-   * with the present number, so that a worker can adapt.
+   * How many jobs run at once in this process (default 1), at most 300. A function is called before each take with the
+   * present number, so that a worker can adapt.
    */
   readonly concurrency?: number | ((current: number) => number);
   /** Streaming handlers: also put the list of all chunks into the job's output (default false). */
   readonly aggregate?: boolean;
 }
 
-/** A job as it comes over the wire. */
+/** A job as the server sends it. */
 export interface TakenJob {
   readonly id: string;
   readonly input: unknown;

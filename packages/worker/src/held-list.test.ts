@@ -15,7 +15,7 @@ describe("a list of held jobs", () => {
     expect(read.ids().sort()).toEqual(["c", "job-é-2", "longer-than-a"]);
   });
 
-  it("says when an id has no room in it, and has room again once others are over", () => {
+  it("reports when an id does not fit, and has room again once other jobs are over", () => {
     const list = new HeldList();
     expect(list.add("x".repeat(limits.sharedIdMaxBytes + 1))).toBe(false);
     for (let n = 0; n < limits.jobsHeldMax; n += 1) expect(list.add(`job-${n}`)).toBe(true);

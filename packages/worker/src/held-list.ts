@@ -1,12 +1,12 @@
 import { limits } from "./limits.js";
 
-/** Places of the numbers at the start of the shared memory; after them comes the length of the id in each slot. */
+/** Indexes of the numbers at the start of the shared memory; the length of the id in each slot follows them. */
 const at = { version: 0, asking: 1, answered: 2, lengths: 3 } as const;
 const idsStart = (at.lengths + limits.jobsHeldMax) * Int32Array.BYTES_PER_ELEMENT;
 
 /**
- * The ids of the jobs that a worker holds, in memory that its threads share: the worker's own thread writes, the one
- * that pings reads. Unlike messages it costs a job next to nothing, and wakes nobody.
+ * The ids of the jobs that a worker holds, in memory shared between its threads: the main thread writes, the pinging
+ * thread reads. Unlike messages this costs a job next to nothing, and wakes no thread.
  */
 export class HeldList {
   readonly memory: SharedArrayBuffer;
@@ -21,7 +21,7 @@ export class HeldList {
     this.#bytes = Buffer.from(memory, idsStart);
   }
 
-  /** Puts an id on the list; false where there is no room for it. */
+  /** Adds an id; false if there is no room for it. */
   add(id: string): boolean {
     const slot = Buffer.byteLength(id) <= limits.sharedIdMaxBytes ? this.#free.pop() : undefined;
     if (slot === undefined) return false;
@@ -38,7 +38,7 @@ export class HeldList {
     this.#free.push(slot);
   }
 
-  /** The list as it stands. What has changed half way through the reading is read again. */
+  /** The present list. If it changes during the read, it is read again. */
   ids(): string[] {
     for (;;) {
       const version = Atomics.load(this.#numbers, at.version);
@@ -47,7 +47,7 @@ export class HeldList {
     }
   }
 
-  /** True while a take is open: it may have brought a job that the worker's own thread, being busy, has not read. */
+  /** True while a take is open: it may have brought a job that the main thread, being busy, has not read yet. */
   get isAsking(): boolean {
     return Atomics.load(this.#numbers, at.asking) === 1;
   }
@@ -56,7 +56,7 @@ export class HeldList {
     Atomics.store(this.#numbers, at.asking, isAsking ? 1 : 0);
   }
 
-  /** The last question of the pinging thread that the worker's own thread has answered. */
+  /** The last question of the pinging thread that the main thread has answered. */
   get answered(): number {
     return Atomics.load(this.#numbers, at.answered);
   }
@@ -65,7 +65,7 @@ export class HeldList {
     Atomics.store(this.#numbers, at.answered, question);
   }
 
-  /** The version is odd while a change is under way. */
+  /** The version is odd while a change is in progress. */
   #change(slot: number, write: () => number): void {
     Atomics.add(this.#numbers, at.version, 1);
     Atomics.store(this.#numbers, at.lengths + slot, write());

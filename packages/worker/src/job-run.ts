@@ -2,7 +2,7 @@ import type { ChunkLine } from "./chunk-line.js";
 import type { Handler, Job } from "./handler.js";
 import { readableError, toJson } from "./json.js";
 
-/** What a job came to: JSON text of its output, or an error for its user to read. */
+/** The result of a job: JSON text of its output, or an error for its user to read. */
 export type Outcome = ({ readonly output: string } | { readonly error: string }) & { readonly isStream: boolean };
 
 interface Run {
@@ -10,11 +10,11 @@ interface Run {
   readonly input: unknown;
   readonly job: Job;
   readonly aggregate: boolean;
-  /** Where chunks go; opened with the first job that streams. */
+  /** Opens the line for chunks, with the first job that streams. */
   openChunks(): Pick<ChunkLine, "add" | "drained">;
 }
 
-/** Runs a handler to its end. Never rejects: what the handler throws is the outcome. */
+/** Runs a handler to its end. Never rejects: an error that the handler throws is the outcome. */
 export async function runJob(run: Run): Promise<Outcome> {
   let isStream = false;
   try {
@@ -32,7 +32,7 @@ async function stream(chunks: Iterable<unknown> | AsyncIterable<unknown>, run: R
   const line = run.openChunks();
   const kept: string[] = [];
   try {
-    // for-await also walks plain generators, and tells a generator that is left early to clean up.
+    // for-await also iterates plain generators, and tells a generator that is left early to clean up.
     for await (const value of chunks) {
       if (run.job.signal.aborted) throw new Error("stopped");
       const chunk = toJson(value, "a chunk of the handler's output");
@@ -40,7 +40,7 @@ async function stream(chunks: Iterable<unknown> | AsyncIterable<unknown>, run: R
       await line.add(chunk);
     }
   } finally {
-    // The job's end must not overtake its chunks, be it a good end or an error.
+    // The job's end must not overtake its chunks, whether it succeeds or fails.
     await line.drained();
   }
   return `[${kept.join(",")}]`;

@@ -1,6 +1,6 @@
 import { limits } from "./limits.js";
 
-/** Writes a value as JSON text; `undefined` becomes null. Throws an Error that says in words what can't be written. */
+/** Converts a value to JSON text; `undefined` becomes null. Throws an Error that says what cannot be converted. */
 export function toJson(value: unknown, what: string): string {
   if (value === undefined) return "null";
   let text: string | undefined;
@@ -14,7 +14,7 @@ export function toJson(value: unknown, what: string): string {
   return text;
 }
 
-/** What a user gets to read of whatever a handler threw: name and message, then the stack, as far as 4 KB go. */
+/** What a user reads of a thrown value: name and message, then the stack, up to 4 KB. */
 export function readableError(thrown: unknown): string {
   if (typeof thrown === "string") return cut(thrown || "the handler threw an empty string");
   if (!(thrown instanceof Error)) return cut(`the handler threw ${textOf(thrown)}`);

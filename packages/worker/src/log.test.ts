@@ -13,7 +13,7 @@ function lines(level: string | undefined): unknown[] {
   return written.map((line) => JSON.parse(line));
 }
 
-it("writes one JSON line a call, with what is no JSON as text", () => {
+it("writes one JSON line per call, with values that are not JSON as text", () => {
   expect(lines("INFO")).toEqual([
     { requestId: "a", message: "half [object Object] [1]", level: "INFO" },
     { requestId: "a", message: "bad", level: "ERROR" },

@@ -11,8 +11,8 @@ type Level = keyof Log;
 const levels: readonly Level[] = ["debug", "info", "warn", "error"];
 
 /**
- * Writes lines `{"requestId","message","level"}`, by which the server tells jobs apart.
- * `RUNPOD_DEBUG_LEVEL` (DEBUG, INFO, WARN, ERROR; default INFO) says from which level on.
+ * Writes lines `{"requestId","message","level"}`, by which the server assigns lines to jobs. `RUNPOD_DEBUG_LEVEL`
+ * (DEBUG, INFO, WARN, ERROR; default INFO) is the lowest level written.
  */
 export function openLog(requestId: string | null, write = writeToStdout): Log {
   const wanted = levels.indexOf(process.env.RUNPOD_DEBUG_LEVEL?.toLowerCase() as Level);

@@ -37,7 +37,7 @@ it("is full while more than its share of memory waits for the server, and drops 
   expect([outbox.isFull, urls.length]).toEqual([false, 3]);
 });
 
-it("sends large results apart, and others together", async () => {
+it("sends large results separately, and others together", async () => {
   const { add, urls } = openOutbox([], 100_000_000);
   const large = `{"output":"${"x".repeat(3_000_000)}"}`;
   const all = [add("a", large), add("b", large), add("c", "{}"), add("d", "{}")];
@@ -45,7 +45,7 @@ it("sends large results apart, and others together", async () => {
   expect(urls.map((url) => url.match(/job-done(-batch)?/)?.[0])).toEqual(["job-done", "job-done-batch"]);
 });
 
-it("sends each of a refused batch by itself, and drops only what is refused alone", async () => {
+it("sends the results of a refused batch separately, and drops only those that are refused again", async () => {
   const { add, urls } = openOutbox([400, 400, 200], 1_000);
   await Promise.all([add("a", "{}").settled, add("b", "{}").settled]);
   expect(urls.length).toBe(3);

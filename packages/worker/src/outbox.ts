@@ -4,18 +4,18 @@ import type { Log } from "./log.js";
 import { Backoff, pause } from "./pause.js";
 import type { Settings } from "./settings.js";
 
-/** A job's last word: the JSON text of its result, without the id. */
+/** A job's final report: the JSON text of its result, without the id. */
 export interface Result {
   readonly jobId: string;
   readonly body: string;
   readonly isStream: boolean;
 }
 
-/** How the holder of a job hears what became of its result. */
+/** Callbacks for the progress of a result. */
 export interface Hearing {
-  /** The first try failed: the result is kept, and goes on being tried. */
+  /** The first try failed: the result is kept and retried. */
   onDelayed(): void;
-  /** The server has it, or will never take it. */
+  /** The server has accepted it, or never will. */
   onSettled(): void;
 }
 
@@ -25,8 +25,8 @@ interface Entry extends Result {
 }
 
 /**
- * Results on their way to the server. Those that come in the same turn go in one call; those the server can't take
- * now are kept, in memory, and tried until it can. Nothing is dropped but what the server refuses for good.
+ * Results on their way to the server. Results of the same turn go in one call; those that the server cannot accept now
+ * are kept in memory and retried. Only results that the server refuses for good are dropped.
  */
 export class Outbox {
   readonly #settings: Settings;
@@ -58,12 +58,12 @@ export class Outbox {
     this.#isBatchKnown = parts.settings.doneBatchUrl !== undefined;
   }
 
-  /** True while so much waits for the server that another job's result might not find room. */
+  /** True while so much waits for the server that another job's result might not fit. */
   get isFull(): boolean {
     return this.#heldBytes >= this.#heldMaxBytes;
   }
 
-  /** Sends a result as soon as the server takes it. */
+  /** Sends a result as soon as the server accepts it. */
   add(result: Result, hearing: Hearing): void {
     const bytes = Buffer.byteLength(result.body);
     this.#heldBytes += bytes;
@@ -71,7 +71,7 @@ export class Outbox {
     this.#planFlush();
   }
 
-  /** Gives up on whatever is left: the server doesn't know this worker any more. */
+  /** Drops the rest: the server no longer knows this worker. */
   abandon(): void {
     this.#closed.abort();
     for (const entry of this.#waiting.splice(0)) this.#settle(entry);
@@ -142,7 +142,7 @@ export class Outbox {
 
   #handleRefusal(group: Entry[], reply: Reply): void {
     if (group.length > 1) {
-      // A server without the gathered call, or one result that spoils the rest: from now on each goes by itself.
+      // Either the server has no batched call, or one result spoils the rest: from now on each is sent alone.
       this.#isBatchKnown = false;
       this.#waiting.unshift(...group);
       return;

@@ -14,24 +14,24 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Growing, jittered pauses between tries, so that a fleet of workers doesn't knock in step. */
+/** Growing, jittered pauses between tries, so that a fleet of workers does not retry in step. */
 export class Backoff {
   #tries = 0;
 
-  /** How long to wait before the next try, at least as long as the server asked for. */
+  /** How long to wait before the next try, and at least as long as the server asked for. */
   nextMs(retryAfterMs = 0): number {
     const ceiling = Math.min(limits.pauseMinMs * 2 ** this.#tries, limits.pauseMaxMs);
     this.#tries = Math.min(this.#tries + 1, 16);
     return Math.max(ceiling * (0.5 + Math.random() / 2), retryAfterMs);
   }
 
-  /** Starts over, after a try that went well. */
+  /** Starts over, after a successful try. */
   reset(): void {
     this.#tries = 0;
   }
 }
 
-/** Wakes those who wait for "something changed"; it carries no data. */
+/** Wakes waiters for "something changed"; it carries no data. */
 export class Bell {
   #waiting: Array<() => void> = [];
 

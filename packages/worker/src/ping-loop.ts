@@ -6,7 +6,7 @@ import { pause } from "./pause.js";
 import { Pinger } from "./pinger.js";
 import type { ThreadStart, ThreadWord } from "./pings.js";
 
-// What the pinging thread does, for a worker whose own thread may be busy with a handler.
+// The pinging thread, for a worker whose main thread may be busy with a handler.
 
 const { place, apiKey, memory } = workerData as ThreadStart;
 const held = new HeldList(memory);
@@ -14,7 +14,7 @@ const pinger = new Pinger({ place, connection: new Connection(apiKey), onRefused
 let questions = 0;
 let isTelling = false;
 
-// At once, too: silence is noticed only of a worker that has pinged.
+// The first ping goes at once: silence is only noticed of a worker that has pinged.
 void tell();
 setInterval(() => void tell(), place.pingIntervalMs);
 
@@ -23,23 +23,23 @@ async function tell(): Promise<void> {
   isTelling = true;
   const ids = wholeList() ?? ((await isMainAwake()) ? held.ids() : wholeList());
   if (ids) await pinger.ping(ids);
-  // Who holds nothing has nothing to lose: it goes silent, and is replaced.
+  // A worker without jobs has nothing to lose: it goes silent and is replaced.
   else if (held.ids().length > 0) await pinger.showLife();
   isTelling = false;
 }
 
 /**
- * The list where it is whole however busy the main thread may be: while no take is open it can't have been given a job
- * that it doesn't know of. One that holds no job has no reason to be busy, and answers for itself.
+ * The list if it is certainly complete, however busy the main thread is: while no take is open, the worker cannot have
+ * been given a job that is not listed. A worker without jobs has no reason to be busy, and answers itself.
  */
 function wholeList(): string[] | undefined {
-  // Asked first: what a take has brought is listed before the take counts as over.
+  // Checked first: jobs that a take has brought are listed before the take counts as over.
   if (held.isAsking) return undefined;
   const ids = held.ids();
   return ids.length > 0 ? ids : undefined;
 }
 
-/** Asks the main thread whether it has read whatever has arrived until now. */
+/** Asks the main thread whether it has read everything that has arrived so far. */
 async function isMainAwake(): Promise<boolean> {
   const question = ++questions;
   say({ question });

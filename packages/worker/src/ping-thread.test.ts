@@ -20,10 +20,10 @@ const letGo = () => write({ go: "" });
 const several = (count: number, question: (call: Call) => boolean) =>
   server.seen((call) => question(call) && server.calls.filter(question).indexOf(call) === count - 1);
 
-describe("while a handler keeps its thread busy, its worker pings on", () => {
+describe("while a handler blocks its thread, its worker continues to ping", () => {
   it.each([
     { it: "with the job that runs", file: "handler.ts" },
-    { it: "also where the handler's imports need hooks", file: "handler.mjs" },
+    { it: "even if the handler's imports need hooks", file: "handler.mjs" },
   ])("$it", async ({ file }) => {
     write({
       [file]: 'import { busyUntilLetGo } from "./busy.mjs"; export default () => busyUntilLetGo();',
@@ -52,7 +52,7 @@ describe("while a handler keeps its thread busy, its worker pings on", () => {
     await Promise.all([server.result("a"), server.result("b")]);
   });
 
-  it("without a list where it may have been given a job that it could not read yet", async () => {
+  it("without a list if it may have been given a job that it could not read yet", async () => {
     write({
       "handler.mjs": `import { busyUntilLetGo } from "./busy.mjs";
         import fs from "node:fs";

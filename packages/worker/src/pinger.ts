@@ -3,7 +3,7 @@ import { limits } from "./limits.js";
 import { type Settings, withParameters } from "./settings.js";
 import { version } from "./version.js";
 
-/** Where and how often to ping: plain data, so that it can be handed to a thread. */
+/** Where and how often to ping: plain data, so that it can be passed to a thread. */
 export type PingPlace = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingIntervalMs">;
 
 interface Parts {
@@ -13,7 +13,7 @@ interface Parts {
   onRefused(): void;
 }
 
-/** Makes the calls by which the server knows that a worker lives. */
+/** Makes the calls that show the server that this worker is alive. */
 export class Pinger {
   readonly #place: PingPlace;
   readonly #connection: Connection;
@@ -26,7 +26,9 @@ export class Pinger {
     this.#onRefused = onRefused;
   }
 
-  /** Tells what the worker holds. The list must be whole: the server takes a job for lost that two pings leave out. */
+  /**
+   * Reports the jobs that the worker holds. The list must be complete: a job that two pings leave out counts as lost.
+   */
   async ping(ids: readonly string[]): Promise<void> {
     const url = withParameters(this.#place.pingUrl ?? "", {
       ...(ids.length > 0 && { job_id: ids.join(",") }),

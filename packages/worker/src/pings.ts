@@ -7,12 +7,12 @@ import type { Settings } from "./settings.js";
 interface Parts {
   readonly settings: Settings;
   readonly connection: Connection;
-  /** The jobs that this worker holds: running, or with a result that the server doesn't have yet. */
+  /** The jobs that this worker holds: running, or with a result that the server does not have yet. */
   heldIds(): string[];
   onRefused(): void;
 }
 
-/** What the thread is given at its start. */
+/** What the thread gets at its start. */
 export interface ThreadStart {
   readonly place: PingPlace;
   readonly apiKey: string;
@@ -20,13 +20,13 @@ export interface ThreadStart {
   readonly memory: SharedArrayBuffer;
 }
 
-/** What the thread has to say: the server refuses its calls, or a question: is the main thread awake? */
+/** A message of the thread: the server refuses its calls, or a question whether the main thread is awake. */
 export type ThreadWord = "refused" | { readonly question: number };
 
 /**
- * Tells the server every few seconds that this worker lives, and what it holds. A thread of its own does so from the
- * first job on, so that a handler that computes for long doesn't make its worker look lost. Before that, and where
- * there is no such thread, the worker's own thread does.
+ * Tells the server every few seconds that this worker is alive, and which jobs it holds. From the first job on a thread
+ * does that, so that a handler that computes for long does not make its worker look lost. Before that, or if there is
+ * no such thread, the main thread does.
  */
 export class Pings {
   readonly #parts: Parts;
@@ -57,18 +57,18 @@ export class Pings {
     this.#stopThread();
   }
 
-  /** Says whether a take is open. Jobs that it brought are to be told before its end is. */
+  /** Notes whether a take is open. Jobs that it brought must be noted before its end is. */
   noteAsking(isAsking: boolean): void {
     this.#held.isAsking = isAsking;
   }
 
-  /** A job is held from now on; to be called before its handler runs, which may keep this thread busy for long. */
+  /** Notes a job as held; call it before its handler runs, which may block this thread for long. */
   noteHeld(id: string): void {
     if (this.#held.add(id)) this.#startThread();
     else this.#stopThread();
   }
 
-  /** A job is over, and the server knows its result. */
+  /** Notes that a job is over and the server has its result. */
   noteOver(id: string): void {
     this.#held.delete(id);
   }
@@ -94,7 +94,7 @@ export class Pings {
       thread.on("online", () => {
         this.#isThreadUp = true;
       });
-      // Whatever ends it: the pings are this thread's again.
+      // Whatever ended the thread, this thread pings again.
       thread.on("error", () => this.#loseThread());
       thread.on("exit", () => this.#loseThread());
       this.#thread = thread;
@@ -103,7 +103,7 @@ export class Pings {
     }
   }
 
-  /** For good: what it would tell is not the whole list, or there is nothing left to tell. */
+  /** Stops it for good: its list would be incomplete, or there is nothing left to report. */
   #stopThread(): void {
     this.#isThreadTried = true;
     void this.#thread?.terminate();
@@ -117,7 +117,7 @@ export class Pings {
 
   #hear(word: ThreadWord): void {
     if (word === "refused") this.#parts.onRefused();
-    // The second turn from here has read whatever had arrived when the question came, and listed it.
+    // By the second turn from here everything that had arrived when the question came has been read and listed.
     else
       setImmediate(() =>
         setImmediate(() => {
@@ -127,7 +127,7 @@ export class Pings {
   }
 }
 
-/** Without what the user has Node.js load at its start (`--require`, `--import`): that is for the handler. */
+/** Without the modules that the user has Node.js preload (`--require`, `--import`): these are for the handler. */
 function openThread(start: ThreadStart): Thread {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   const { NODE_OPTIONS: _, ...env } = process.env;

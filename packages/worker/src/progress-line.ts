@@ -2,7 +2,7 @@ import type { Connection } from "./connection.js";
 import { toJson } from "./json.js";
 import type { Log } from "./log.js";
 
-/** A job's progress on its way to the server: only the newest value matters, and none is worth a second try. */
+/** A job's progress on its way to the server: only the newest value matters, and none is retried. */
 export class ProgressLine {
   readonly #connection: Connection;
   readonly #url: string;
@@ -17,7 +17,7 @@ export class ProgressLine {
     this.#log = parts.log;
   }
 
-  /** Sends a value; one that still waits is replaced by it. Resolves when nothing waits any more. */
+  /** Sends a value; it replaces one that still waits. Resolves when nothing waits any more. */
   async add(value: unknown): Promise<void> {
     if (this.#isOver) return;
     try {
@@ -30,7 +30,7 @@ export class ProgressLine {
     await this.#sending;
   }
 
-  /** Says nothing more: the job's end follows, and would be undone by nothing but confusion. */
+  /** Sends nothing more: progress that arrives after the job's end would only confuse. */
   close(): void {
     this.#isOver = true;
     this.#newest = undefined;

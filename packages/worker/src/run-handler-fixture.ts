@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { StubServer } from "./stub-server.js";
 
 const bin = fileURLToPath(new URL("../dist/run-handler.js", import.meta.url));
-/** The stub server and the handler's directory of the present test: new ones for each. */
+/** The stub server and the handler's directory of the present test, new for each. */
 export let server: StubServer;
 export let home: string;
 let child: ChildProcess | undefined;
@@ -24,7 +24,7 @@ export function write(files: Record<string, string>): string {
   return home;
 }
 
-/** Starts the compiled SDK on a handler, as an endpoint does. */
+/** Starts the compiled SDK on a handler, as an endpoint would. */
 export function run(args: string[], env: Record<string, string> = server.environment()) {
   const started = spawn(process.execPath, [bin, ...args], {
     env: { PATH: process.env.PATH ?? "", MILLRACE_CACHE_DIR: path.join(home, ".cache"), ...env },
@@ -40,7 +40,10 @@ export function run(args: string[], env: Record<string, string> = server.environ
 /** Runs a handler once, without a server. */
 export const tryOut = (args: string[]) => run([home, ...args], {}).ended;
 
-/** Gives each test of a file a stub server and a directory, ends its worker afterwards, and judges what the stub noted. */
+/**
+ * Gives each test of a file a stub server and a directory, ends its worker afterwards, and checks what the stub
+ * recorded.
+ */
 export function eachWithHome(): void {
   beforeEach(async () => {
     server = await new StubServer().start();

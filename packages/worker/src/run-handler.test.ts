@@ -149,7 +149,7 @@ describe("a worker that can't start says why", () => {
     expect(server.calls.length).toBe(1);
   });
 
-  it("with exit code 2 where nothing names a server", async () => {
+  it("with exit code 2 if nothing names a server", async () => {
     write({ "handler.mjs": "export default () => 1;" });
     const { stderr, code } = await tryOut([]);
     expect([stderr, code]).toEqual([

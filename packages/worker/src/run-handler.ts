@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import module from "node:module";
 
-// Before anything else is imported: the compiled code of a first start makes the next ones faster (Node 22 and later).
+// Before any other import: the code compiled by a first start makes later ones faster (Node 22 and later).
 (module as { enableCompileCache?: () => void }).enableCompileCache?.();
 
 const { startHandler } = await import("./handler-start.js");

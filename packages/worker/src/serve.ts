@@ -5,18 +5,18 @@ import { Worker } from "./worker.js";
 
 let isServing = false;
 
-/** True once `serve` was called in this process: then nothing else needs to start the handler. */
+/** True once `serve` was called in this process: then nothing else has to start the handler. */
 export function hasServed(): boolean {
   return isServing;
 }
 
 /**
- * Serves a handler: takes jobs, runs it, reports what it returns or throws. Resolves when the worker has stopped:
- * after SIGTERM or SIGINT, once the running jobs are done and their results have arrived. A second signal aborts
- * those jobs, a third one ends the process.
+ * Serves a handler: takes jobs, runs the handler, and reports what it returns or throws. Resolves when the worker has
+ * stopped: after SIGTERM or SIGINT, once the running jobs are done and their results have arrived. A second signal
+ * aborts those jobs, a third one ends the process.
  *
- * With `--test-input '<json>'` (or MILLRACE_TEST_INPUT) the handler runs once, here, without a server.
- * Without the worker protocol's variables it says so and exits with code 2.
+ * With `--test-input '<json>'` (or MILLRACE_TEST_INPUT) the handler runs once, here, without a server. Without either
+ * the input or the worker protocol's variables it says so and exits with code 2.
  */
 // biome-ignore lint/suspicious/noExplicitAny: as in Handler
 export async function serve<Input = any, Output = unknown>(
@@ -36,7 +36,7 @@ export async function serve<Input = any, Output = unknown>(
   const ending = await worker.run();
   unlisten();
   if (ending === "disowned") process.exitCode = 1;
-  // What the handler left open (a pool, a timer) must not keep a stopped worker alive.
+  // Anything that the handler left open (a pool, a timer) must not keep a stopped worker alive.
   setTimeout(() => process.exit(), limits.lingerMs).unref();
 }
 

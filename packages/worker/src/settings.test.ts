@@ -25,7 +25,7 @@ describe("the worker's settings", () => {
     expect(settings.streamUrl("j1")).toBe("http://s/v2/e/job-stream/w1/j1?gpu=a&token=t&isStream=false");
   });
 
-  it("know no gathered call where results have an address of another shape", () => {
+  it("do not use the batched call if the URL for results has another shape", () => {
     expect(readSettings({ ...env, RUNPOD_WEBHOOK_POST_OUTPUT: "http://s/done/$ID" }).doneBatchUrl).toBeUndefined();
   });
 
@@ -51,7 +51,7 @@ describe("the worker's settings", () => {
   });
 });
 
-it("the version told with each ping is the package's own", () => {
+it("the version sent with each ping is the package's", () => {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   expect(version).toBe(manifest.version);
 });

@@ -1,15 +1,15 @@
 import { limits } from "./limits.js";
 
-/** Where a worker finds its server, read once from the environment. */
+/** The addresses of a worker's server, read once from the environment. */
 export interface Settings {
   readonly workerId: string;
   readonly apiKey: string;
   readonly pingIntervalMs: number;
-  /** Ends in a query, so that more of it can be appended with `&`. */
+  /** Has a query already, so that more can be appended with `&`. */
   readonly takeUrl: string;
   readonly takeBatchUrl: string;
   readonly stopUrl: string;
-  /** Undefined where the address of results doesn't have the protocol's shape: then each goes by itself. */
+  /** Undefined if the URL for results does not have the protocol's shape: then each result is sent alone. */
   readonly doneBatchUrl: string | undefined;
   readonly pingUrl: string | undefined;
   doneUrl(jobId: string, isStream: boolean): string;
@@ -20,12 +20,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const needed = ["RUNPOD_WEBHOOK_GET_JOB", "RUNPOD_WEBHOOK_POST_OUTPUT"] as const;
 
-/** The names of the protocol's variables that a worker can't run without and that are not set. */
+/** The names of the variables that a worker needs and that are not set. */
 export function missingVariables(env: Environment): string[] {
   return needed.filter((name) => !env[name]);
 }
 
-/** Reads the protocol's variables; call it only where none is missing. */
+/** Reads the protocol's variables; call it only if none is missing. */
 export function readSettings(env: Environment): Settings {
   const workerId = env.RUNPOD_POD_ID || `by-hand-${process.pid}`;
   const takeUrl = withQuery((env.RUNPOD_WEBHOOK_GET_JOB ?? "").replaceAll("$ID", workerId));
@@ -43,12 +43,12 @@ export function readSettings(env: Environment): Settings {
     doneBatchUrl: doneBatchUrl(output, workerId),
     pingUrl: env.RUNPOD_WEBHOOK_PING?.replaceAll("$RUNPOD_POD_ID", workerId) || undefined,
     doneUrl: (jobId, isStream) => jobUrl(output, jobId, isStream),
-    // The stock worker says isStream=false with every chunk; servers know the call by its path.
+    // The stock worker sends isStream=false with every chunk; servers recognise the call by its path.
     streamUrl: (jobId) => jobUrl(stream, jobId, false),
   };
 }
 
-/** Appends parameters to an address that may or may not have a query yet. */
+/** Appends parameters to a URL, with or without a query. */
 export function withParameters(url: string, parameters: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(parameters).toString();
   return query === "" ? url : `${url}${url.includes("?") ? "&" : "?"}${query}`;

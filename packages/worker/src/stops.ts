@@ -7,11 +7,11 @@ interface Parts {
   readonly connection: Connection;
   /** Aborted when there is nothing left to stop. */
   readonly signal: AbortSignal;
-  /** Stops a job; false where that was no news. */
+  /** Stops a job; false if it was stopped already or is unknown. */
   stop(jobId: string): boolean;
 }
 
-/** Waits for the server to name jobs that were cancelled or timed out, and stops them. */
+/** Waits for the server to name cancelled or timed-out jobs, and stops them. */
 export async function watchStops({ url, connection, signal, stop }: Parts): Promise<void> {
   const backoff = new Backoff();
   while (!signal.aborted) {
@@ -23,7 +23,7 @@ export async function watchStops({ url, connection, signal, stop }: Parts): Prom
       if (news.length === 0) await pause(limits.stopRepeatMs, signal);
     } else if (reply.status === 204) {
       backoff.reset();
-      // A worker that is being stopped gets its polls back at once: without a pause it would spin.
+      // A stopping worker's polls return at once: without a pause this would be a busy loop.
       if (performance.now() - askedAt < limits.unheldPollMs) await pause(limits.stopRepeatMs, signal);
     } else await pause(backoff.nextMs(reply.retryAfterMs), signal);
   }

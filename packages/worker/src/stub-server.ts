@@ -9,15 +9,15 @@ export interface Call {
   readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests read into bodies of any shape
   readonly body: any;
-  /** The status that it was answered with; 0 where the stub hung up. */
+  /** The status of the reply; 0 if the stub disconnected. */
   status: number;
 }
 
-/** True of pings that list just these jobs, joined by commas; of those without a list where none are given. */
+/** True for pings that list exactly these jobs, joined by commas, or no list if none are given. */
 export const isPingOf = (ids: string | undefined) => (call: Call) =>
   call.name === "ping" && (call.query.get("job_id") ?? undefined) === ids;
 
-/** How the next call of a kind is answered instead of as usual. "hang up" breaks the connection. */
+/** The answer to the next call of a kind, instead of the usual one. "hang up" breaks the connection. */
 export type Answer = "hang up" | { status: number; headers?: Record<string, string>; text?: string };
 
 interface Poll {
@@ -37,7 +37,7 @@ const methods: Record<string, string> = {
   "job-done-batch": "POST",
 };
 
-/** A strict server of the worker protocol for tests: it notes every call, and every breach of the protocol. */
+/** A strict server of the worker protocol for tests: it records every call, and every breach of the protocol. */
 export class StubServer {
   readonly calls: Call[] = [];
   readonly breaches: string[] = [];
@@ -56,7 +56,7 @@ export class StubServer {
     return this;
   }
 
-  /** Goes away as a crashed server does; `start` brings it back at the same address. */
+  /** Goes away like a crashed server; `start` brings it back at the same address. */
   async stop(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
@@ -81,30 +81,30 @@ export class StubServer {
     };
   }
 
-  /** Hands jobs to the take that is open, or to the next ones. */
+  /** Gives jobs to the open take, or to the next ones. */
   give(...jobs: object[]): void {
     this.#jobs.push(...jobs);
     this.#answerTake();
   }
 
-  /** Names jobs to stop, at the stop call that is open or the next one. */
+  /** Names jobs to stop, in the open stop call or the next one. */
   stopJobs(...ids: string[]): void {
     this.#stops.push(...ids);
     this.#answerStop();
   }
 
-  /** Answers the next calls of a kind otherwise. */
+  /** Answers the next calls of a kind differently. */
   answer(name: string, ...answers: Answer[]): void {
     this.#answers.set(name, [...(this.#answers.get(name) ?? []), ...answers]);
   }
 
-  /** Answers the open take with 204, as at the end of its 20 s or for a worker that was told to stop. */
+  /** Answers the open take with 204, as at the end of its 20 s or for a worker that is stopping. */
   releaseTake(): void {
     if (this.#take) reply(this.#take, { status: 204 });
     this.#take = undefined;
   }
 
-  /** The first call, of those that were and those to come, that a question is true of. */
+  /** The first call, past or future, for which a question is true. */
   async seen(question: (call: Call) => boolean): Promise<Call> {
     for (;;) {
       const found = this.calls.find(question);
@@ -113,7 +113,7 @@ export class StubServer {
     }
   }
 
-  /** The last word on a job: its body, however it came. */
+  /** The final report on a job: its body, in whichever call it came. */
   async result(jobId: string): Promise<Call["body"]> {
     const ofJob = (call: Call) =>
       call.name === "job-done-batch" ? call.body.find((each: { id: string }) => each.id === jobId) : call.body;

@@ -10,7 +10,9 @@ interface Ask {
   readonly slots: number;
   /** True where several jobs may come in one answer. */
   readonly isBatch: boolean;
-  /** True while any job runs, or any result waits for the server: else the server would give those jobs to others. */
+  /**
+   * True while any job runs or any result waits for the server; otherwise the server would give those jobs to others.
+   */
   readonly isBusy: boolean;
 }
 
@@ -40,12 +42,12 @@ export class Takes {
     this.#stopping = parts.stopping;
     this.#onRefused = parts.onRefused;
     this.#stopping.addEventListener("abort", () => {
-      // A server that stops its worker answers the poll itself. Hanging up first could lose a job on its way.
+      // A server that stops its worker answers the poll itself. Disconnecting first could lose a job on its way.
       setTimeout(() => this.#cut.abort(), limits.lastTakeMs).unref();
     });
   }
 
-  /** Polls once: the jobs that came, none when there was nothing to do or no server, after a pause where one is due. */
+  /** Polls once, and returns the jobs; none if there was nothing to do or no server, after a pause if one is due. */
   async next(ask: Ask): Promise<TakenJob[]> {
     const askedAt = performance.now();
     const reply = await this.#connection.call("GET", this.#url(ask), {
@@ -79,7 +81,7 @@ export class Takes {
     }
   }
 
-  /** Empty answers are asked again at once, but for a server that doesn't hold its polls. */
+  /** After an empty answer it polls again at once, unless the server does not hold its polls. */
   async #slowDown(heldMs: number): Promise<void> {
     this.#greet();
     this.#unheldPolls = heldMs < limits.unheldPollMs ? this.#unheldPolls + 1 : 0;

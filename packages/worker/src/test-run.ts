@@ -3,8 +3,8 @@ import { runJob } from "./job-run.js";
 import { openLog } from "./log.js";
 
 /**
- * Runs a handler once without a server: prints the output as JSON on stdout, the rest on stderr.
- * A streaming handler's output is the list of its chunks. Returns the exit code: 0, or 1 where the handler failed.
+ * Runs a handler once without a server: prints the output as JSON on stdout, and everything else on stderr. A streaming
+ * handler's output is the list of its chunks. Returns the exit code: 0, or 1 if the handler failed.
  */
 export async function runOnce(handler: Handler, inputText: string): Promise<number> {
   let input: unknown;
@@ -37,7 +37,7 @@ function testJob(): Job {
   };
 }
 
-/** Resolves when the text is out: a pipe is written behind the caller's back, and exiting would cut it off. */
+/** Resolves when the text is written: writes to a pipe are asynchronous, and exiting would cut them off. */
 function print(stream: NodeJS.WriteStream, text: string): Promise<void> {
   return new Promise((resolve) => stream.write(`${text}\n`, () => resolve()));
 }

@@ -1,2 +1,2 @@
-/** The version of this package, told to the server with every ping; a test keeps it equal to package.json. */
+/** The version of this package, sent with every ping; a test keeps it equal to package.json. */
 export const version = "0.1.0";

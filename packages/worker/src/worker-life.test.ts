@@ -43,7 +43,7 @@ describe("a worker streams", () => {
     expect(server.named("job-done")[0]?.query.get("isStream")).toBe("true");
   });
 
-  it("and adds the list of chunks where it is asked to", async () => {
+  it("and adds the list of chunks on request", async () => {
     begin(
       function* () {
         yield* ["a", "b"];
@@ -107,7 +107,7 @@ describe("a worker streams", () => {
 });
 
 describe("a worker stops a job", () => {
-  it("that the server names, frees its slot and says a last word", async () => {
+  it("that the server names, frees its slot and reports the result", async () => {
     const isRunning = gate();
     begin(async (_, job) => {
       if (job.id === "b") isRunning.open();
@@ -171,7 +171,7 @@ describe("a worker ends", () => {
     expect(await server.result("a")).toEqual({ output: "done" });
   });
 
-  it("after a job that its last poll still brought", async () => {
+  it("after a job that its last poll still returned", async () => {
     begin(() => "done");
     await server.seen(isTake);
     worker.stop();
@@ -180,21 +180,21 @@ describe("a worker ends", () => {
     expect(await server.result("a")).toEqual({ output: "done" });
   });
 
-  it("hanging up on a server that leaves the poll open", async () => {
+  it("disconnecting from a server that leaves the poll open", async () => {
     begin(() => "done");
     await server.seen(isTake);
     worker.stop();
     expect(await running).toBe("stopped");
   });
 
-  it.each(["job-take", "job-done"])("and drops what it holds when %s says that it is unknown", async (name) => {
+  it.each(["job-take", "job-done"])("and drops its jobs when %s says that it is unknown", async (name) => {
     server.answer(name, { status: 401 });
     begin(() => "done");
     server.give({ id: "a", input: {} });
     expect(await running).toBe("disowned");
   });
 
-  it("when two pings in a row were refused, though its handler never does", async () => {
+  it("when two pings in a row were refused, even if its handler never ends", async () => {
     server.answer("ping", { status: 401 }, { status: 401 });
     begin(() => new Promise(() => {}));
     server.give({ id: "a", input: {} });

@@ -45,7 +45,7 @@ describe("a worker takes jobs", () => {
     expect([grown.query.get("batch_size"), seen]).toEqual(["2", [1, 2]]);
   });
 
-  it("hands the handler all that came with a job, and nothing that didn't", async () => {
+  it("passes everything that came with a job to the handler, and nothing else", async () => {
     let jobs: Job[] = [];
     begin((_, job) => void jobs.push(job));
     server.give({ id: "a", input: {}, webhook: "https://me/", s3Config: { bucketName: "b" }, policy: { ttl: 10_000 } });
@@ -61,7 +61,7 @@ describe("a worker takes jobs", () => {
     jobs = [];
   });
 
-  it("asks again at once after an empty answer, and after a pause when the server fails", async () => {
+  it("polls again at once after an empty answer, and after a pause when the server fails", async () => {
     server.answer("job-take", { status: 204 }, { status: 500 }, { status: 429 }, "hang up", {
       status: 200,
       text: "[1",
@@ -85,7 +85,7 @@ describe("a worker takes jobs", () => {
     expect(await server.result("a")).toEqual({ output: "done" });
   });
 
-  it("runs a job only once that is given again while it runs", async () => {
+  it("runs a job only once if it is given again while it runs", async () => {
     const held = gate();
     let runs = 0;
     begin(
@@ -127,7 +127,7 @@ describe("a worker reports", () => {
       value: cycle,
       reason: /can't be written as JSON: .*circular/,
     },
-  ])("in words that $it is no JSON", async ({ value, reason }) => {
+  ])("clearly that $it is not JSON", async ({ value, reason }) => {
     begin(() => value);
     server.give({ id: "a", input: {} });
     expect((await server.result("a")).error).toMatch(reason);
@@ -159,7 +159,7 @@ describe("a worker reports", () => {
     ]);
   });
 
-  it("each by itself where the server has no gathered call", async () => {
+  it("each separately if the server has no batched call", async () => {
     const held = gate();
     server.answer("job-done-batch", { status: 404 });
     begin((_, job) => held.opened.then(() => job.id), { concurrency: 2 });
@@ -169,7 +169,7 @@ describe("a worker reports", () => {
     expect([await server.result("a"), await server.result("b")]).toEqual([{ output: "a" }, { output: "b" }]);
   });
 
-  it("again and again while the server can't take the result, which counts as in progress", async () => {
+  it("repeatedly while the server can't take the result, which counts as in progress", async () => {
     server.answer("job-done", { status: 503, headers: { "retry-after": "1" } }, "hang up", { status: 500 });
     begin(() => "kept");
     server.give({ id: "a", input: {} });

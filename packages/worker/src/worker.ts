@@ -20,7 +20,7 @@ interface HeldJob {
   isFreshWorkerWanted: boolean;
 }
 
-/** How a worker came to its end: it was asked to stop, or the server didn't know it any more. */
+/** How a worker ended: it was asked to stop, or the server no longer knew it. */
 export type Ending = "stopped" | "disowned";
 
 /** One worker: takes jobs, runs them, reports them, until it is stopped. */
@@ -67,13 +67,13 @@ export class Worker {
     return this.#ending;
   }
 
-  /** Takes no more jobs, and lets those that run come to their end. */
+  /** Takes no more jobs, and lets running ones finish. */
   stop(): void {
     this.#stopping.abort();
     this.#changed.ring();
   }
 
-  /** Stops, and asks the running handlers to give up. */
+  /** Stops, and tells the running handlers to give up. */
   stopJobs(): void {
     this.stop();
     for (const { abort } of this.#held.values()) abort.abort();
@@ -89,7 +89,7 @@ export class Worker {
       const ask = { slots, isBatch: this.#concurrency > 1, isBusy: this.#held.size > 0 };
       this.#pings.noteAsking(true);
       const jobs = await this.#takes.next(ask);
-      // All are held, and told to the pings, before the first handler runs: it may keep this thread busy for long.
+      // All are noted as held before the first handler runs, because it may block this thread for long.
       const starts = jobs.flatMap((job) => this.#hold(job) ?? []);
       this.#pings.noteAsking(false);
       for (const start of starts) start();
@@ -104,9 +104,9 @@ export class Worker {
     return Math.min(this.#concurrency - taken, limits.jobsHeldMax - this.#held.size);
   }
 
-  /** Takes charge of a job; returns the way to run it. */
+  /** Registers a job; returns a function that runs it. */
   #hold(taken: TakenJob): (() => void) | undefined {
-    // Given a second time while it still runs here, or its result is on the way: that one result will do.
+    // Given a second time while it is still running here or its result is on the way: one result is enough.
     if (this.#held.has(taken.id)) return undefined;
     const held: HeldJob = { abort: new AbortController(), isInSlot: true, isFreshWorkerWanted: false };
     this.#held.set(taken.id, held);
@@ -156,7 +156,7 @@ export class Worker {
     return new ChunkLine({ connection: this.#connection, url, log, signal: held.abort.signal });
   }
 
-  /** Asks for jobs to stop from the first job on: until then one poll less keeps the start short. */
+  /** Polls for jobs to stop only from the first job on: one poll less makes the start shorter. */
   #watchStops(): void {
     if (this.#isWatchingStops) return;
     this.#isWatchingStops = true;
@@ -170,7 +170,7 @@ export class Worker {
     void watchStops({ url, connection: this.#connection, signal: this.#over.signal, stop });
   }
 
-  /** The server doesn't know this worker any more: nobody waits for what it does. */
+  /** The server no longer knows this worker: nobody waits for its results. */
   #leave(): void {
     if (this.#ending === "disowned") return;
     this.#ending = "disowned";

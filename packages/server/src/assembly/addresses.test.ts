@@ -4,11 +4,11 @@ import { serverAddress } from "./addresses.js";
 
 test.each([
   { it: "the address that it listens on", env: { MILLRACE_HOST: "10.0.0.1" }, at: "10.0.0.1 8123" },
-  { it: "loopback where it listens there", env: { MILLRACE_WORKER_URL: "http://proxy:9000" }, at: "127.0.0.1 8123" },
-  { it: "loopback where it has no name", env: { MILLRACE_HOST: "0.0.0.0" }, at: "127.0.0.1 8123" },
+  { it: "loopback if it listens there", env: { MILLRACE_WORKER_URL: "http://proxy:9000" }, at: "127.0.0.1 8123" },
+  { it: "loopback if it has no name", env: { MILLRACE_HOST: "0.0.0.0" }, at: "127.0.0.1 8123" },
   { it: "a loopback address as it is", env: { MILLRACE_HOST: "::1" }, at: "::1 8123" },
   {
-    it: "the name that workers know, where it listens on every address",
+    it: "the name that workers use if it listens on every address",
     env: { MILLRACE_HOST: "::", MILLRACE_WORKER_URL: "http://server-1:8000" },
     at: "server-1 8123",
   },

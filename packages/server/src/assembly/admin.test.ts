@@ -36,13 +36,13 @@ const start = (env: Record<string, string> = {}) => {
 const sealKeyFile = () => join(dataDir, "seal-key");
 
 describe("The key that seals secrets", () => {
-  it("is drawn and kept by the first start, and used by the next", async () => {
+  it("is made and stored by the first start, and used by the next", async () => {
     const { key } = await start();
     expect(existsSync(sealKeyFile())).toBe(true);
     expect(await start()).toEqual({ key, newKey: undefined });
   });
 
-  it("is said to be missing where secrets are sealed already, each time, and no other is made", async () => {
+  it("is reported missing at each start if secrets are sealed already, and no new one is made", async () => {
     await start();
     rmSync(sealKeyFile());
     for (const _ of [1, 2]) {
@@ -51,7 +51,7 @@ describe("The key that seals secrets", () => {
     }
   });
 
-  it("is said to be another where it is one", async () => {
+  it("is reported if it differs from the one in use", async () => {
     await start();
     const other = start({ MILLRACE_SEAL_KEY: "0".repeat(64) });
     await expect(other).rejects.toThrow(/^MILLRACE_SEAL_KEY is not the key that sealed/);

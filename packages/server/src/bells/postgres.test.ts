@@ -86,7 +86,7 @@ async function settled(): Promise<void> {
 const sent = () => payloads.filter((payload) => !payload.startsWith("nobody") && !payload.endsWith(" *"));
 
 describe("A bell over several servers", () => {
-  it("rings at once here, and soon at the others, and not here again", async () => {
+  it("rings here at once and on the others soon, and not here a second time", async () => {
     const [one, other] = [await open(), await open()];
     await settled();
     const [here, there] = [count(one, "job:a"), count(other, "job:a")];
@@ -97,7 +97,7 @@ describe("A bell over several servers", () => {
     expect([here.times, there.times]).toEqual([1, 1]);
   });
 
-  it("rings elsewhere alone where this one knows", async () => {
+  it("can ring only on the other servers", async () => {
     const [one, other] = [await open(), await open()];
     await settled();
     const [here, there] = [count(one, "queue:1"), count(other, "queue:1")];
@@ -106,7 +106,7 @@ describe("A bell over several servers", () => {
     expect(here.times).toBe(0);
   });
 
-  it("sends nothing while it is alone, nor what is served here", async () => {
+  it("sends nothing while it is alone, and nothing that is served here", async () => {
     const one = await open({ isServedHere: (topic) => topic === "queue:1" });
     one.ring("queue:2");
     one.ringElsewhere("queue:2");
@@ -120,7 +120,7 @@ describe("A bell over several servers", () => {
     expect(sent().map((payload) => payload.split(" ").slice(1))).toEqual([["queue:2"]]);
   });
 
-  it("gathers what is rung, each once, in payloads that the database takes", async () => {
+  it("gathers topics, each once, in payloads that the database accepts", async () => {
     const [one, other] = [await open(), await open()];
     await settled();
     const topics = Array.from({ length: 1_000 }, (_, n): Topic => `job:${String(n).padStart(36, "0")}`);
@@ -136,7 +136,7 @@ describe("A bell over several servers", () => {
     expect(heard.every(({ times }) => times === 1)).toBe(true);
   });
 
-  it("reads again what another has changed before it tells of it", async () => {
+  it("reads another server's changes before it rings for them", async () => {
     const seen: string[] = [];
     const other = await open({
       refresh: async () => {
@@ -155,7 +155,7 @@ describe("A bell over several servers", () => {
     expect(seen).toEqual(["job", "read", "workers"]);
   });
 
-  it("is one server's at a time", { timeout: 30_000 }, async () => {
+  it("belongs to one server at a time", { timeout: 30_000 }, async () => {
     const first = await open({ hostId: "copied" });
     await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
     await first.close();
@@ -173,7 +173,7 @@ describe("A bell over several servers", () => {
     await opening;
   });
 
-  it("tells the others that it is there", async () => {
+  it("announces itself to the others", async () => {
     const one = await open();
     const heard = count(one, "hosts");
     await settled();
@@ -186,7 +186,7 @@ describe("A bell over several servers", () => {
 describe("A bell whose connections break", () => {
   const throughProxy = () => ({ url: server.url().replace(`:${server.port}/`, `:${proxy.port}/`) });
 
-  it("rings everything when it listens again, and rings and hears as before", async () => {
+  it("rings everything when it listens again, and then works as before", async () => {
     const one = await open(throughProxy());
     const other = await open();
     await settled();
@@ -205,7 +205,7 @@ describe("A bell whose connections break", () => {
     });
   });
 
-  it("notices that nobody answers though the connection stands, and listens anew", { timeout: 60_000 }, async () => {
+  it("notices a dead connection that is still open, and listens again", { timeout: 60_000 }, async () => {
     const one = await open(throughProxy());
     const all = count(one, "demand");
     const { times } = all;
@@ -230,7 +230,7 @@ describe("A bell whose connections break", () => {
     });
   });
 
-  it("is its server's still, and nobody else's, whichever way it broke", { timeout: 90_000 }, async () => {
+  it("still belongs to its server alone, whichever way it broke", { timeout: 90_000 }, async () => {
     const holder = async () => {
       const { rows } = await wire.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted");
       return rows.map(({ pid }) => pid as number);
@@ -247,7 +247,7 @@ describe("A bell whose connections break", () => {
     await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
   });
 
-  it("the net rings everything every few seconds where there are others", { timeout: 30_000 }, async () => {
+  it("the safety net rings everything every few seconds if there are other servers", { timeout: 30_000 }, async () => {
     const one = await open();
     alone = false;
     const all = count(one, "demand");

@@ -23,7 +23,7 @@ describe("The domain and the wire name the same", () => {
     expect(Object.keys(gpuTiers)).toEqual(api.gpuTiers);
   });
 
-  it("refusals, with the same status and the same word on trying again", () => {
+  it("refusals, with the same status and the same advice on retrying", () => {
     expectTypeOf<RefusalCode>().toEqualTypeOf<api.RefusalCode>();
     expectTypeOf(refusals).toEqualTypeOf(api.refusals);
     expect(refusals).toEqual(api.refusals);

@@ -20,7 +20,7 @@ describe("The text of a Python value is read:", () => {
     expect(readPythonLiteral(text)).toEqual({ value });
   });
 
-  it("a name that means something to JavaScript is a name like any other", () => {
+  it("a name that is special in JavaScript is treated like any other", () => {
     const value = readPythonLiteral("{'__proto__': {'polluted': True}, 'constructor': 1}")?.value as object;
     expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
@@ -53,7 +53,7 @@ describe("What is no such text is not read:", () => {
     expect(readPythonLiteral(text)).toBeUndefined();
   });
 
-  it("however deep it is nested", () => {
+  it("however deeply it is nested", () => {
     expect(readPythonLiteral("[".repeat(200_000))).toBeUndefined();
     expect(readPythonLiteral(`${"[".repeat(50)}${"]".repeat(50)}`)).toBeDefined();
   });

@@ -19,7 +19,7 @@ const saved = async (kind: "Template" | "Endpoint", input: object) => {
   return (await http.post("/graphql", { query, variables: { input } })).json.errors?.[0];
 };
 
-it("Control characters and impossible mount paths are refused over REST and GraphQL alike, and nothing is kept", async () => {
+it("Control characters and impossible mount paths are refused over REST and GraphQL alike, and nothing is saved", async () => {
   const before = scene.parts.registry.templates().length;
   const rest = [{ dockerStartCmd: ["a\0"] }, { volumeMountPath: "/proc" }, { volumeMountPath: "/\0" }];
   for (const input of rest) {

@@ -71,7 +71,7 @@ describe("A key that may only read", () => {
     expect((await graphql(key, "{ myself { id endpoints { id } } }")).json.data.myself.endpoints).toHaveLength(2);
   });
 
-  it("is 401 for whatever changes anything, a ttl included", async () => {
+  it("is 401 for every change, a ttl included", async () => {
     for (const [method, path] of [...jobChanges(endpoint.id), ...resourceChanges()]) {
       expect([method, path, await statusOf(key, method, path, method === "GET" ? undefined : {})]).toEqual([
         method,
@@ -101,7 +101,7 @@ describe("A key of named endpoints", () => {
     expect(await statusOf(key, "POST", `/v2/${endpoint.id}/purge-queue`)).toBe(200);
   });
 
-  it("is 404 for any other's", async () => {
+  it("is 404 for all other endpoints", async () => {
     for (const [method, path] of [...jobReads(other.id), ...jobChanges(other.id)]) {
       expect([path, await statusOf(key, method, path)]).toEqual([path, 404]);
     }
@@ -142,7 +142,7 @@ describe("Another user", () => {
     ({ key } = await scene.stranger());
   });
 
-  it("finds every endpoint and job of mine unknown, word for word", async () => {
+  it("gets exactly the reply for an unknown endpoint or job", async () => {
     const refusal = async (path: string) => {
       const { status, json } = await http.get(path, { key });
       return [status, json.code, json.error.replaceAll(/'.*?'/g, "'…'")];
@@ -155,7 +155,7 @@ describe("Another user", () => {
     expect(await refusal(`/v1/endpoints/${endpoint.id}`)).toEqual(await refusal("/v1/endpoints/aaaaaaaaaaaaaa"));
   });
 
-  it("sees and touches none of my resources: 404, but 400 to delete a volume", async () => {
+  it("can neither see nor change my resources: 404, but 400 to delete a volume", async () => {
     const body = { name: "v", size: 1, dataCenterId: "here" };
     const { json: volume } = await http.post("/v1/networkvolumes", body);
     const { templateId } = endpoint.settings;

@@ -121,11 +121,11 @@ describe("The table of refusals", () => {
       return behind({ jobs }, (other) => other.post(`${base}/run`, { input: {} }));
     },
   };
-  it.each(Object.keys(refusals) as RefusalCode[])("is answered as one body: %s", async (code) => {
+  it.each(Object.keys(refusals) as RefusalCode[])("is answered with the same body: %s", async (code) => {
     expectRefusal(await provoked[code](), code);
   });
 
-  it("says when to try again where that may help", async () => {
+  it("says when to try again if that may help", async () => {
     const limited = await provoked.RATE_LIMITED();
     expect(Number(limited.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(Number(limited.headers.get("retry-after"))).toBeLessThanOrEqual(10);
@@ -142,32 +142,29 @@ describe("X-Request-ID", () => {
     return answer.headers.get("x-request-id");
   };
 
-  it.each(["abc-123", "~", "x".repeat(128), "a;b,c=d/e"])(
-    "is echoed where it is visible ASCII: '%s'",
-    async (given) => {
-      expect(await idFor(given)).toBe(given);
-    },
-  );
+  it.each(["abc-123", "~", "x".repeat(128), "a;b,c=d/e"])("is echoed if it is visible ASCII: '%s'", async (given) => {
+    expect(await idFor(given)).toBe(given);
+  });
 
-  it.each(["x".repeat(129), "a b", "caf\u00e9", ""])("is ours where it is not: '%s'", async (given) => {
+  it.each(["x".repeat(129), "a b", "caf\u00e9", ""])("is replaced by ours if it is not: '%s'", async (given) => {
     expect(await idFor(given)).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
   });
 
-  it("is there on every answer, and differs", async () => {
+  it("is on every reply, and always different", async () => {
     const [one, two] = [await http.get("/healthz"), await http.get("/healthz")];
     expect(one.headers.get("x-request-id")).not.toBe(two.headers.get("x-request-id"));
   });
 });
 
 describe("A body", () => {
-  it("of its limit is read, and of one byte more refused", async () => {
+  it("at its limit is read, and one byte over it is refused", async () => {
     const sized = (bytes: number) => `{"input":{"a":"${"x".repeat(bytes - 18)}"}}`;
     expect(sized(100)).toHaveLength(100);
     expect((await http.post(`${base}/run`, sized(limits.runBytesMax))).status).toBe(200);
     expectRefusal(await http.post(`${base}/run`, sized(limits.runBytesMax + 1)), "PAYLOAD_TOO_LARGE");
   });
 
-  it("that says it is too long is refused before it is sent", async () => {
+  it("that announces too many bytes is refused before it is sent", async () => {
     const head = `POST ${base}/run HTTP/1.1\r\nhost: x\r\nauthorization: ${scene.key}\r\ncontent-length: 99999999\r\n\r\n`;
     expect(await raw(head)).toMatch(/^HTTP\/1.1 413 /);
   });
@@ -192,7 +189,7 @@ describe("A body", () => {
     },
   );
 
-  it("is ignored, label and all, where the route has none", async () => {
+  it("is ignored with its content type if the route takes none", async () => {
     const id = await scene.submit(endpoint);
     const headers = { "content-type": "application/json" };
     expect((await http.post(`${base}/cancel/${id}`, "{no json", { headers })).status).toBe(200);
@@ -242,13 +239,13 @@ describe("A request", () => {
     expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  it("to an address that is not there is 404, and under /v1 and /v2 only with a key", async () => {
+  it("to an unknown path is 404, and under /v1 and /v2 only with a key", async () => {
     expectRefusal(await http.get("/nothing", { key: null }), "NOT_FOUND");
     expectRefusal(await http.get("/v1/nothing", { key: null }), "UNAUTHORIZED");
     expectRefusal(await http.get("/v1/nothing"), "NOT_FOUND");
   });
 
-  it("with a method that its address does not take is 405, after the key and the endpoint, and says which it takes", async () => {
+  it("with a method that its path does not allow is 405 with the allowed ones, after the key and the endpoint", async () => {
     const answer = await http.call("PUT", "/v1/endpoints");
     expectRefusal(answer, "METHOD_NOT_ALLOWED");
     expect(answer.headers.get("allow")).toBe("GET, POST");
@@ -257,7 +254,7 @@ describe("A request", () => {
     expectRefusal(await http.get("/v2/nothing/run"), "ENDPOINT_NOT_FOUND");
   });
 
-  it("that repeats a parameter is refused where only one makes sense, and never fails", async () => {
+  it("that repeats a parameter is refused if only one makes sense, and never fails", async () => {
     const id = await scene.submit(endpoint);
     const worker = await scene.worker(endpoint);
     for (const path of [`stream/${id}?wait=1&wait=2`, `status-sync/${id}?wait=1&wait=2`, `status/${id}?ttl=1&ttl=2`]) {
@@ -267,7 +264,7 @@ describe("A request", () => {
     expect((await http.get("/v1/webhooks/deliveries?jobId=a&jobId=b")).json).toEqual([]);
   });
 
-  it("while the server stops is sent away, but for /healthz and workers", async () => {
+  it("while the server stops is refused, except /healthz and workers' calls", async () => {
     const worker = await scene.worker(endpoint);
     const key = `secret-of-${worker.row.id}`;
     await behind(draining, async (other) => {
@@ -309,7 +306,7 @@ it("A rate limit is of one operation and endpoint, and ends with its window", as
   expect((await http.post(`${base}/purge-queue`)).status).toBe(200);
 });
 
-it("A refusal for too many requests in flight speaks of those, and not of the rate", async () => {
+it("A refusal for too many requests in flight names those, not the rate", async () => {
   const held: (() => void)[] = [];
   let bothCame = () => {};
   const both = new Promise<void>((resolve) => (bothCame = resolve));

@@ -43,7 +43,7 @@ describe("A checked body", () => {
     expect([memberOf(checked, "webhook"), memberOf(checked, "policy")]).toEqual(["http://a", undefined]);
   });
 
-  it("is answered to the one who asked, when many are checked in the thread", async () => {
+  it("goes back to its own caller when many are checked in the thread", async () => {
     const texts = Array.from({ length: 8 }, (_, n) => large(`text ${n} `));
     const all = await Promise.all(texts.map((text) => checkInput(Buffer.from(text))));
     expect(all.map(({ bytes }, at) => bytes.toString() === texts[at])).toEqual(texts.map(() => true));
@@ -95,7 +95,7 @@ describe("A checked body", () => {
     expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
   });
 
-  it("that comes in parts beside others keeps its own, and one that is dropped takes nothing with it", async () => {
+  it("that comes in parts beside others keeps its own parts, and a dropped one takes none of theirs", async () => {
     const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
     const sent = texts.map(() => new PartedText(2_000_000));
     for (let at = 0; at < texts[0]!.length; at += 65_536) {
@@ -106,7 +106,7 @@ describe("A checked body", () => {
     expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
   });
 
-  it("in parts is not checked once it was given up: what is left would be taken for no JSON", async () => {
+  it("in parts is not checked once it was given up, since the rest would not be valid JSON", async () => {
     const sent = new PartedText(2_000_000);
     sent.add(Buffer.from(large("y").repeat(3)));
     sent.drop();
@@ -114,7 +114,7 @@ describe("A checked body", () => {
     await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
   });
 
-  it("hands on a large part of it as bytes, a small one as a text", async () => {
+  it("passes a large part on as bytes, and a small one as text", async () => {
     const checked = await checkInput(Buffer.from(large("y")));
     const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
     expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
@@ -132,7 +132,7 @@ describe("A checked body", () => {
   it.each([
     ["small", 1_000],
     ["checked in the thread", 100_000],
-  ])("of very many members gives the wanted ones alone: %s", async (_, count) => {
+  ])("of very many members returns only the wanted ones: %s", async (_, count) => {
     const others = Array.from({ length: count }, (_, n) => `"${n}":0`).join(",");
     const { scan } = await checkInput(Buffer.from(`{${others},"input":{},"output":1}`));
     expect(scan.ok && [...scan.members.keys()]).toEqual(["input"]);
@@ -140,7 +140,7 @@ describe("A checked body", () => {
     expect(word.scan.ok && [...word.scan.members.keys()]).toEqual(["output"]);
   });
 
-  it("is checked in the thread where others of its turn have been checked at once", async () => {
+  it("is checked in the thread if others of its turn used up the main thread's budget", async () => {
     const body = (size: number) => Buffer.from(`{"input":{"text":"${"x".repeat(size)}"}}`);
     await turn();
     const checked = Array.from({ length: 50 }, () => checkInput(body(200_000)));
@@ -154,7 +154,7 @@ describe("A checked body", () => {
     expect(checkInput(body(200_000)), "in the next turn").not.toBeInstanceOf(Promise);
   });
 
-  it("in parts of a byte is moved to the thread in few pieces", async () => {
+  it("in parts of one byte is moved to the thread in few pieces", async () => {
     const posts = vi.spyOn(Worker.prototype, "postMessage");
     const bytes = Buffer.from(large("y").padEnd(3 * limits.jsonPartsBytes));
     const sent = new PartedText(Number.POSITIVE_INFINITY);
@@ -165,7 +165,7 @@ describe("A checked body", () => {
     expect(moved.reduce((sum, count) => sum + count, 0)).toBe(3);
   });
 
-  it("whose beginning was lost with its thread is not judged by what is left", async () => {
+  it("whose beginning was lost with its thread is not judged by the rest", async () => {
     const holders: Worker[] = [];
     const post = Worker.prototype.postMessage;
     const posts = vi.spyOn(Worker.prototype, "postMessage").mockImplementation(function (this: Worker, ...task) {
@@ -199,7 +199,7 @@ describe("The beginning of a value", () => {
 
   const spanOf = (value: string) => ({ start: 5, end: 5 + Buffer.byteLength(value) });
 
-  it("is that of the whole, wherever it is cut", () => {
+  it("is a prefix of the whole, wherever it is cut", () => {
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 40 }), fc.nat(45), fc.boolean(), (text, charsMax, isEscaped) => {
         const json = isEscaped ? escaped(text) : JSON.stringify(text);
@@ -211,7 +211,7 @@ describe("The beginning of a value", () => {
     );
   });
 
-  it("makes no text of the rest", () => {
+  it("does not convert the rest to text", () => {
     const bytes = Buffer.from(`"${"é".repeat(1_000_000)}"`);
     let chars = 0;
     const counted = Object.assign(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
@@ -273,7 +273,7 @@ describe("A chunk that is too large is cut", () => {
     return cut;
   }
 
-  it("not at all where it fits", () => {
+  it("not at all if it fits", () => {
     const output = `"${"x".repeat(bytesMax - 2)}"`;
     expect([cutOutput(output, bytesMax), cutOutput("1", bytesMax)]).toEqual([[output], ["1"]]);
     expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);

@@ -33,7 +33,7 @@ const stand = (ms = 1_000, signal: Signal = new PlainSignal()) =>
   gate.stand(endpointNo, { ms, isSocket: false, signals: [signal] });
 
 describe("A request", () => {
-  it("goes to the worker with the least in flight", () => {
+  it("goes to the worker with the fewest requests in flight", () => {
     for (const no of [1, 2, 3]) gate.open(worker(no));
     const first = [take(), take(), take()].map(noOf);
     expect(new Set(first)).toEqual(new Set([1, 2, 3]));
@@ -42,7 +42,7 @@ describe("A request", () => {
     expect(noOf(take())).toBe(noOf(second));
   });
 
-  it("among equals to the one that was busy last, so that the others may go", () => {
+  it("among equals goes to the one that was busy last, so that the others may stop", () => {
     for (const no of [1, 2]) gate.open(worker(no));
     const used = new Set<number | undefined>();
     for (let n = 0; n < 10; n++) {
@@ -64,7 +64,7 @@ describe("A request", () => {
     expect(noOf(take())).toBe(4);
   });
 
-  it("goes to a worker that has failed it only where there is no other", () => {
+  it("goes to a worker that has failed it only if there is no other", () => {
     gate.open(worker(1));
     gate.open(worker(2));
     for (let n = 0; n < 5; n++) expect(noOf(take(new Set([1])))).toBe(2);
@@ -72,7 +72,7 @@ describe("A request", () => {
     expect(noOf(take(new Set([1])))).toBe(1);
   });
 
-  it("minds what other servers have told of a worker's load", () => {
+  it("takes into account the load of workers that other servers report", () => {
     gate.open(worker(1));
     gate.open(worker(2));
     gate.hear([{ endpoints: {}, workers: { 1: 5 } }]);
@@ -82,7 +82,7 @@ describe("A request", () => {
 });
 
 describe("A request that finds no worker", () => {
-  it("stands until one is healthy, first in, first out", async () => {
+  it("waits until one is healthy, first in, first out", async () => {
     const order: number[] = [];
     const standing = [0, 1, 2].map((n) => stand().then((seat) => seat && order.push(n)));
     expect(gate.loadOf(endpointNo)).toMatchObject({ waiting: 3, inFlight: 0, oldestAt: clock.now() });
@@ -93,7 +93,7 @@ describe("A request that finds no worker", () => {
     expect(gate.loadOf(endpointNo)).toMatchObject({ waiting: 0, inFlight: 3 });
   });
 
-  it("is passed on to another server that tells of a worker, to each in its turn, until that one fails", async () => {
+  it("is passed on to another server that announces a worker, in turn, until that server fails", async () => {
     const server = (hostNo: number, nos = [endpointNo]) => ({ hostNo, host: "10.0.0.1", port: 1, open: new Set(nos) });
     const standing = [stand(), stand()];
     gate.hear([], [server(1, [8])]);
@@ -119,7 +119,7 @@ describe("A request that finds no worker", () => {
     expect(gate.loadOf(endpointNo).waiting).toBe(0);
   });
 
-  it("goes with its client", async () => {
+  it("leaves when its client disconnects", async () => {
     const gone = new AbortController();
     const standing = stand(1_000, gone.signal);
     gone.abort();
@@ -129,13 +129,13 @@ describe("A request that finds no worker", () => {
     expect(gate.heldBy(1)).toBe(0);
   });
 
-  it("goes when its endpoint is closed", async () => {
+  it("leaves when its endpoint is closed", async () => {
     const standing = stand();
     gate.close(endpointNo);
     expect(await standing).toBeUndefined();
   });
 
-  it("is one of a bounded number", () => {
+  it("is refused if too many wait already", () => {
     for (let n = 0; n < limits.gateWaitingMax; n++) {
       expect(gate.isFull(endpointNo)).toBe(false);
       void stand();
@@ -146,7 +146,7 @@ describe("A request that finds no worker", () => {
 });
 
 describe("What is counted", () => {
-  it("is what is in flight by worker, also at one that is shut; an ended one is forgotten", () => {
+  it("is the number in flight per worker, even at one that is shut; an ended one is forgotten", () => {
     gate.open(worker(1));
     const seat = take() as Seat;
     const socket = gate.take(endpointNo, true) as Seat;
@@ -161,7 +161,7 @@ describe("What is counted", () => {
     expect([...gate.holdings(endpointNo)]).toEqual([]);
   });
 
-  it("tells the most that a worker had at once, each time it is more", () => {
+  it("reports the most that a worker had at once, each time it grows", () => {
     gate.open(worker(1));
     const seats = [take(), take(), take()] as Seat[];
     for (const seat of seats) gate.release(seat, false, "completed");
@@ -169,7 +169,7 @@ describe("What is counted", () => {
     expect(slots).toEqual([2, 3]);
   });
 
-  it("is told to the other servers, whose demand rings here", () => {
+  it("is reported to the other servers, and their demand rings here", () => {
     gate.open(worker(1));
     take();
     const report = gate.report();

@@ -48,7 +48,7 @@ describe("Large texts", () => {
     expect(shares.heldBytes).toBe(0);
   });
 
-  it("are read for each reader while the job runs: they change", async () => {
+  it("are read separately for each reader while the job runs, because they change", async () => {
     const { texts, readings } = opened();
     void texts.lend(1, jobOf("a", 20 * mib, "IN_PROGRESS"), here);
     void texts.lend(1, jobOf("a", 20 * mib, "IN_PROGRESS"), here);
@@ -56,7 +56,7 @@ describe("Large texts", () => {
     expect(readings).toHaveLength(2);
   });
 
-  it("take a larger share where they have grown since the job was found", async () => {
+  it("take a larger share if they have grown since the job was found", async () => {
     const { shares, texts, readings } = opened();
     const asked = texts.lend(1, jobOf("a", mib, "IN_PROGRESS"), here);
     await settled();
@@ -67,7 +67,7 @@ describe("Large texts", () => {
     expect(await asked).toMatchObject({ job: { unreadBytes: 5 * mib } });
   });
 
-  it("are refused when no room came in time, and memory is never held beyond the bound", async () => {
+  it("are refused if no room became free in time, and memory is never held beyond the bound", async () => {
     const { clock, shares, texts, readings } = opened();
     const asked = Array.from({ length: 20 }, (_, n) => texts.lend(n, jobOf(`job-${n}`, 20 * mib), here));
     await settled();
@@ -92,7 +92,7 @@ describe("Large texts", () => {
     expect(readings).toHaveLength(2);
   });
 
-  it("give their share back where the job has expired", async () => {
+  it("give their share back if the job has expired", async () => {
     const { shares, texts, readings } = opened();
     const asked = texts.lend(1, jobOf("a", mib), here);
     await settled();

@@ -72,7 +72,7 @@ it("serves the owners in turn, however many requests one of them has waiting", a
   expect(many.filter(({ isOver }) => isOver)).toHaveLength(1);
 });
 
-it("lets no smaller request overtake one that only lacks room", async () => {
+it("lets no smaller request overtake one that waits for room", async () => {
   const { ask } = opened(100, 100);
   const first = ask(1, 60);
   const large = ask(2, 60);
@@ -95,7 +95,7 @@ it("lends more than its bound to a request that is alone", async () => {
   expect(next.share).toBeDefined();
 });
 
-it("answers nothing when no room came in time, and what waited behind goes on", async () => {
+it("refuses if no room became free in time, and requests behind it continue", async () => {
   const { shares, ask, wakeAll } = opened(100, 100);
   ask(1, 90);
   const large = ask(2, 50);
@@ -108,7 +108,7 @@ it("answers nothing when no room came in time, and what waited behind goes on", 
   expect(shares.heldBytes).toBe(100);
 });
 
-it("lets the next of a line in when the first one leaves it", async () => {
+it("admits the next in a line when the first one leaves it", async () => {
   const { ask } = opened(100, 100);
   ask(1, 90);
   const gone = new PlainSignal();

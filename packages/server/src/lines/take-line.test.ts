@@ -66,7 +66,7 @@ function openLine(busy: Readonly<Record<number, number>> = {}) {
 const settled = () => new Promise<void>((done) => setImmediate(done));
 
 describe("A line", () => {
-  it("gives who stands what waits, the most recently busy worker first", async () => {
+  it("gives waiting jobs to waiting workers, the most recently busy worker first", async () => {
     const { waiting, turns, end, stand, line } = openLine({ 1: 10, 2: 30, 3: 20 });
     waiting.push("a", "b");
     const first = stand(9);
@@ -79,7 +79,7 @@ describe("A line", () => {
     expect(line.standing).toBe(2);
   });
 
-  it("that holds only polls of workers that may take nothing does not serve, and says when jobs may be left", async () => {
+  it("with only polls of workers that may take nothing takes no jobs, and reports that jobs may be left", async () => {
     const closed = new Set([1, 2]);
     const lefts: number[] = [];
     let turns = 0;
@@ -103,7 +103,7 @@ describe("A line", () => {
     expect(line.canServe).toBe(true);
   });
 
-  it("takes one turn at a time, however often it is rung", async () => {
+  it("runs one turn at a time, however often it is rung", async () => {
     const { line, turns, end, stand } = openLine();
     stand(1);
     line.ring();
@@ -117,7 +117,7 @@ describe("A line", () => {
     expect(turns).toHaveLength(2);
   });
 
-  it("asks nothing once it is dry, until it is rung", async () => {
+  it("sends no query once its queue is empty, until it is rung", async () => {
     const { line, waiting, turns, end, stand } = openLine();
     const one = stand(1);
     await end();
@@ -130,7 +130,7 @@ describe("A line", () => {
     expect([turns.length, one.seen.ids, two.seen.ids]).toEqual([2, ["a"], ["b"]]);
   });
 
-  it("takes one turn more for a ring during a turn that found nothing", async () => {
+  it("runs one more turn for a ring during a turn that found nothing", async () => {
     const { line, waiting, turns, stand, end } = openLine();
     const one = stand(1);
     turns[0]!.answer();
@@ -142,7 +142,7 @@ describe("A line", () => {
     expect(one.seen.ids).toEqual(["a"]);
   });
 
-  it("goes on while it comes back full", async () => {
+  it("continues while its takes come back full", async () => {
     const { line, waiting, turns, end, stand } = openLine();
     waiting.push("a", "b", "c");
     const one = stand(1, 2);
@@ -153,7 +153,7 @@ describe("A line", () => {
     expect([two.seen.ids, turns.length, line.standing]).toEqual([["c"], 2, 0]);
   });
 
-  it("asks nothing while nobody stands", async () => {
+  it("sends no query while no worker waits", async () => {
     const { line, turns, end, stand } = openLine();
     line.ring();
     expect(turns).toHaveLength(0);
@@ -165,7 +165,7 @@ describe("A line", () => {
     expect(turns).toHaveLength(1);
   });
 
-  it("lets a worker leave with nothing", async () => {
+  it("lets a worker leave empty-handed", async () => {
     const { line, end, stand } = openLine();
     const one = stand(1);
     await end();
@@ -174,7 +174,7 @@ describe("A line", () => {
     expect([one.seen.ids, line.standing]).toEqual([[], 0]);
   });
 
-  it("still gives its jobs to who leaves during the turn that took them", async () => {
+  it("still gives its jobs to a worker that leaves during the turn that took them", async () => {
     const { line, waiting, end, stand } = openLine();
     waiting.push("a");
     const one = stand(1);
@@ -184,7 +184,7 @@ describe("A line", () => {
     expect([one.seen.ids, line.standing]).toEqual([["a"], 0]);
   });
 
-  it("answers who leaves during a turn at that turn's end, and does not ask for them again", async () => {
+  it("answers a worker that leaves during a turn at that turn's end, and takes no more for it", async () => {
     const { line, turns, end, stand } = openLine();
     const one = stand(1);
     line.ring();

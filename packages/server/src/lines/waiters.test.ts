@@ -61,7 +61,7 @@ function open(options: { waitMs?: number; gone?: AbortSignal; during?: (state: S
 }
 
 describe("Who waits for one thing", () => {
-  it("is answered at once where it is there", async () => {
+  it("is answered at once if the result exists", async () => {
     const bell = localBell();
     const clock = movableClock();
     const wait = { topic: "job:a" as const, untilAt: clock.now() + 500, signals: [] };
@@ -108,7 +108,7 @@ describe("Who waits for one thing", () => {
     expect(state.reads).toBe(2);
   });
 
-  it("is answered with the result where both come in the same millisecond", async () => {
+  it("is answered with the result if both come in the same millisecond", async () => {
     const { clock, state, answered } = open();
     await settled();
     state.value = "yes";
@@ -116,12 +116,12 @@ describe("Who waits for one thing", () => {
     expect(await answered).toBe("yes");
   });
 
-  it("reads once where it must not wait", async () => {
+  it("reads only once if it must not wait", async () => {
     const { state, answered } = open({ waitMs: 0 });
     expect([await answered, state.reads]).toEqual(["no", 1]);
   });
 
-  it("is let go when its caller is gone, asleep or reading", async () => {
+  it("is released when its caller is gone, asleep or reading", async () => {
     const gone = new AbortController();
     const asleep = open({ gone: gone.signal });
     await settled();
@@ -135,7 +135,7 @@ describe("Who waits for one thing", () => {
     expect([await reading.answered, reading.state.reads]).toEqual(["no", 1]);
   });
 
-  it("leaves nothing behind, also where reading fails", async () => {
+  it("leaves nothing behind, even if reading fails", async () => {
     const listening = new Set<() => void>();
     const bell = {
       ...localBell(),

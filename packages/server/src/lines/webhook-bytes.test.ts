@@ -17,14 +17,14 @@ const lent = (ownerNo: number, bytes: number): (() => void) => {
 const waits = (one: ReturnType<typeof body>): boolean => memory.lend(one) === undefined;
 
 describe("Memory for large bodies", () => {
-  it("is bounded, and small ones need none", () => {
+  it("is bounded, and small bodies need none", () => {
     lent(1, 60);
     lent(2, 40);
     expect(waits(body(3, 2))).toBe(true);
     lent(1, 1);
   });
 
-  it("is given to one body that is larger than all of it, alone", () => {
+  it("is given to a body that exceeds the bound only while it is alone", () => {
     const back = lent(1, 500);
     const small = body(2, 2);
     expect(waits(small)).toBe(true);
@@ -39,7 +39,7 @@ describe("Memory for large bodies", () => {
     lent(2, 60);
   });
 
-  it("comes in turns to the bodies of one owner, so that a large one gets it, too", () => {
+  it("is given to the bodies of one owner in turn, so that a large one gets it too", () => {
     const backs = [lent(1, 20), lent(1, 20)];
     const large = body(1, 90);
     expect(waits(large)).toBe(true);
@@ -49,7 +49,7 @@ describe("Memory for large bodies", () => {
     expect(waits(large)).toBe(false);
   });
 
-  it("comes first to owners that have none, in the order in which they came", () => {
+  it("is given first to owners that have none, in the order in which they came", () => {
     const backs = [lent(1, 40), lent(2, 30)];
     const [third, fourth] = [body(3, 60), body(4, 50)];
     expect([waits(third), waits(fourth), waits(body(1, 5))]).toEqual([true, true, true]);
@@ -57,7 +57,7 @@ describe("Memory for large bodies", () => {
     expect([waits(fourth), waits(third)]).toEqual([true, false]);
   });
 
-  it("is not kept for a body that is not due any more, or whose host has no place", () => {
+  it("is not kept for a body that is no longer due, or whose host has no place", () => {
     const back = lent(1, 100);
     const [gone, blocked, last] = [body(2, 50), body(3, 50), body(4, 50)];
     expect([waits(gone), waits(blocked), waits(last)]).toEqual([true, true, true]);

@@ -26,30 +26,30 @@ function enter(calls: readonly Call[], at = now) {
 const times = (n: number, calls: readonly Call[]) => Array.from({ length: n }, () => calls).flat();
 
 describe("Places for webhooks", () => {
-  it("are few for one host, whoever calls it", () => {
+  it("are few for each host, whoever calls it", () => {
     const shared = [call(1, "shared"), call(2, "shared")];
     expect(enter(times(9, shared)).entered).toHaveLength(limits.webhookConcurrencyPerHost);
   });
 
-  it("are left over for others, however many hosts of one owner hang", () => {
+  it("remain for others, however many hosts of one owner hang", () => {
     expect(enter(hostsOf(1, 1_000)).entered).toHaveLength(half);
     expect(places.mayCall(call(1, "one-more"), now)).toBe(false);
     expect(places.mayCall(call(2, "healthy"), now)).toBe(true);
   });
 
-  it("are divided evenly where several owners ask for all of them", () => {
+  it("are divided evenly if several owners want all of them", () => {
     const all = enter([1, 2, 3].flatMap((ownerNo) => hostsOf(ownerNo, 1_000))).entered;
     const counts = [1, 2, 3].map((ownerNo) => all.filter((each) => each.ownerNo === ownerNo).length);
     expect(counts).toEqual(Array(3).fill(limits.webhookConcurrency / 4));
   });
 
-  it("are left over for a healthy host of an owner whose 60 others hang", () => {
+  it("remain for a healthy host of an owner whose 60 others hang", () => {
     for (const hanging of hostsOf(1, 60)) enter(times(4, [hanging]));
     expect(places.mayCall(call(1, "healthy"), now)).toBe(true);
     expect(enter(hostsOf(1, 60)).entered).toEqual([]);
   });
 
-  it("are fewer for a host that kept silent, until it answers or that is long ago", () => {
+  it("are fewer for a host that did not answer, until it answers or a long time has passed", () => {
     const host = [call(1, "silent")];
     enter(host).end(true);
     const next = enter(times(4, host));
@@ -63,7 +63,7 @@ describe("Places for webhooks", () => {
     expect(enter(times(4, [call(3, "quiet")]), now + limits.webhookSilenceKeptMs).entered).toHaveLength(4);
   });
 
-  it("of one owner are not all had by its silent hosts", () => {
+  it("of one owner are not all taken by its silent hosts", () => {
     for (let n = 0; n < 4; n++) enter(hostsOf(1, 1_000).slice(n * 250)).end(true);
     expect(enter(hostsOf(1, 1_000)).entered.length).toBeLessThan(0.7 * half);
     expect(enter(times(4, [call(1, "healthy")])).entered.length).toBeGreaterThan(0);
@@ -77,7 +77,7 @@ describe("Places for webhooks", () => {
     expect(shown()).toEqual(["c", "b", "c", "a", "a"]);
   });
 
-  it("forget silent hosts: the one called longest ago where there are too many", () => {
+  it("forget the silent host called longest ago if there are too many", () => {
     const silent = Array.from({ length: limits.webhookSilentHostsMax + 1 }, (_, n) => call(n, `host-${n}`));
     for (const each of silent) places.enter(each, now)({ isSilent: true, now });
     expect(enter(times(4, [silent[0]!])).entered).toHaveLength(4);

@@ -59,12 +59,12 @@ afterEach(async () => {
   expect(provider.violations).toEqual([]);
 });
 
-it("A worker that was silent for 30 s while we listened is killed", async () => {
+it("A worker that was silent for 30 s while the server ran is killed", async () => {
   await clock.advance(31_000, settle);
   expect(provider.calls.filter((call) => call.startsWith("kill"))).toHaveLength(1);
 });
 
-it("A worker is not held to have been silent while our own process did not run", async () => {
+it("A worker does not count as silent while our own process did not run", async () => {
   clock.suspend(600_000);
   await clock.advance(29_000, settle);
   expect(provider.calls.filter((call) => call.startsWith("kill"))).toEqual([]);

@@ -49,7 +49,7 @@ describe("What has expired", () => {
     expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, waitingNormal: 0 });
   });
 
-  it("stays while its webhook has not been sent, unseen, and goes afterwards", async () => {
+  it("stays hidden until its webhook was sent, and is deleted afterwards", async () => {
     scene.run(scene.loops.expire());
     const body = { input: {}, webhook: "https://example.com/" };
     const id = await scene.running(endpoint, worker, body, { route: "runsync" });
@@ -63,7 +63,7 @@ describe("What has expired", () => {
     expect([scene.sender.posts.length, expired()]).toEqual([1, 1]);
   });
 
-  it("stays while its worker has not stopped it, and goes afterwards", async () => {
+  it("stays until its worker has stopped it, and is deleted afterwards", async () => {
     scene.run(scene.loops.expire());
     await scene.running(endpoint, worker, policy({ ttl: 10_000 }));
     await scene.advance(12_000);
@@ -105,7 +105,7 @@ describe("A running job's executionTimeout", () => {
     expect(await scene.state(endpoint, id)).toBe("TIMED_OUT");
   });
 
-  it("that passed while the server was away ends it soon after the start: a result on its way comes first", async () => {
+  it("that passed while the server was down ends it soon after the start; a result on its way still counts", async () => {
     const id = await scene.running(endpoint, worker, policy({ executionTimeout: 5_000 }));
     await scene.advance(60_000);
     scene = await scene.restart();
@@ -116,7 +116,7 @@ describe("A running job's executionTimeout", () => {
     expect(await scene.state(endpoint, id)).toBe("TIMED_OUT");
   });
 
-  it("that passed while the server stood still ends it soon afterwards: a result on its way comes first", async () => {
+  it("that passed while the server was suspended ends it soon afterwards; a result on its way still counts", async () => {
     scene.run(scene.loops.timeOut());
     const [early, late] = [
       await scene.running(endpoint, worker, policy({ executionTimeout: 60_000 })),

@@ -70,7 +70,7 @@ async function forget(): Promise<void> {
   await forgetEndedLoop({ registry: ours }).tick(now, gone);
 }
 
-it("A server that owns no loop forgets what ended: workers, endpoints, slots, and the lines of their jobs and requests", async () => {
+it("A server that owns no loop drops the state of ended workers and endpoints: slots, and the lines of their jobs and requests", async () => {
   const { bell, listening } = countingBell(scene.parts.bell);
   const lines = new Map<number, TakeLine>();
   const line = takeLines(lines, { ...scene.parts, registry: ours, bell });
@@ -92,7 +92,7 @@ it("A server that owns no loop forgets what ended: workers, endpoints, slots, an
   expect([ours.size, lines.size, listening(), gate.report().endpoints]).toEqual([0, 0, 0, {}]);
 });
 
-it("The scaler forgets the endpoints that its server has forgotten, and looks at them no more", async () => {
+it("The scaler forgets endpoints that its server has forgotten, and no longer looks at them", async () => {
   const { bell, listening } = countingBell(scene.parts.bell);
   const loop = scaleLoop({ ...scene.parts, registry: ours, bell });
   const gone = new AbortController().signal;

@@ -55,7 +55,7 @@ function server() {
 }
 
 describe("A loop that has one owner", () => {
-  it("runs nowhere before someone has its lease, and with its owner alone then", async () => {
+  it("runs nowhere until a server has its lease, and then only there", async () => {
     const [one, other] = [server(), server()];
     one.own();
     other.own();
@@ -68,7 +68,7 @@ describe("A loop that has one owner", () => {
     expect(other.ticks).toEqual([]);
   });
 
-  it("stops when its owner loses it, and begins anew with the next, and anew with the first", async () => {
+  it("stops when its owner loses it, starts with the next owner, and starts again if the first gets it back", async () => {
     const [one, other] = [server(), server()];
     one.own();
     other.own();
@@ -88,7 +88,7 @@ describe("A loop that has one owner", () => {
     expect(one.ticks[0]?.loop).toBe(1);
   });
 
-  it("goes on as the same while its lease is renewed", async () => {
+  it("continues while its lease is renewed", async () => {
     const one = server();
     one.own();
     for (let n = 0; n < 10; n++) {
@@ -99,7 +99,7 @@ describe("A loop that has one owner", () => {
     expect(one.ticks.length).toBeGreaterThan(50);
   });
 
-  it("never looks without the lease, though nobody says that it is over, and however often it is rung", async () => {
+  it("never looks after its lease has run out, even unannounced and however often it is rung", async () => {
     const one = server();
     one.own();
     one.hold(1_000, "scale");
@@ -117,7 +117,7 @@ describe("A loop that has one owner", () => {
     expect(one.ticks.at(-1)?.loop).toBe(2);
   });
 
-  it("is told in the middle of a look that its lease is lost", async () => {
+  it("learns in the middle of a look that its lease is lost", async () => {
     const one = server();
     const told: boolean[] = [];
     one.own(async (now, signal) => {
@@ -133,7 +133,7 @@ describe("A loop that has one owner", () => {
     expect(told).toEqual([true]);
   });
 
-  it("lets go of what it listened to, each time", async () => {
+  it("stops listening each time it ends", async () => {
     const one = server();
     let listening = 0;
     one.own(undefined, () => {
@@ -162,7 +162,7 @@ describe("A loop that has one owner", () => {
     expect(other.ticks).toEqual([]);
   });
 
-  it("runs without leases where there is one server", async () => {
+  it("runs without leases if there is only one server", async () => {
     let ticks = 0;
     const make = (): Loop => ({
       name: "scale",

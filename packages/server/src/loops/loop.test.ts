@@ -28,7 +28,7 @@ describe("A loop", () => {
     expect(ticks.map((tick) => tick - at)).toEqual([0, 2_000, 4_000, 6_000]);
   });
 
-  it("looks at a ring, but not more often than its gap", async () => {
+  it("looks when rung, but not more often than its gap allows", async () => {
     run(async () => undefined, 100);
     await scene.advance(1_000);
     for (let n = 0; n < 10; n++) {
@@ -39,7 +39,7 @@ describe("A loop", () => {
     expect(ticks).toHaveLength(3);
   });
 
-  it("never overlaps itself, and looks again where it was rung meanwhile", async () => {
+  it("never overlaps itself, and looks again if it was rung meanwhile", async () => {
     let running = 0;
     let most = 0;
     run(async () => {
@@ -55,7 +55,7 @@ describe("A loop", () => {
     expect([most, ticks.length]).toEqual([1, 2]);
   });
 
-  it("that failed says so, and tries again after a while", async () => {
+  it("that failed reports it, and tries again after a while", async () => {
     run(async () => {
       if (ticks.length === 1) throw new Error("the database is away");
       return undefined;

@@ -46,7 +46,7 @@ async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorke
 }
 
 describe("What a volume holds", () => {
-  it("is not shown before it was measured, and is shown with the time of that", async () => {
+  it("is shown once it was measured, with the time of the measurement", async () => {
     expect(shown()).toEqual({ id: volume.id, name: "v", size: 1, dataCenterId: "here", sizeEnforced: false });
     write(1);
     const at = scene.clock.now();
@@ -77,20 +77,20 @@ describe("What a volume holds", () => {
     expect(scene.clock.wakes).toBe(wakes);
   });
 
-  it("is nothing where another host has made it", async () => {
+  it("is zero if another host has made the volume", async () => {
     rmSync(join(scene.parts.place.volumes.dir, volume.id), { recursive: true });
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
   });
 
-  it("is never shown as nothing where it could not be read", async () => {
+  it("is never shown as zero if it could not be read", async () => {
     const unreadable = async () => Promise.reject(Object.assign(new Error("no"), { code: "EIO" }));
     scene.run(new VolumeMeasuring(scene.parts, unreadable).loop());
     await scene.until(() => usedMib() === 0);
     expect(shown()).toMatchObject({ usedBytes: 0, usedAtLeast: true });
   });
 
-  it("is what is in its directory and in the container engine's own volume, where containers find theirs", async () => {
+  it("includes its directory and, if containers use it, the engine's own volume", async () => {
     let engines = async () => new Map([[volume.id, 3 * 2 ** 20]]);
     const engine = { remove: async () => {}, measure: () => engines() };
     const place = { ...scene.parts.place, volumes: { ...scene.parts.place.volumes, engine } };
@@ -105,7 +105,7 @@ describe("What a volume holds", () => {
     expect(shown()).toMatchObject({ usedAtLeast: true });
   });
 
-  it("is forgotten with it", async () => {
+  it("is forgotten with the volume", async () => {
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
     await deleteVolume(scene.parts, scene.admin, volume.id);
@@ -124,7 +124,7 @@ describe("A volume whose disk is slow", () => {
   });
   const isFirst = (path: string) => path.endsWith(volume.id);
 
-  it("is told as the least as far as it was counted, and does not hold up the others", async () => {
+  it("is reported as a minimum as far as it was counted, and does not delay the others", async () => {
     const count: typeof measureFolder = async (path, signal) => {
       if (!isFirst(path)) return whole;
       await new Promise<void>((resolve) => signal.addEventListener("abort", resolve));
@@ -137,7 +137,7 @@ describe("A volume whose disk is slow", () => {
     expect(uses.get(second.id)).toMatchObject(whole);
   });
 
-  it("does not hold up the others either where it never answers, and is not asked again meanwhile", async () => {
+  it("that never answers does not delay the others, and is not measured again meanwhile", async () => {
     let asked = 0;
     const measures = new VolumeMeasuring(scene.parts, async (path) => {
       if (!isFirst(path)) return whole;
@@ -158,7 +158,7 @@ describe("A volume whose disk is slow", () => {
 });
 
 describe("A volume that holds more than its size", () => {
-  it("is told of once each time that happens, and is shown so", async () => {
+  it("is reported once each time that happens, and is shown so", async () => {
     // a size in GB is too much for a test's disk
     let bytes = 2 ** 30;
     const tight = new VolumeMeasuring(scene.parts, async () => ({ bytes, isWhole: true }));

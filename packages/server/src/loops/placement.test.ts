@@ -48,7 +48,7 @@ async function paused(count: number): Promise<Endpoint> {
 }
 
 describe("A GPU", () => {
-  it("is given to one worker alone, and told it", async () => {
+  it("is given to only one worker, which is told its id", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const endpoints = [await scene.endpoint({ workersMin: 1 }), await scene.endpoint({ workersMin: 1 })];
     await scene.advance(50);
@@ -58,7 +58,7 @@ describe("A GPU", () => {
     expect(env[0]).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
   });
 
-  it("that nobody has free makes a worker wait, which says what is missing and who holds it", async () => {
+  it("that is not free makes a worker wait, which says what is missing and who holds it", async () => {
     await on({ gpus: [l4(1)] });
     const first = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -74,7 +74,7 @@ describe("A GPU", () => {
     expect((await readHealth(scene.parts, second)).workers).toMatchObject({ throttled: 1, initializing: 0 });
   });
 
-  it("is waited for by all for the same reason, which changes with who holds it", async () => {
+  it("is waited for by all workers for the same reason, which changes with its holder", async () => {
     await on({ gpus: [l4(1)] });
     const holder = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -95,7 +95,7 @@ describe("A GPU", () => {
     expect(up).not.toHaveProperty("why");
   });
 
-  it("of a worker that was ended with its silent host is given to nobody while its keeper may keep it alive", async () => {
+  it("of a worker that was ended with its silent host is not given out while its keeper may keep it alive", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -112,7 +112,7 @@ describe("A GPU", () => {
     expect(next?.row.resources?.gpus).toMatchObject([{ id: "GPU-1" }]);
   });
 
-  it("is not said to be held by another user's worker by its name", async () => {
+  it("is said to be held by another user's worker without naming it", async () => {
     await on({ gpus: [l4(1)] });
     const { caller } = await scene.stranger();
     const image = await scene.template({ imageName: "theirs" }, caller);
@@ -126,7 +126,7 @@ describe("A GPU", () => {
     expect(waitDetail).not.toContain(theirs.id);
   });
 
-  it("goes to who waits for it the longest as soon as its worker has ended", async () => {
+  it("goes to the worker that has waited longest as soon as its holder has ended", async () => {
     await on({ gpus: [l4(1)] });
     const [first, second, third] = [
       await scene.endpoint({ workersMin: 1, workersMax: 1 }),
@@ -141,7 +141,7 @@ describe("A GPU", () => {
     expect(launchOf(only(third!))).toBeUndefined();
   });
 
-  it("is chosen by the endpoint's order, the next where the first is not there", async () => {
+  it("is chosen by the endpoint's order, the next one if the first is missing", async () => {
     await on({ gpus: [l4(1), a40] });
     const endpoint = await scene.endpoint({ workersMin: 2, gpuTypeIds: ["NVIDIA A40", "NVIDIA L4"] });
     await scene.advance(50);
@@ -155,14 +155,14 @@ describe("A GPU", () => {
     expect(only(endpoint).row.resources?.gpus).toEqual([{ id: "GPU-9", name: "NVIDIA A40" }]);
   });
 
-  it("comes with others of its kind where gpuCount asks for them", async () => {
+  it("comes with others of its type if gpuCount asks for more", async () => {
     await on({ gpus: [l4(1), a40, l4(2)] });
     const endpoint = await scene.endpoint({ workersMin: 1, gpuCount: 2 });
     await scene.advance(50);
     expect(launchOf(only(endpoint))?.env).toMatchObject({ CUDA_VISIBLE_DEVICES: "GPU-1,GPU-2", RUNPOD_GPU_COUNT: "2" });
   });
 
-  it("is a paused worker's until it is wanted: then that one gives way", async () => {
+  it("stays with a paused worker until another needs it; then the paused one gives way", async () => {
     await on({ gpus: [l4(1)] });
     const holder = only(await paused(1));
     const other = await scene.endpoint({ workersMin: 1 });
@@ -173,7 +173,7 @@ describe("A GPU", () => {
     expect(launchOf(only(other))?.env.CUDA_VISIBLE_DEVICES).toBe("GPU-1");
   });
 
-  it("is given up by one paused worker, and no more, for one that needs it", async () => {
+  it("is given up by only one paused worker for one that needs it", async () => {
     await on({ gpus: [l4(1), l4(2), l4(3)] });
     const flash = await paused(3);
     await scene.endpoint({ workersMin: 1 });
@@ -181,7 +181,7 @@ describe("A GPU", () => {
     expect(wanted(flash).sort()).toEqual(["paused", "paused", "stopped"]);
   });
 
-  it("is given up by no paused worker where one that stops already leaves it", async () => {
+  it("is given up by no paused worker if a stopping one already frees it", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const flash = await paused(1);
     const leaving = await scene.endpoint({ workersMin: 1, workersMax: 1 });
@@ -195,7 +195,7 @@ describe("A GPU", () => {
     expect(wanted(flash)).toEqual(["paused"]);
   });
 
-  it("is no longer waited for by who came last, where fewer are wanted", async () => {
+  it("is no longer waited for by the last worker if fewer are wanted", async () => {
     await on({ gpus: [l4(1)] });
     await scene.endpoint({ workersMin: 1, workersMax: 1 });
     await scene.advance(50);
@@ -207,7 +207,7 @@ describe("A GPU", () => {
     expect(scene.workersOf(endpoint).map(({ row }) => row.no)).toEqual([first]);
   });
 
-  it("that is the only one goes from an old version's worker to a new one's", async () => {
+  it("that is the only one goes from a worker of the old version to one of the new", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 3 });
     await scene.advance(50);
@@ -226,7 +226,7 @@ describe("A GPU", () => {
     expect(fresh?.row).toMatchObject({ version: 2, wanted: "running", placedAt: expect.any(Number) });
   });
 
-  it("that has just come free is a new version's, and no old worker has to make a place for it", async () => {
+  it("that has just become free goes to the new version, and no old worker has to make way", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const other = await scene.endpoint({ workersMin: 1, workersMax: 1 });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 5 });
@@ -262,22 +262,25 @@ describe("A GPU", () => {
   it.each([
     ["others have", "NVIDIA A40", "free here: 0 of 1"],
     ["nobody has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
-  ])("that %s keeps a release waiting, which says so, and the workers there are serve on", async (_, type, why) => {
-    await on({ gpus: [l4(1), l4(2), a40] });
-    await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
-    await scene.advance(50);
-    const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 5, gpuTypeIds: ["NVIDIA L4"] });
-    await pass(2);
-    await update(endpoint, { gpuTypeIds: [type] });
-    await pass(30);
-    expect(versions(endpoint)).toEqual(["1 running", "1 running", "2 running", "2 running"]);
-    const id = await scene.submit(endpoint);
-    expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
-    const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
-    expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
-  });
+  ])(
+    "that %s keeps a release waiting, which says so, and the present workers continue to serve",
+    async (_, type, why) => {
+      await on({ gpus: [l4(1), l4(2), a40] });
+      await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
+      await scene.advance(50);
+      const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 5, gpuTypeIds: ["NVIDIA L4"] });
+      await pass(2);
+      await update(endpoint, { gpuTypeIds: [type] });
+      await pass(30);
+      expect(versions(endpoint)).toEqual(["1 running", "1 running", "2 running", "2 running"]);
+      const id = await scene.submit(endpoint);
+      expect(await scene.take(only(endpoint))).toMatchObject([{ id }]);
+      const [release] = await showReleases(scene.parts, scene.admin, scene.now(endpoint));
+      expect(release).toMatchObject({ state: "unproven", why: expect.stringContaining(why) });
+    },
+  );
 
-  it("that one old worker leaves is kept while another goes for the same new one", async () => {
+  it("that one old worker leaves is reserved while another makes way for the same new one", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 4 });
     await scene.advance(50);
@@ -306,7 +309,7 @@ describe("A GPU", () => {
     expect(only(other).row.placedAt).toBeUndefined();
   });
 
-  it("that comes free later than a release found it taken lets that go on, though nothing else happens", async () => {
+  it("that becomes free after a release found it taken lets the release go on, even if nothing else happens", async () => {
     await on({ gpus: [l4(1), a40] });
     const holder = await scene.endpoint({ workersMin: 1, workersMax: 1, gpuTypeIds: ["NVIDIA A40"] });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 1, gpuTypeIds: ["NVIDIA L4"] });
@@ -323,7 +326,7 @@ describe("A GPU", () => {
     expect(only(endpoint).row.wanted).toBe("stopped");
   });
 
-  it("that an old worker leaves is not kept for a new one that needs another", async () => {
+  it("that an old worker leaves is not reserved for a new one that needs a different one", async () => {
     await on({ gpus: [l4(1), l4(2), a40] });
     const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 6, gpuTypeIds: ["NVIDIA L4"] });
     await scene.advance(50);
@@ -348,7 +351,7 @@ describe("A GPU", () => {
     expect(scene.workersOf(endpoint).some(({ row }) => row.no === busy!.row.no)).toBe(true);
   });
 
-  it("that nobody has leaves an endpoint that is idle its worker, for its idle time", async () => {
+  it("that no host has leaves an idle endpoint its worker for its idle time", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ idleTimeout: 30 });
     const id = await scene.submit(endpoint);
@@ -363,7 +366,7 @@ describe("A GPU", () => {
     expect(await scene.take(only(endpoint))).toMatchObject([{ id: late }]);
   });
 
-  it("that a new version cannot have keeps the only worker that workersMax allows", async () => {
+  it("that a new version cannot get keeps the only worker that workersMax allows", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 1 });
     await pass(2);
@@ -373,7 +376,7 @@ describe("A GPU", () => {
   });
 
   it.each([1, 3])(
-    "stays its endpoint's over a release, though another one waits for it (workersMax %i)",
+    "stays with its endpoint during a release, even if another endpoint waits for it (workersMax %i)",
     async (workersMax) => {
       await on({ gpus: [l4(1)] });
       const endpoint = await scene.endpoint({ workersMin: 1, workersMax });
@@ -390,7 +393,7 @@ describe("A GPU", () => {
     },
   );
 
-  it("that falls off takes its worker out of use, which says so", async () => {
+  it("that fails takes its worker out of use, which says so", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const endpoint = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -407,7 +410,7 @@ describe("A GPU", () => {
     expect(next?.row.resources?.gpus[0]?.id).toBe("GPU-2");
   });
 
-  it("that cannot be told of just now takes nobody with it", async () => {
+  it("whose state is unknown for a moment takes no worker out of use", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -417,14 +420,14 @@ describe("A GPU", () => {
     expect(only(endpoint).row).toMatchObject({ wanted: "running", trouble: undefined });
   });
 
-  it("is asked of nobody where the host does not enforce it", async () => {
+  it("is not required if the host does not enforce it", async () => {
     await on({ gpusEnforced: false });
     const endpoint = await scene.endpoint({ workersMin: 1, gpuIds: "ADA_80_PRO", gpuCount: 8 });
     await scene.advance(50);
     expect(launchOf(only(endpoint))?.env).toMatchObject({ RUNPOD_GPU_COUNT: "0", RUNPOD_SKIP_GPU_CHECK: "true" });
   });
 
-  it("that a worker waits for in vain is not waited for any longer than its jobs are", async () => {
+  it("is no longer waited for once the jobs are gone", async () => {
     await on({ gpus: [] });
     const endpoint = await scene.endpoint({ gpuTypeIds: ["NVIDIA L4"] });
     const id = await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
@@ -438,7 +441,7 @@ describe("A GPU", () => {
 describe("Processors and memory", () => {
   const cpu = { computeType: "CPU", workersMin: 1 } as const;
 
-  it("are given to workers of CPU endpoints as GPUs are, and told them", async () => {
+  it("are given to workers of CPU endpoints like GPUs, and passed on to them", async () => {
     await on({ cpus: 4, memoryMib: 16_384 });
     const first = await scene.endpoint({ ...cpu, vcpuCount: 3, cpuFlavorIds: ["cpu3g"] });
     const second = await scene.endpoint({ ...cpu, vcpuCount: 2 });
@@ -453,7 +456,7 @@ describe("Processors and memory", () => {
     expect(launchOf(only(second))).toBeDefined();
   });
 
-  it("are not counted where the endpoint does not say how many it needs", async () => {
+  it("are not counted if the endpoint does not say how many it needs", async () => {
     await on({ cpus: 1, memoryMib: 1_024 });
     const endpoint = await scene.endpoint({ ...cpu, workersMin: 3 });
     await scene.advance(50);

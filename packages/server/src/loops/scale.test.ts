@@ -34,7 +34,7 @@ async function idle(worker: LiveWorker): Promise<void> {
 }
 
 describe("A worker is started", () => {
-  it("for the first job that waits, and not for none", async () => {
+  it("for the first job that waits, and not without one", async () => {
     await scaled();
     await scene.advance(60_000);
     expect(workers()).toEqual([]);
@@ -44,7 +44,7 @@ describe("A worker is started", () => {
     expect(workers()[0]?.row).toMatchObject({ version: 1, wanted: "running", startedAt: undefined });
   });
 
-  it("never for lowPriority jobs, which run where there is one", async () => {
+  it("never for lowPriority jobs, which run if there is a worker", async () => {
     await scaled();
     const [low] = await submitMany(3, { input: {}, policy: { lowPriority: true } });
     await scene.advance(60_000);
@@ -66,7 +66,7 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(3);
   });
 
-  it("for every scalerValue jobs where the scaler counts requests", async () => {
+  it("for every scalerValue jobs if the scaler counts requests", async () => {
     await scaled({ scalerType: "REQUEST_COUNT", scalerValue: 4, workersMax: 10 });
     await submitMany(9);
     await scene.advance(50);
@@ -96,7 +96,7 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(1);
   });
 
-  it("though the look at another endpoint has failed", async () => {
+  it("even if the look at another endpoint has failed", async () => {
     await scaled();
     const other = await scene.endpoint();
     vi.spyOn(scene.stores.decisions, "record").mockRejectedValueOnce(new Error("the disk is full"));
@@ -105,7 +105,7 @@ describe("A worker is started", () => {
     expect([workers().length, scene.workersOf(other).length]).toEqual([1, 1]);
   });
 
-  it("for a job that waits, and no other one when that comes up", async () => {
+  it("for a job that waits, and no further one when that worker comes up", async () => {
     await scaled({ workersMax: 5, scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -130,7 +130,7 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(1);
   });
 
-  it("for jobs that waited when the server was started anew", async () => {
+  it("for jobs that waited when the server restarted", async () => {
     endpoint = await scene.endpoint();
     await scene.submit(endpoint);
     scene = await scene.restart();
@@ -175,7 +175,7 @@ describe("An idle worker is stopped", () => {
     expect(wanted()).toEqual(["stopped", "stopped", "stopped"]);
   });
 
-  it("and not where a job came for it while another one was stopped: it does that first", async () => {
+  it("and not if a job came for it while another one was stopped: it does the job first", async () => {
     await scaled({ idleTimeout: 1, workersMax: 2 });
     await idle(await scene.worker(endpoint));
     const second = await scene.worker(endpoint);
@@ -206,7 +206,7 @@ describe("An idle worker is stopped", () => {
     expect(wanted().filter((each) => each === "running")).toHaveLength(1);
   });
 
-  it("not so soon after a restart of the server as if it had been idle since it was made", async () => {
+  it("only after its full idle time following a restart of the server", async () => {
     endpoint = await scene.endpoint({ idleTimeout: 60 });
     const worker = await scene.worker(endpoint);
     await idle(worker);
@@ -218,7 +218,7 @@ describe("An idle worker is stopped", () => {
     expect(wanted()).toEqual(["running"]);
   });
 
-  it("at once where workersMax is 0; a busy one after its job, and waiting jobs stay", async () => {
+  it("at once if workersMax is 0; a busy one after its job, and waiting jobs stay", async () => {
     await scaled({ idleTimeout: 600, workersMax: 5 });
     const [idler, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await idle(idler);
@@ -267,7 +267,7 @@ describe("A worker of an older version", () => {
 describe("A release", () => {
   const newOnes = () => workers().filter(({ row }) => row.version === 2);
 
-  it("never leaves fewer workers than are needed: an old one goes when the one that comes for it is up", async () => {
+  it("never leaves fewer workers than needed: an old one goes once its successor is up", async () => {
     await scaled({ workersMax: 3, workersMin: 2, idleTimeout: 600 });
     const old = workers() as [LiveWorker, LiveWorker];
     for (const worker of old) await idle(worker);
@@ -286,7 +286,7 @@ describe("A release", () => {
     expect(old.map(({ row }) => row.wanted)).toEqual(["stopped", "stopped"]);
   });
 
-  it("stops where its workers fail three times at their start: the old ones stay, and a save goes on", async () => {
+  it("stops if its workers fail three times at their start: the old ones stay, and a save resumes it", async () => {
     await scaled({ workersMax: 3, workersMin: 1, idleTimeout: 600 });
     const [old] = workers() as [LiveWorker];
     await idle(old);
@@ -320,7 +320,7 @@ describe("A release", () => {
     expect(old.row).toMatchObject({ version: 1, wanted: "running" });
   });
 
-  it("that stopped lets the version before it come again when a job comes", async () => {
+  it("that stopped starts the version before it again when a job comes", async () => {
     await scaled({ idleTimeout: 1, scalerType: "REQUEST_COUNT", scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -358,7 +358,7 @@ describe("After a failed start", () => {
     });
   });
 
-  it("the pauses grow also where each worker asks for a job once before it ends", async () => {
+  it("the pauses grow even if each worker asks for a job once before it ends", async () => {
     await scaled({ workersMin: 1, workersMax: 1 });
     const seen: number[] = [];
     for (let n = 0; n < 7; n++) {
@@ -372,7 +372,7 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 7, verdict: "no module" });
   });
 
-  it("those that came before a worker that has lived for long are forgotten", async () => {
+  it("failures before a worker that has lived for long are forgotten", async () => {
     await scaled({ workersMin: 1, workersMax: 1 });
     for (let n = 0; n < 4; n++) {
       await crash(workers()[0]!);
@@ -387,7 +387,7 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint).failedStarts).toBe(1);
   });
 
-  it("those that fail in turn, beside one that is well, make the pauses grow", async () => {
+  it("workers that fail in turn, beside a healthy one, make the pauses grow", async () => {
     await scaled({ workersMin: 3, workersMax: 3 });
     const [well] = workers();
     await idle(well!);
@@ -409,7 +409,7 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint).failedStarts).toBeGreaterThan(4);
   });
 
-  it("those that were started side by side count once", async () => {
+  it("workers that were started together count once", async () => {
     await scaled({ workersMin: 9, workersMax: 9 });
     for (const worker of workers()) await crash(worker);
     expect(scene.now(endpoint).failedStarts).toBe(1);
@@ -446,7 +446,7 @@ describe("After a failed start", () => {
 });
 
 describe("The decisions", () => {
-  it("are kept once for as long as they stay the same, with what was known", async () => {
+  it("are stored once for as long as they stay the same, with their inputs", async () => {
     await scaled();
     await scene.submit(endpoint);
     await scene.advance(10_000);
@@ -456,7 +456,7 @@ describe("The decisions", () => {
     expect(decisions.length).toBeLessThan(6);
   });
 
-  it("whose writes fail are stored with the next look, in their order", async () => {
+  it("whose writes fail are stored with the next look, in order", async () => {
     await scaled();
     const record = vi.spyOn(scene.stores.decisions, "record");
     for (let times = 0; times < 2; times++) record.mockRejectedValueOnce(new Error("the disk is full"));

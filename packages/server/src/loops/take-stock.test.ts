@@ -42,7 +42,7 @@ async function start(enforceGpus?: boolean): Promise<StockTaking> {
 const gpuEvents = () => scene.events.filter(({ type }) => type.startsWith("gpu."));
 
 describe("A host with GPUs", () => {
-  it("is looked at once at the start, and tells of what it has", async () => {
+  it("is checked once at the start, and reports what it has", async () => {
     const { facts } = await start();
     expect(facts).toMatchObject({ gpus: [gpu(0), gpu(1)], gpusEnforced: true, cpus: 8 });
     expect(gpuEvents()).toEqual([
@@ -52,13 +52,13 @@ describe("A host with GPUs", () => {
     expect([machine.looks, heard, scene.warnings()]).toEqual([1, [], []]);
   });
 
-  it("is looked at every few seconds, and nobody is told while nothing changes", async () => {
+  it("is checked every few seconds, and reports nothing while nothing changes", async () => {
     await start();
     await scene.advance(10 * limits.stockMs);
     expect([machine.looks, heard]).toEqual([11, []]);
   });
 
-  it("notices one that falls off, and one that comes back", async () => {
+  it("notices one that fails, and one that comes back", async () => {
     const taking = await start();
     scene.events.length = 0;
     machine.stock = { ...stockOf(gpu(1)), problems: ["GPU0000:05:00.0 cannot be reached (Unknown Error)."] };
@@ -79,14 +79,14 @@ describe("A host with GPUs", () => {
     expect(scene.warnings()).toEqual([]);
   });
 
-  it("says once what is wrong with one that it never had", async () => {
+  it("reports once what is wrong with a GPU that never worked", async () => {
     machine.stock = { ...stockOf(gpu(0)), problems: ["GPU 1 does not work."] };
     await start();
     await scene.advance(5 * limits.stockMs);
     expect(scene.warnings()).toEqual([{ type: "server.warning", message: "GPU 1 does not work." }]);
   });
 
-  it("is looked at as often when all of them fell off", async () => {
+  it("is checked as often after all of them failed", async () => {
     await start();
     machine.stock = none;
     await scene.advance(10 * limits.stockMs);
@@ -105,14 +105,14 @@ describe("A host without GPUs", () => {
     ]);
   });
 
-  it("is looked at rarely", async () => {
+  it("is checked rarely", async () => {
     machine.stock = none;
     await start();
     await scene.advance(10 * limits.stockRareMs);
     expect(machine.looks).toBe(11);
   });
 
-  it("is looked at again when a worker has failed to start, however many fail", async () => {
+  it("is checked again when a worker has failed to start, only once if many fail", async () => {
     machine.stock = none;
     const taking = await start();
     machine.stock = { ...none, cannotRun: ["container"] };
@@ -122,14 +122,14 @@ describe("A host without GPUs", () => {
     expect([taking.facts.cannotRun, heard.length, machine.looks]).toEqual([["container"], 1, 2]);
   });
 
-  it("says that workers wait where requirements are enforced", async () => {
+  it("says that workers wait if requirements are enforced", async () => {
     machine.stock = none;
     const { facts } = await start(true);
     expect(facts.gpusEnforced).toBe(true);
     expect(scene.warnings()).toEqual([{ type: "server.warning", message: expect.stringContaining("wait for one") }]);
   });
 
-  it("finds those that are put in", async () => {
+  it("finds GPUs that are added", async () => {
     machine.stock = none;
     const taking = await start();
     machine.stock = stockOf(gpu(0));

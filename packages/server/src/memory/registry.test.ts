@@ -150,7 +150,7 @@ describe("A server that looks again", () => {
     });
     const know = (id: string) => counting.known("key", id, () => counting.key(id));
 
-    it("asks for that alone, all who ask meanwhile together, and reads nothing else", async () => {
+    it("queries only that, once for all concurrent callers, and reads nothing else", async () => {
       const garbage = Array.from({ length: 100 }, (_, n) => know(`garbage${n}`));
       expect(new Set(await Promise.all(garbage))).toEqual(new Set([undefined]));
       await Promise.all(
@@ -159,26 +159,26 @@ describe("A server that looks again", () => {
       expect(asked).toEqual(["keys.existing", "endpoints.existing", "volumes.existing", "workers.existing"]);
     });
 
-    it("never asks for what is no id", async () => {
+    it("never queries an invalid id", async () => {
       for (const id of ["", "a\0b", "é", "x".repeat(129), "a b"]) expect(await know(id)).toBeUndefined();
       expect(asked).toEqual([]);
     });
 
-    it("reads everything once it is there", async () => {
+    it("reads everything once it exists", async () => {
       await others.createEndpoint(made);
       const finding = [1, 2].map(() => counting.known("endpoint", made.id, () => counting.endpoint(made.id)));
       expect(await Promise.all(finding)).toMatchObject([{ id: made.id }, { id: made.id }]);
       expect(asked.filter((verb) => verb === "endpoints.all")).toHaveLength(1);
     });
 
-    it("tells each caller that the database is away, and asks again for the next", async () => {
+    it("tells each caller that the database is away, and queries again for the next", async () => {
       const away = { ...stores, keys: { ...stores.keys, existing: () => Promise.reject(new Error("away")) } };
       const alone = new Registry(away, { now: () => now });
       for (let n = 0; n < 2; n++) await expect(alone.known("key", "a", () => {})).rejects.toThrow("away");
     });
   });
 
-  it("sees that an endpoint was deleted of which nothing is left", async () => {
+  it("sees that an endpoint was deleted even if nothing is left of it", async () => {
     await others.createEndpoint(made);
     await ours.refresh();
     await others.removeEndpoint(others.endpoint(made.id)!, now);
@@ -186,7 +186,7 @@ describe("A server that looks again", () => {
     expect(ours.endpoint(made.id)?.deletedAt).toBe(now);
   });
 
-  it("does not undo what another has decided about a worker, and goes by it at once", async () => {
+  it("does not undo another server's decision about a worker, and follows it at once", async () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -198,7 +198,7 @@ describe("A server that looks again", () => {
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "stopped", why: "theirs" });
   });
 
-  it("takes a change for made that was stored already, and was sent again over a new connection", async () => {
+  it("counts a change as made if it was stored already and then sent again over a new connection", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });
     const { change } = stores.workers;
@@ -210,7 +210,7 @@ describe("A server that looks again", () => {
     expect(live.row).toMatchObject({ wanted: "closed", closedAt: now, why: "ours" });
   });
 
-  it("changes what it wants of a worker in the order in which it decides", async () => {
+  it("writes its decisions about a worker in the order in which it makes them", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });
     const writing = holdNext("workers.change", "before");
@@ -222,7 +222,7 @@ describe("A server that looks again", () => {
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });
   });
 
-  it("sees that a worker has ended, however long it did not look", async () => {
+  it("sees that a worker has ended, however long ago it last looked", async () => {
     const { no } = await others.createEndpoint(made);
     const live = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -234,7 +234,7 @@ describe("A server that looks again", () => {
     expect(ours.worker(worker.id)?.dismissed.aborted).toBe(true);
   });
 
-  it("reads all workers seldom, and else those that were written", async () => {
+  it("reads all workers rarely, and in between only those that were written", async () => {
     const { no } = await others.createEndpoint(made);
     const live = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -253,7 +253,7 @@ describe("A server that looks again", () => {
     expect(isAllRead).toBe(true);
   });
 
-  it("sees a change of another beside its own, though its own hid it at first", async () => {
+  it("sees another server's change beside its own, even if its own hid it at first", async () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -274,7 +274,7 @@ describe("A server that looks again", () => {
     expect(ours.worker(worker.id)?.row).toMatchObject({ wanted: "closed", hasPinged: true });
   });
 
-  it("reads once for all who ask meanwhile, and never less than begun after they asked", async () => {
+  it("reads once for all concurrent callers, in a read that begins after they asked", async () => {
     const reading = holdNext("endpoints.all", "after");
     const first = ours.refresh();
     await reading.reached;
@@ -290,7 +290,7 @@ describe("A server that looks again", () => {
 });
 
 describe("What a server says of a worker", () => {
-  it("is said once, also while its poll is held", async () => {
+  it("is reported once, even while its poll is held", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });
     live.polls.add({ arrivedAt: startAt });
@@ -349,7 +349,7 @@ describe("A reading that began before a write of ours does not undo it:", () => 
     expect(ours.workersOf(endpoint().no).map(({ row }) => row.wanted)).toEqual(["closed", "running"]);
   });
 
-  it("a worker that is being closed, though the write is still on its way", async () => {
+  it("a worker that is being closed, while the write is still in flight", async () => {
     const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
     const writing = holdNext("workers.change", "before");
     const closed = ours.changeWorker(first, workerChanges.close);
@@ -362,7 +362,7 @@ describe("A reading that began before a write of ours does not undo it:", () => 
     expect(first.row.wanted).toBe("closed");
   });
 
-  it("but a later change of another server is seen", async () => {
+  it("but a later change of another server shows", async () => {
     await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), undefined));
     await others.refresh();
     await others.saveEndpoint(others.endpoint(made.id)!, named("third"), undefined);

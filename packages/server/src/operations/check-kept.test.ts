@@ -14,7 +14,7 @@ afterEach(() => scene.close());
 
 const env = Object.fromEntries(Array.from({ length: 16_000 }, (_, n) => [`V${n}`, "value"]));
 
-it("What one owner's endpoints and templates take in memory is bounded, and what is there may still be made smaller", async () => {
+it("The memory of one owner's endpoints and templates is bounded, and existing ones may still be made smaller", async () => {
   const { registry } = scene.parts;
   const settings = { ...plainTemplate, env };
   const { ownerNo } = scene.admin;
@@ -37,7 +37,7 @@ it("What one owner's endpoints and templates take in memory is bounded, and what
   expect((await createTemplate(scene.parts, scene.admin, input)).settings.name).toBe("one more");
 });
 
-it("A deleted endpoint is remembered without what may be large", async () => {
+it("A deleted endpoint is kept in memory without its large fields", async () => {
   const endpoint = await scene.endpoint({ name: "gone", env, workersMax: 0 });
   await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
   const kept = scene.now(endpoint).settings;

@@ -91,7 +91,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       return { handle, puppet: await stage.meet(workerId) };
     };
 
-    it("starts a worker with what it was told, and nothing of ours", async () => {
+    it("starts a worker with its specified environment, and nothing of ours", async () => {
       process.env.MILLRACE_TEST_OURS = "ours";
       const { handle, puppet } = await start();
       delete process.env.MILLRACE_TEST_OURS;
@@ -101,7 +101,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await provider.look(id)).toEqual({ state: "running", handle });
     });
 
-    it("knows nothing of a worker that was never started, and minds no word about it", async () => {
+    it("does not know a worker that was never started, and ignores calls about it", async () => {
       expect(await provider.look(id)).toEqual({ state: "unknown" });
       await provider.pause(id);
       await provider.resume(id);
@@ -131,7 +131,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       await start();
     });
 
-    it.each([0, 3])("tells that a worker ended with code %i", async (code) => {
+    it.each([0, 3])("reports that a worker ended with code %i", async (code) => {
       const { puppet } = await start();
       const end = endOf(provider, id);
       puppet.do("exit", code);
@@ -139,7 +139,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await provider.look(id)).toEqual({ state: "ended", exit: { code } });
     });
 
-    it("tells by what signal a worker ended", async () => {
+    it("reports by which signal a worker ended", async () => {
       const { puppet } = await start();
       const end = endOf(provider, id);
       puppet.do("die", "SIGSEGV");
@@ -147,7 +147,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await provider.look(id)).toEqual({ state: "ended", exit: { signal: "SIGSEGV" } });
     });
 
-    it("asks the leader to stop, and it alone", async () => {
+    it("asks only the leader to stop", async () => {
       const { puppet } = await start();
       puppet.do("child", "child");
       const child = await stage.meet("child");
@@ -158,7 +158,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await child.ask("hello")).toBe("hello");
     });
 
-    it("ends a worker that does not mind being stopped", async () => {
+    it("ends a worker that ignores being asked to stop", async () => {
       await start();
       const end = endOf(provider, id);
       await provider.stop(id);
@@ -198,7 +198,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await provider.look("worker00000002")).toMatchObject({ state: "running" });
     });
 
-    it("keeps the last lines of what a worker said on either pipe, whole or not", async () => {
+    it("keeps the last lines of a worker's output on either pipe, complete or not", async () => {
       const { puppet } = await start();
       await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `line ${n}\n`).join(""));
       // an engine reads the two pipes independently
@@ -227,7 +227,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         await end;
       };
 
-      it("gives the lines of both pipes in their order, each with its pipe and a time later than the one before", async () => {
+      it("returns the lines of both pipes in order, each with its pipe and a time later than the one before", async () => {
         const from = Date.now() * 1_000 - 1_000_000;
         const { puppet } = await start();
         for (const n of [1, 2, 3]) {
@@ -247,7 +247,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(times.at(-1)).toBeLessThan(Date.now() * 1_000 + 1_000_000);
       });
 
-      it("gives the last ones, those since a moment, and those of a job", async () => {
+      it("returns the last lines, those since a time, and those of a job", async () => {
         const { puppet } = await start();
         const marked = (n: number) => JSON.stringify({ requestId: `job-${n % 2}`, message: `${n}`, level: "INFO" });
         await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `${marked(n)}\n`).join(""));
@@ -263,7 +263,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(mine).toEqual([marked(15), marked(17), marked(19)]);
       });
 
-      it("follows it: what is there, then what comes, each line once, until the worker has ended", async () => {
+      it("follows it: existing lines, then new ones, each once, until the worker has ended", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "a\nb\nc\n");
         await kept("c");
@@ -276,7 +276,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await reader.until()).toEqual(["b", "c", "d", "last words"]);
       });
 
-      it("follows from now on, where no line of before is wanted", async () => {
+      it("follows from now on if no earlier line is wanted", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "before\n");
         await kept("before");
@@ -290,7 +290,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         reader.leave();
       });
 
-      it("stops following when it is told to, and the worker does not notice", async () => {
+      it("stops following on request, without effect on the worker", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "a\n");
         const reader = follower(provider, id);
@@ -301,7 +301,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await puppet.ask("hello")).toBe("hello");
       });
 
-      it("keeps it after the worker's end, and when it is forgotten", async () => {
+      it("keeps it after the worker's end, and after the worker is forgotten", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "one\ntwo");
         await puppet.ask("complain", "three\n");
@@ -317,12 +317,12 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(said(await linesOf(await opened.again(), id))).toEqual(said(lines));
       });
 
-      it("has no line of a worker that it does not know, followed or not", async () => {
+      it("has no lines of a worker that it does not know, followed or not", async () => {
         expect(await linesOf(provider, "unknown0000000")).toEqual([]);
         expect(await follower(provider, "unknown0000000").until()).toEqual([]);
       });
 
-      it("shows bytes that are no text as such, and goes on", async () => {
+      it("shows bytes that are not text as replacement characters, and goes on", async () => {
         const { puppet } = await start();
         const bytes = Buffer.concat([Buffer.from("a"), Buffer.from([0xff, 0xc3]), Buffer.from("b\nwör\0ld\n")]);
         await puppet.ask("sayBytes", bytes.toString("base64"));
@@ -330,7 +330,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual(["a\ufffd\ufffdb", "wör\0ld"]);
       });
 
-      it("shows nobody the worker's own secret", async () => {
+      it("never shows the worker's own secret", async () => {
         const secret = "protocol-secret-0123";
         const made = launch();
         await provider.start({ ...made, env: { ...made.env, RUNPOD_AI_API_KEY: secret } });
@@ -345,7 +345,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
       });
 
-      it("shows nobody what it was told to hide, from then on, nor keeps it", async () => {
+      it("hides what it was told to hide, from then on, also in what it stores", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "before s3cret\n");
         await kept("before s3cret");
@@ -360,7 +360,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         await provider.hide("unknown0000000", "s3cret");
       });
 
-      it("keeps no more of a flood than its bound, also for one who reads slowly, and holds up nobody", async () => {
+      it("keeps no more of a flood than its bound, even for a slow reader, and delays nobody", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "first\n");
         const slow = follower(provider, id);
@@ -407,7 +407,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         for (let n = 0; n < 100; n++) await other.ask("hello");
       };
 
-      it("a worker makes no progress with any of its processes, runs still, and goes on where it is resumed", async () => {
+      it("a worker makes no progress with any of its processes, still counts as running, and continues when resumed", async () => {
         const { handle, puppet, child } = await paused();
         await another();
         expect([puppet.hasSpoken, child.hasSpoken]).toEqual([false, false]);
@@ -416,7 +416,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect([await puppet.hear(), await child.hear()]).toEqual(["hello", "hello"]);
       });
 
-      it("again, or resumed again, a worker is as it was after the first time", async () => {
+      it("again, or resumed again, a worker stays as after the first time", async () => {
         const { puppet } = await paused();
         await provider.pause(id);
         await another();
@@ -427,7 +427,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await puppet.ask("hello")).toBe("hello");
       });
 
-      it("a worker is asked to stop, and does", async () => {
+      it("a worker can be asked to stop, and does", async () => {
         await paused();
         const end = endOf(provider, id);
         await provider.stop(id);
@@ -435,7 +435,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await provider.look(id)).toEqual({ state: "ended", exit: { signal: "SIGTERM" } });
       });
 
-      it("a worker is killed with its children", async () => {
+      it("a worker can be killed with its children", async () => {
         const { handle, puppet, child } = await paused();
         const end = endOf(provider, id);
         await provider.kill(id, handle);
@@ -443,7 +443,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await provider.look(id)).toEqual({ state: "ended", exit: { signal: "SIGKILL" } });
       });
 
-      it("or resumed after its end, a worker is what a look says", async () => {
+      it("or resumed after its end, a worker still counts as ended", async () => {
         const { puppet } = await start();
         const end = endOf(provider, id);
         puppet.do("exit", 7);
@@ -464,7 +464,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     });
 
     describe("after the server that started it has left", () => {
-      it("a worker lives on, is found again, and its end is told to the next server", async () => {
+      it("a worker lives on, is found again, and its end is reported to the next server", async () => {
         const { handle, puppet } = await start();
         await provider.leave(60_000);
         const next = await opened.again();

@@ -133,12 +133,12 @@ describe("A guarded sender", () => {
     },
   );
 
-  it("does not tell the address that a name resolved to", async () => {
+  it("does not reveal the address that a name resolved to", async () => {
     const sent = await sender.post(`http://localhost:${port}/`, [Buffer.from("{}")], headers, never);
     expect(sent.error).toBe("the target was refused: its address is not a public one");
   });
 
-  it.each([1, 22, 25, 53, 111, 445, 587, 993, 1023])("refuses port %i, where no web server is", async (odd) => {
+  it.each([1, 22, 25, 53, 111, 445, 587, 993, 1023])("refuses port %i, which is not for web servers", async (odd) => {
     const sent = await sender.post(`http://hooks.invalid:${odd}/`, [Buffer.from("{}")], headers, never);
     expect(sent).toEqual({
       status: undefined,
@@ -155,14 +155,14 @@ describe("A guarded sender", () => {
     expect((await sender.post(`${url}/`, [Buffer.from("{}")], headers, never)).error).toMatch(/^the call failed/),
   );
 
-  it("dials every port where private addresses are allowed", async () => {
+  it("dials every port if private addresses are allowed", async () => {
     await reopen((_, response) => response.end("ok"));
     expect((await sender.post("http://hooks.invalid:22/", [Buffer.from("{}")], headers, never)).error).toMatch(
       /^the call failed/,
     );
   });
 
-  it("sends to private addresses where that is allowed, body and headers as they are", async () => {
+  it("sends to private addresses if allowed, with body and headers unchanged", async () => {
     await reopen((_, response) => response.writeHead(204).end());
     expect(await post("/hook?x=1")).toEqual({ status: 204, error: undefined });
     const [{ request, body }] = receiver.requests as [{ request: IncomingMessage; body: string }];
@@ -223,7 +223,7 @@ describe("A guarded sender", () => {
     expect(receiver.requests.map(({ request }) => request.url)).toEqual(["/"]);
   });
 
-  it("reads a bounded part of a reply without end, and hangs up", async () => {
+  it("reads a bounded part of an endless reply, and disconnects", async () => {
     let written = 0;
     let hungUp = () => {};
     const closed = new Promise<void>((resolve) => (hungUp = resolve));
@@ -265,7 +265,7 @@ describe("A guarded sender", () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it("gives up on a receiver that only drips, ten seconds after the call", async () => {
+  it("gives up on a receiver that only trickles, ten seconds after the call", async () => {
     let heard = () => {};
     const asked = new Promise<void>((resolve) => (heard = resolve));
     await reopen((_, response) => {
@@ -280,7 +280,7 @@ describe("A guarded sender", () => {
     expect(await sent).toEqual({ status: undefined, error: expect.stringContaining("within 10 s") });
   });
 
-  it("names what failed: nobody listens, no such name, no address at all", async () => {
+  it("names the failure: connection refused, unknown name, no address", async () => {
     await reopen((_, response) => response.end());
     const closed = new Receiver((_, response) => response.end());
     const free = await closed.listen();

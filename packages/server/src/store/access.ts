@@ -12,8 +12,8 @@ export interface KeyStore {
   users(): Promise<User[]>;
   createUser(user: Omit<User, "no">): Promise<User>;
   keys(): Promise<ApiKey[]>;
-  /** Those of these hashes whose keys are valid. */
+  /** Returns those of these hashes that belong to valid keys. */
   existing(hashes: readonly string[]): Promise<string[]>;
-  /** Adds a key; a bootstrap key replaces the one before. */
+  /** Adds a key; a bootstrap key replaces the previous one. */
   add(key: { hash: string; ownerNo: number; scope: Scope; prefix: string; isBootstrap: boolean }): Promise<void>;
 }

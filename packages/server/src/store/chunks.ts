@@ -8,7 +8,7 @@ export interface Chunk {
   readonly metrics: string | undefined;
 }
 
-/** A piece of output to be stored, with what its worker says of it. */
+/** A piece of output to be stored, with its metrics. */
 export interface NewChunk {
   readonly output: JsonText;
   readonly metrics?: string;
@@ -16,8 +16,8 @@ export interface NewChunk {
 
 export interface ChunkStore {
   /**
-   * Appends a worker's chunks; false where it no longer holds the job. `name` is the worker's own for this call: one of the same
-   * name as the call before it, in the same start, is a repeat and changes nothing.
+   * Appends a worker's chunks; false if the worker no longer holds the job. `name` is the worker's own name for this
+   * call: a call with the same name as the previous one, in the same start, is a repeat and changes nothing.
    */
   append(
     endpointNo: number,
@@ -26,10 +26,12 @@ export interface ChunkStore {
     pieces: readonly NewChunk[],
     name?: string,
   ): Promise<boolean>;
-  /** Takes the chunks not yet handed out, up to a number of bytes (at least one); `more` says whether any is left. */
+  /**
+   * Takes chunks that were not handed out yet, at least one, up to a number of bytes; `more` is true if any are left.
+   */
   handOut(jobNo: number, bytesMax: number): Promise<{ chunks: Chunk[]; more: boolean }>;
-  /** Gives back what a reply could not deliver, where nothing was handed out since. */
+  /** Gives back chunks that a reply could not deliver, unless more were handed out since. */
   handBack(jobNo: number, chunks: readonly Chunk[]): Promise<void>;
-  /** Reads without consuming, from an index on. */
+  /** Reads chunks from an index on, without consuming them. */
   read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]>;
 }

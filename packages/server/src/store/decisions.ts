@@ -1,4 +1,4 @@
-/** One scaling decision, for as long as it stayed the same. */
+/** One scaling decision, for as long as it stays the same. */
 export interface Decision {
   readonly fromAt: number;
   readonly untilAt: number;
@@ -9,7 +9,7 @@ export interface Decision {
 }
 
 export interface DecisionStore {
-  /** Appends a decision, and closes the one before it (`ended`), where there was one. */
+  /** Appends a decision, and closes the previous one (`ended`), if there is one. */
   record(
     endpointNo: number,
     decision: { at: number; inputs: string; outcome: string; reason: string },

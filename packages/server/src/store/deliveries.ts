@@ -17,22 +17,22 @@ export interface Attempt {
   readonly durationMs: number;
 }
 
-/** A delivery whose time has come, and about how many bytes its body has. */
+/** A delivery that is due, with the approximate size of its body in bytes. */
 export interface DueDelivery extends Delivery {
   readonly bytes: number;
 }
 
 export interface DeliveryStore {
-  /** Pending deliveries whose time has come, in order, those after `after` only. */
+  /** Pending deliveries that are due, in order, starting after `after`. */
   due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<DueDelivery[]>;
   nextDue(): Promise<number | undefined>;
-  /** Adds an attempt to a delivery, and says what becomes of it. The same attempt may be recorded again: it counts once. */
+  /** Records an attempt of a delivery and the delivery's new state. Recording the same attempt twice counts once. */
   record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
   list(
     endpointNos: readonly number[],
     jobId: string | undefined,
     limit: number,
   ): Promise<(Delivery & { attempts: Attempt[] })[]>;
-  /** Deliveries and their attempts that ended before `before`. */
+  /** Deletes deliveries that ended before `before`, with their attempts. */
   forget(before: number): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Endpoint, EndpointSettings } from "../domain/endpoints/endpoint.js
 import type { Release } from "../domain/endpoints/release.js";
 import type { TemplateSettings } from "../domain/endpoints/template.js";
 
-/** What makes a new version of an endpoint. */
+/** The content of a new version of an endpoint. */
 export interface NewRelease {
   readonly template: TemplateSettings;
   readonly madeAt: number;
@@ -10,7 +10,7 @@ export interface NewRelease {
 }
 
 export interface EndpointStore {
-  /** With its first version. */
+  /** Creates an endpoint with its first version. */
   create(endpoint: {
     id: string;
     ownerNo: number;
@@ -18,20 +18,20 @@ export interface EndpointStore {
     template: TemplateSettings;
     createdAt: number;
   }): Promise<Endpoint>;
-  /** `release` makes a new version. Any save ends crash-loop pauses. */
+  /** Saves the settings, and makes a new version if `release` is given. Any save ends crash-loop pauses. */
   save(no: number, settings: EndpointSettings, release: NewRelease | undefined): Promise<void>;
   remove(no: number, now: number): Promise<void>;
-  /** All that are not deleted, or whose jobs or workers have not ended. */
+  /** All endpoints that are not deleted, or that still have jobs or workers. */
   all(): Promise<Endpoint[]>;
-  /** Those of these ids that are there and not deleted. */
+  /** Returns those of these ids whose endpoints exist and are not deleted. */
   existing(ids: readonly string[]): Promise<string[]>;
-  /** Notes how a start went, where the endpoint is of the present version still. */
+  /** Records how a start went, if the endpoint still has the version of that time. */
   noteStart(no: number, note: TriedStart): Promise<void>;
-  /** One of its versions, where it is kept. */
+  /** One of its versions, if it is still kept. */
   release(no: number, n: number): Promise<Release | undefined>;
 }
 
-/** How the last start went: how many have failed in a row. */
+/** The result of the last start, and how many have failed in a row. */
 export interface StartNote {
   readonly failedStarts: number;
   readonly at: number;
@@ -39,9 +39,9 @@ export interface StartNote {
 }
 
 export interface TriedStart extends StartNote {
-  /** The endpoint's version then, and the version that was tried: a start that did not fail proves it. */
+  /** The endpoint's version at the time, and the version that was tried: a start that succeeds proves it. */
   readonly present: number;
   readonly tried: number;
-  /** It is not tried any more. */
+  /** True if this version is not tried any more. */
   readonly isHeld: boolean;
 }

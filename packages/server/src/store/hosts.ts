@@ -2,18 +2,18 @@ import type { SaidFacts } from "../domain/hosts/host.js";
 import type { Worker } from "../domain/workers/worker.js";
 
 export interface HostStore {
-  /** The number of the host with this id, made where it is new. */
+  /** The number of the host with this id; a new host is added. */
   ensure(id: string, now: number): Promise<number>;
 }
 
-/** A machine, or a cluster, that runs workers: one server of ours is there. */
+/** A machine or cluster that runs workers, with one Millrace server. */
 export interface Host extends SaidFacts {
   readonly no: number;
-  /** When its server last said that it lives. */
+  /** When its server last reported that it is alive. */
   readonly seenAt: number;
 }
 
-/** What a server has heard of a worker, for the others. Times are milliseconds. */
+/** What a server has heard from a worker, to be shared with other servers. Times are in milliseconds. */
 export interface Sign {
   readonly workerNo: number;
   readonly seenAt: number;
@@ -22,14 +22,14 @@ export interface Sign {
   readonly slots: number;
 }
 
-/** What a server says once a second. */
+/** What a server reports once a second. */
 export interface Beat {
   readonly hostNo: number;
   readonly facts: SaidFacts;
   readonly now: number;
-  /** When its host counts as seen. */
+  /** The time at which its host counts as seen. */
   readonly seenAt: number;
-  /** The leases it wants to have, or to keep, until then; what it has beside them it gives back. */
+  /** The leases that it wants to take or keep, until then; all others that it holds are given back. */
   readonly leases: readonly string[];
   readonly untilAt: number;
   readonly signs: readonly Sign[];
@@ -48,15 +48,15 @@ export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" 
 
 /** What servers on one database tell each other through it. */
 export interface SharedStore {
-  /** Says that we live, and resolves with the leases that are ours, and with every host. */
+  /** Reports that this server is alive, and resolves with the leases it holds and with every host. */
   beat(beat: Beat): Promise<{ leases: ReadonlySet<string>; hosts: Host[] }>;
-  /** Gives all leases of a host back, and says that it is gone: it counts as last seen at `seenAt`. */
+  /** Gives back all leases of a host and marks it as gone: it counts as last seen at `seenAt`. */
   leave(hostNo: number, seenAt: number): Promise<void>;
-  /** Forgets hosts that were last seen before `before` and have no live worker; what they have counted stays. */
+  /** Deletes hosts that were last seen before `before` and have no live worker; their counts are kept. */
   forgetHosts(before: number): Promise<void>;
-  /** Takes up to `count` of the `limit` requests that all servers together may let in within the rate window. */
+  /** Grants up to `count` of the `limit` requests that all servers together may admit within the rate window. */
   grant(name: string, limit: number, count: number, now: number): Promise<number>;
-  /** Runs one change of resources at a time, over all servers. */
+  /** Runs changes of resources one at a time, across all servers. */
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */
   time(): Promise<number>;

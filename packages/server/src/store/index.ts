@@ -22,7 +22,7 @@ export type * from "./workers.js";
 
 /** All stores of one database. */
 export interface Stores {
-  /** Undefined where one server has the database to itself. */
+  /** Undefined if a single server uses the database. */
   readonly shared?: SharedStore;
   readonly jobs: JobStore;
   readonly reader: JobReader;
@@ -37,7 +37,7 @@ export interface Stores {
   readonly keys: KeyStore;
   readonly decisions: DecisionStore;
   readonly hosts: HostStore;
-  /** Resolves when a read has been answered. */
+  /** Resolves when the database has answered a read. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { Change, Job, JobReport, JobStatus, JobTexts, JsonText, Verdict } from "../domain/jobs/job.js";
 
-/** A job to store. `policy` is JSON, too; `s3Config` is sealed already. */
+/** A job to store. `policy` is JSON too; `s3Config` is already encrypted. */
 export interface NewJob {
   readonly endpointNo: number;
   readonly id: string;
@@ -18,7 +18,7 @@ export interface NewJob {
     | undefined;
 }
 
-/** What an idempotency key stands for, also after its job is gone. */
+/** The job that an idempotency key stands for, even after that job is deleted. */
 export interface IdempotencyRecord {
   readonly jobId: string;
   readonly bodyHash: string;
@@ -31,13 +31,13 @@ export type Submitted =
   | { readonly kind: "known"; readonly record: IdempotencyRecord }
   | { readonly kind: "closed" }; // the endpoint is deleted
 
-/** One worker's wish in a turn of its line. */
+/** One worker's request in a turn of its line. */
 export interface Ask {
   readonly workerNo: number;
   readonly count: number;
 }
 
-/** A job as its worker is handed it. */
+/** A job as it is handed to its worker. */
 export interface TakenJob {
   readonly no: number;
   readonly id: string;
@@ -46,7 +46,7 @@ export interface TakenJob {
   readonly takenAt: number;
   readonly queuedAt: number;
   readonly deadlineAt: number;
-  /** Its JSON; undefined where it is larger than `takeReadBytesMax`, and to be read apart. */
+  /** The input as JSON; undefined if it exceeds `takeReadBytesMax` and must be read separately. */
   readonly input: string | undefined;
   readonly inputBytes: number;
   readonly webhook: string | undefined;
@@ -59,7 +59,7 @@ export interface Taken {
   readonly dry: boolean;
 }
 
-/** A job that a worker holds, or was told to stop and has not confirmed. */
+/** A job that a worker holds, or was told to stop without confirming it yet. */
 export interface HeldJob {
   readonly no: number;
   readonly endpointNo: number;
@@ -73,7 +73,7 @@ export interface HeldJob {
   readonly stopWanted: boolean;
 }
 
-/** What a settled job was, for whoever waits for it or counts it. */
+/** A settled job, for its waiters and for metrics. */
 export interface Settled {
   readonly id: string;
   readonly status: JobStatus;
@@ -82,17 +82,23 @@ export interface Settled {
   readonly executionMs: number;
 }
 
-/** The hot half of the queue: every verb is one commit, and resolves only when it is on disk. */
+/** The hot half of the queue: every verb is one commit, and resolves only once it is on disk. */
 export interface JobStore {
-  /** Whether a take finds every job whose submission was called before it, committed or not: both are in one commit then. */
+  /**
+   * Whether a take sees every job whose submission was called before it, committed or not, because both are in one
+   * commit.
+   */
   readonly isInOrder: boolean;
   submit(job: NewJob): Promise<Submitted>;
   /**
-   * Hands waiting jobs to workers, in the order of `asks`; none to a worker that is closed. It ends with the job whose input
-   * reaches `takeBytesMax`. `dry`: nothing was left.
+   * Hands waiting jobs to workers, in the order of `asks`; closed workers get none. The last job is the one whose input
+   * reaches `takeBytesMax`. `dry` means that no job was left.
    */
   take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
-  /** Records a worker's last word; undefined where it no longer holds the job (the word also confirms a stop). */
+  /**
+   * Records a worker's final result; undefined if the worker no longer holds the job (the report then still confirms a
+   * stop).
+   */
   settle(
     endpointNo: number,
     jobId: string,
@@ -101,50 +107,50 @@ export interface JobStore {
     now: number,
   ): Promise<Settled | undefined>;
   progress(endpointNo: number, jobId: string, workerNo: number, progress: JsonText): Promise<boolean>;
-  /** Applies a change where the job still is as it was read (status, starts, worker). */
+  /** Applies a change if the job is still as it was read (status, starts, worker). */
   change(
     job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,
     change: Change,
     now: number,
   ): Promise<Settled | undefined>;
-  /** Says when a running job began, for its times; its `executionTimeout` counts from `beginsBy` on. */
+  /** Records when a running job began, for its times; its `executionTimeout` counts from `beginsBy` on. */
   begin(
     job: Pick<HeldJob, "endpointNo" | "no" | "starts" | "workerNo">,
     beganAt: number,
     beginsBy: number,
   ): Promise<void>;
-  /** Sets the ttl; the job may be gone at once. */
+  /** Sets the ttl; the job may expire at once. */
   setTtl(job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number): Promise<boolean>;
-  /** Forgets that these jobs were to be stopped: their worker has done so, or is gone. */
+  /** Clears the stop requests of these jobs: their worker has stopped them, or is gone. */
   confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
-  /** Cancels waiting jobs up to a place, a batch at a time. */
+  /** Cancels waiting jobs up to a place, one batch at a time. */
   cancelWaiting(endpointNo: number, upToPlace: number, error: string, now: number, limit: number): Promise<Settled[]>;
-  /** Deletes what has expired, a batch at a time; running jobs are marked to be stopped first. */
+  /** Deletes expired jobs, one batch at a time; running jobs are first marked to be stopped. */
   sweep(now: number, limit: number): Promise<{ deleted: number; stopped: HeldJob[]; more: boolean }>;
 }
 
-/** What can be asked of the queue without changing it. Nothing that has expired is ever shown. */
+/** Reads of the queue. They never show expired jobs. */
 export interface JobReader {
-  /** The job; its texts only where they are at most `textReadBytesMax` together (see `unreadBytes`). */
+  /** The job; its texts are included only if they are at most `textReadBytesMax` together (see `unreadBytes`). */
   find(endpointNo: number, jobId: string, now: number): Promise<JobReport | undefined>;
-  /** The job with its large texts, all as of one moment; without them where they are larger than `bytesMax` together. */
+  /** The job with its large texts, all from one moment; without the texts if they exceed `bytesMax` together. */
   findTexts(
     endpointNo: number,
     jobId: string,
     now: number,
     bytesMax: number,
-    /** Where nobody waits for them any more, the reading may end early, with undefined. */
+    /** If aborted, because nobody waits for the result, the read may end early with undefined. */
     gone?: { readonly aborted: boolean },
   ): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
-  /** What came with the job's input, as stored, and the input's size. */
+  /** The stored fields that came with the job's input, and the input's size. */
   submission(
     jobNo: number,
   ): Promise<{ inputBytes: number; webhook: string | undefined; s3Config: string | undefined } | undefined>;
-  /** The job's input as UTF-8 JSON, in pieces; undefined where the job is gone. */
+  /** The job's input as UTF-8 JSON, in pieces; undefined if the job is gone. */
   input(jobNo: number): Promise<readonly Uint8Array[] | undefined>;
   /**
-   * The newest first, up to `limit` and up to a number of bytes of their texts; at least one, which comes without its texts
-   * where they alone are more. `more`: others follow.
+   * The newest jobs first, up to `limit` and up to a number of bytes of their texts. At least one is returned, without
+   * its texts if they alone exceed the bytes. `more` means that others follow.
    */
   list(
     endpointNo: number,
@@ -153,22 +159,22 @@ export interface JobReader {
       limit: number;
       bytesMax?: number;
       beforeNo?: number;
-      /** Where nobody waits for them any more, the search may end early. */
+      /** If aborted, because nobody waits for the result, the search may end early. */
       gone?: { readonly aborted: boolean };
     },
     now: number,
   ): Promise<{ jobs: JobReport[]; more: boolean }>;
-  /** By worker, what it holds or has to stop. */
+  /** The jobs that a worker holds or must stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */
   overdue(now: number, limit: number): Promise<HeldJob[]>;
-  /** Jobs to stop that no worker has confirmed. */
+  /** Jobs to stop whose stop no worker has confirmed. */
   unstopped(): Promise<HeldJob[]>;
-  /** Running jobs, and jobs to stop, whose worker has ended: what a crash may leave. */
+  /** Running jobs, and jobs to stop, whose worker has ended: a crash may leave such jobs. */
   orphaned(): Promise<HeldJob[]>;
   nextDeadline(): Promise<number | undefined>;
   nextExpiry(): Promise<number | undefined>;
-  /** Jobs before this place, counted up to `max`. */
+  /** The number of jobs before this place, counted up to `max`. */
   position(endpointNo: number, place: number, max: number): Promise<number>;
   lastPlace(): Promise<number>;
 }

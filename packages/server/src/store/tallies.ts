@@ -1,4 +1,4 @@
-/** An endpoint's counts, kept in the jobs' own commits. */
+/** An endpoint's counts, updated in the jobs' own commits. */
 export interface Tally {
   readonly waiting: number;
   readonly waitingNormal: number;
@@ -10,10 +10,10 @@ export interface Tally {
 
 export interface TallyReader {
   tally(endpointNo: number): Promise<Tally>;
-  /** Since when the oldest normal job waits. */
+  /** Since when the oldest job with normal priority has been waiting. */
   oldestWaiting(endpointNo: number): Promise<number | undefined>;
-  /** How many jobs each worker of an endpoint holds. */
+  /** The number of jobs that each worker of an endpoint holds. */
   holdings(endpointNo: number): Promise<ReadonlyMap<number, number>>;
-  /** Counts again from the jobs: for tests, and for repair. */
+  /** Recounts from the jobs, for tests and repair. */
   recount(endpointNo: number): Promise<Tally>;
 }

@@ -1,7 +1,7 @@
 import type { Resources, Worker } from "../domain/workers/worker.js";
 import type { WorkerChange } from "../domain/workers/worker-life.js";
 
-/** Where a worker is to be, and what it has there. */
+/** A worker's place, and the resources it has there. */
 export type Place = Omit<Extract<WorkerChange, { by: "place" }>, "by">;
 
 export interface WorkerStore {
@@ -12,19 +12,22 @@ export interface WorkerStore {
     hostNo: number;
     createdAt: number;
     resources?: Resources;
-    /** Why it has to wait for a place, where it has to. */
+    /** Why it must wait for a place, if it must. */
     throttled?: string;
   }): Promise<Worker>;
-  /** One change by the table of a worker's life. False where that does not allow it by now: then nothing is changed. */
+  /**
+   * Applies one change by the table of a worker's life. Returns false and changes nothing if the table no longer allows
+   * it.
+   */
   change(no: number, change: WorkerChange): Promise<boolean>;
-  /** Gives a worker that waits for one its place; false where it waits no more, or another server decides by now. */
+  /** Gives a waiting worker its place; false if it no longer waits, or if another server now owns the scaler. */
   place(no: number, found: Place): Promise<boolean>;
-  /** All that have not ended, and those that ended after `endedSince`. */
+  /** All workers that have not ended, and those that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;
-  /** An endpoint's workers, the newest first, also those that ended. */
+  /** An endpoint's workers, newest first, including those that ended. */
   ofEndpoint(endpointNo: number, limit: number): Promise<Worker[]>;
   find(id: string): Promise<Worker | undefined>;
-  /** Those of these ids whose workers have a secret, and have not ended. */
+  /** Returns those of these ids whose workers have a secret and have not ended. */
   existing(ids: readonly string[]): Promise<string[]>;
   forget(endedBefore: number): Promise<void>;
 }

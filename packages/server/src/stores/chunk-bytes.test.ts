@@ -22,7 +22,7 @@ describe.each([
   ["SQLite", sqlite],
   ["PostgreSQL", () => postgresChunkStore({} as never, {} as never, { call: note } as never)],
 ])("A write of chunks to %s", (_, open) => {
-  it("counts their outputs and their metrics: what is queued is bounded by it", async () => {
+  it("counts their outputs and metrics against the bound of the queue", async () => {
     asked.length = 0;
     await open().append(1, "job", 1, [{ output: '"abc"', metrics: '{"a":1}' }, { output: "12" }]);
     expect(asked).toEqual([14]);

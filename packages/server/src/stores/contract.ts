@@ -17,7 +17,7 @@ import { workerRows } from "./contracts/worker-rows.js";
 
 export type { Opened };
 
-/** What is promised, noun by noun. */
+/** The parts of the contract, by noun. */
 const parts = [
   jobLife,
   jobTable,
@@ -35,7 +35,7 @@ const parts = [
   workerRows,
 ];
 
-/** What every database promises of the queue. `open` makes an empty one; all else is done through the stores. */
+/** The contract of the queue for every database. `open` makes an empty one; everything else goes through the stores. */
 export function storeContract(name: string, open: () => Promise<Opened>, { isKept = true } = {}): void {
   describe(name, () => {
     let scene: Scene;
@@ -65,8 +65,8 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
 
     // a database in memory keeps nothing
     if (isKept)
-      describe("after it is opened again", () => {
-        it("keeps all that was acknowledged, and goes on in the same order", async () => {
+      describe("after reopening", () => {
+        it("keeps everything acknowledged, and continues in the same order", async () => {
           const waiting = await scene.submitMany(2);
           await scene.takeOne(first);
           await scene.append(waiting[0]!, first, '"chunk"');
@@ -84,7 +84,7 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
           expect((await scene.stores.chunks.handOut(before[0]!.no, 10)).chunks).toHaveLength(1);
         });
 
-        it("knows the chunk that it stored last, when that comes again", async () => {
+        it("recognises a repeat of the chunk that it stored last", async () => {
           const id = await scene.jobIn("IN_PROGRESS", first);
           const { no } = await scene.job(id);
           const post = (n: number) => {

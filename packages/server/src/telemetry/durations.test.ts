@@ -3,7 +3,7 @@ import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { Durations } from "./durations.js";
 
-it("prints what prom-client's own histogram prints of the same observations", async () => {
+it("prints the same as prom-client's own histogram for the same observations", async () => {
   const observation = fc.record({
     route: fc.constantFrom("/v2/run", '/odd"\\\nroute'),
     status: fc.constantFrom(200, 404),

@@ -5,10 +5,10 @@ import type { Exit, Worker } from "../domain/workers/worker.js";
 import type { WorkerChange, WorkerEvent } from "../domain/workers/worker-life.js";
 import type { NewRelease } from "../store/index.js";
 
-/** A machine without GPUs, anywhere. */
+/** A machine without GPUs, in no location. */
 export const plainHost: HostFacts = { location: undefined, gpus: [], gpusEnforced: false, cpus: 8, memoryMib: 16_384 };
 
-/** A GPU of the kind that tests have the most of. */
+/** A GPU of the kind that most tests use. */
 export const l4 = (index: number): Gpu => ({
   id: `GPU-${index}`,
   index,
@@ -19,10 +19,10 @@ export const l4 = (index: number): Gpu => ({
 
 export const plainTemplate: TemplateSettings = { ...templateDefaults, name: "template", imageName: "/handler" };
 
-/** A version that differs in nothing. */
+/** A version with plain settings. */
 export const plainRelease: NewRelease = { template: plainTemplate, madeAt: 1 };
 
-/** A worker whose row was just made. */
+/** A worker whose row was just created. */
 export const newWorker: Worker = {
   no: 1,
   id: "worker00000001",
@@ -61,7 +61,7 @@ export const newWorker: Worker = {
   exit: undefined,
 };
 
-/** An end of which nothing is known. */
+/** An exit about which nothing is known. */
 export const noExit: Exit = { code: undefined, signal: undefined, note: undefined };
 
 const at = 1_790_000_000_001;

@@ -1,7 +1,7 @@
 import { limits } from "../limits/index.js";
 import type { Scene } from "./scene-fixture.js";
 
-/** Follows a log as the scene's admin: an event stream, read as far as a test wants. */
+/** Follows a log as the scene's admin: reads the event stream as far as a test wants. */
 export async function followLog(scene: Scene, url: string, headers: Record<string, string> = {}) {
   const leaving = new AbortController();
   const reply = await fetch(url, {
@@ -24,7 +24,7 @@ export async function followLog(scene: Scene, url: string, headers: Record<strin
         text += value;
       }
     } catch {
-      // the test has left
+      // the test has closed the stream
     }
     isOver = true;
   })();
@@ -41,7 +41,7 @@ export async function followLog(scene: Scene, url: string, headers: Record<strin
       blocks()
         .map(fields)
         .flatMap(({ event, data }) => (event === "line" ? [data.text] : [event])),
-    /** Waits until so many events have come, while time passes. */
+    /** Waits until this many events have arrived, while time passes. */
     async until(count: number): Promise<void> {
       await scene.until(async () => {
         await scene.advance(limits.logGatherMs);

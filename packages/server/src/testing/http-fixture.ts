@@ -5,10 +5,10 @@ import { Rates } from "../rates.js";
 import type { Scene } from "./scene-fixture.js";
 
 export interface Call {
-  /** A string or bytes as they are, anything else as JSON. */
+  /** Strings and bytes are sent as they are, anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
-  /** The admin's, where it is not said; null sends none. */
+  /** By default the admin's key; null sends none. */
   readonly key?: string | null;
   readonly signal?: AbortSignal;
 }
@@ -20,7 +20,7 @@ export interface Answer {
   readonly json: any;
 }
 
-/** Every route over a scene's parts, behind a real socket. */
+/** Serves every route over a scene's parts, on a real socket. */
 export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
   const door = await openDoor("127.0.0.1", 0);
   const parts: HttpParts = {

@@ -12,7 +12,7 @@ export class MovableClock implements Clock {
   /** Scheduled calls: unlike sleeps, some may be left when a test ends. */
   readonly #calls = new Set<Sleeper>();
   readonly #listeners: ((gapMs: number) => void)[] = [];
-  /** How many sleeps have ended by the passing of time: what spins is seen by it. */
+  /** The number of sleeps that have ended because time passed: it exposes busy loops. */
   wakes = 0;
 
   constructor(now = 1_790_000_000_000) {
@@ -48,12 +48,12 @@ export class MovableClock implements Clock {
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
   stop = (): void => {};
 
-  /** How many sleep now: after a test there should be none. */
+  /** The number of present sleepers: after a test there should be none. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
 
-  /** Moves on by `ms`, from sleeper to sleeper; after each wake `settle` lets all follow that needs no time. */
+  /** Moves on by `ms`, from sleeper to sleeper; after each wake `settle` lets everything run that needs no time. */
   async advance(ms: number, settle: () => Promise<void>): Promise<void> {
     const target = this.#now + ms;
     await settle();
@@ -68,7 +68,7 @@ export class MovableClock implements Clock {
     await settle();
   }
 
-  /** Time in which the process did not run: all of it passes at once, and whoever listens for gaps is told first. */
+  /** Simulates time during which the process did not run: it passes at once, and listeners for gaps are told first. */
   suspend(ms: number): void {
     this.#now += ms;
     for (const listener of this.#listeners) listener(ms);

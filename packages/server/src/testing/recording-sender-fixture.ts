@@ -10,10 +10,10 @@ export interface Post {
   readonly answer: (sent: Partial<Sent>) => void;
 }
 
-/** A sender that sends nothing: the test answers each call, or lets all be answered alike. */
+/** A sender that sends nothing: the test answers each call, or sets one answer for all. */
 export class RecordingSender implements Sender {
   readonly posts: Post[] = [];
-  /** Answers every call with this status at once, where set. */
+  /** If set, every call is answered with this status at once. */
   status: number | undefined;
 
   post(

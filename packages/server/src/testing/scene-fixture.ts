@@ -45,7 +45,7 @@ export interface SceneOptions {
   readonly workerUrl?: string;
 }
 
-/** What outlives a restart of the server: the database, the host with its processes, and time. */
+/** What survives a restart of the server: the database, the host with its processes, and time. */
 interface World {
   readonly stores: Stores;
   readonly clock: MovableClock;
@@ -54,7 +54,7 @@ interface World {
   readonly directory: string;
 }
 
-/** Ids as the real ones, but the same in every run. */
+/** Ids in the real format, but the same in every run. */
 export function seededIds(): Ids {
   let state = 42;
   const next = (): number => {
@@ -75,8 +75,8 @@ export function seededIds(): Ids {
 }
 
 /**
- * The real operations, registry, lines and loops over SQLite in memory; time, workers and the outside are the test's.
- * Nothing runs by itself until `run` or `runAll` is called.
+ * The real operations, registry, lines and loops over SQLite in memory; time, workers and the outside world are the
+ * test's. Nothing runs by itself until `run` or `runAll` is called.
  */
 export class Scene {
   readonly #world: World;
@@ -161,7 +161,7 @@ export class Scene {
     return scene;
   }
 
-  /** Kills this server as `kill -9` would, and starts another one over the same database and the same processes. */
+  /** Kills this server as `kill -9` would, and starts another one on the same database and the same processes. */
   async restart(options: SceneOptions = this.#options): Promise<Scene> {
     await this.#halt();
     this.#world.provider.disconnect();
@@ -171,7 +171,7 @@ export class Scene {
     return next;
   }
 
-  /** Ends the scene; fails where a caller broke the provider's contract, or something still sleeps. */
+  /** Ends the scene; fails if a caller broke the provider's contract, or if something is still sleeping. */
   async close(): Promise<void> {
     await this.#halt();
     await this.#world.stores.close();
@@ -197,14 +197,14 @@ export class Scene {
   get directory(): string {
     return this.#world.directory;
   }
-  /** A signal of a client that stays until the scene ends. */
+  /** The signal of a client that stays connected until the scene ends. */
   get stays(): AbortSignal {
     return this.#gone.signal;
   }
 
   // time
 
-  /** Lets all follow that needs no time: ends when no store call is on its way. */
+  /** Lets everything run that needs no time; ends when no store call is in flight. */
   settle = async (): Promise<void> => {
     for (let quiet = 0; quiet < 4; quiet++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -214,16 +214,16 @@ export class Scene {
 
   advance = (ms: number): Promise<void> => this.clock.advance(ms, this.settle);
 
-  /** Waits, without moving the clock, for what comes over a socket or from a thread. */
+  /** Waits, without moving the clock, for something that comes over a socket or from a thread. */
   async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 60_000; // on a busy machine much takes long
+    const deadline = performance.now() + 60_000; // on a busy machine this may take long
     while (!(await isSo())) {
       if (performance.now() > deadline) throw new Error(`it never came: ${isSo}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  /** Runs `act` once, as soon as the next call of a store's verb is on its way, such as `jobs.take`. */
+  /** Runs `act` once, as soon as the next call of a store's verb is in flight, such as `jobs.take`. */
   during(verb: string, act: () => void): void {
     this.#hooks.set(verb, act);
   }
@@ -278,7 +278,7 @@ export class Scene {
     };
   }
 
-  /** Everything that happens by itself. */
+  /** Runs all loops. */
   async runAll(): Promise<void> {
     const { scale, watch, expire, timeOut, deliver, tend } = this.loops;
     this.run(scale(), watch(), expire(), timeOut(), deliver(), tend());
@@ -300,7 +300,7 @@ export class Scene {
     return this.parts.registry.key(hash) as ApiKey;
   }
 
-  /** Another user, who is no admin, with a key to everything that is theirs. */
+  /** Another user without admin rights, with a key for everything of their own. */
   async stranger(): Promise<{ key: string; caller: ApiKey }> {
     const key = `mr_stranger-${this.parts.ids.resource()}`;
     return { key, caller: await this.addKey(key, await this.user({ isAdmin: false })) };
@@ -320,11 +320,11 @@ export class Scene {
     return createEndpoint(this.parts, caller, { name: "scene", ...more, templateId });
   }
 
-  /** The endpoint as it is now. */
+  /** The endpoint's present state. */
   now = (endpoint: Endpoint): Endpoint => this.parts.registry.endpointByNo(endpoint.no) as Endpoint;
   workersOf = (endpoint: Endpoint): LiveWorker[] => this.parts.registry.workersOf(endpoint.no);
 
-  /** A worker that was started, and has not called yet; no loop looks after it unless one runs. */
+  /** A worker that was started and has not called yet; it is left alone unless a test runs loops. */
   async worker(endpoint: Endpoint): Promise<LiveWorker> {
     const { registry, ids, clock, place, vault } = this.parts;
     const { version } = this.now(endpoint);
@@ -349,7 +349,7 @@ export class Scene {
     return (await submitJob(this.parts, this.submission(endpoint, body, more))).jobId;
   }
 
-  /** A worker's poll: what it is answered, and how it goes away. */
+  /** A worker's poll: how to read its answer, and how to disconnect it. */
   poll(worker: LiveWorker, { count = 1, holdsNothing = false, isBusy = false } = {}) {
     const client = new AbortController();
     const leave = () => client.abort();
@@ -362,7 +362,7 @@ export class Scene {
     return poll;
   }
 
-  /** A poll that finds jobs at once, or none: then it leaves. */
+  /** A poll that disconnects if it finds no job at once. */
   async take(worker: LiveWorker, options: Parameters<Scene["poll"]>[1] = {}): Promise<TakenJob[]> {
     const poll = this.poll(worker, options);
     await this.settle();
@@ -371,7 +371,7 @@ export class Scene {
     return poll.jobs as TakenJob[];
   }
 
-  /** Submits a job and has a worker take it. */
+  /** Submits a job and lets a worker take it. */
   async running(endpoint: Endpoint, worker: LiveWorker, body?: unknown, more?: Partial<Submit>): Promise<string> {
     const jobId = await this.submit(endpoint, body, more);
     expect((await this.take(worker)).map(({ id }) => id)).toEqual([jobId]);
@@ -386,7 +386,7 @@ export class Scene {
 
   ping = (worker: LiveWorker, ...jobIds: string[]): Promise<void> => hearPing(this.parts, worker, new Set(jobIds));
 
-  /** What a worker is told to stop: undefined while its poll is held. */
+  /** The jobs that a worker is told to stop: undefined while its poll is held. */
   stops(worker: LiveWorker) {
     const poll = { jobs: undefined as string[] | undefined };
     void awaitStops(this.parts, worker, this.#gone.signal).then((jobs) => {
@@ -414,10 +414,10 @@ export class Scene {
   warnings = () => this.events.filter((event) => event.type === "server.warning");
 }
 
-/** The secret of a worker that a scene has made. */
+/** The secret of a worker made by a scene. */
 export const secretOf = (worker: LiveWorker): string => `secret-of-${worker.row.id}`;
 
-/** That a call is refused, with this code and a sentence of these words. */
+/** Expects a call to be refused with this code, and a message that matches these words. */
 export async function refused(call: Promise<unknown> | (() => unknown), code: RefusalCode, words: RegExp = /./) {
   let refusal: unknown;
   try {

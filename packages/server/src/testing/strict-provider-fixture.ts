@@ -4,12 +4,15 @@ import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
 
 type Verb = "start" | "look" | "pause" | "resume" | "stop" | "kill";
 
-/** Workers that only exist in memory. It notes every call, and holds its caller to the contract's order. */
+/** Workers that exist only in memory. Records every call, and checks that its caller keeps the contract's order. */
 export class StrictProvider implements Provider {
   readonly launches: Launch[] = [];
-  /** `start w`, `stop w`, `kill w` … in the order they came. */
+  /** `start w`, `stop w`, `kill w` … in the order of the calls. */
   readonly calls: string[] = [];
-  /** What a caller must never do: start twice, stop or pause what never was, forget what runs. */
+  /**
+   * Breaches of the contract: starting twice, stopping or pausing a worker that never started, forgetting a running
+   * one.
+   */
   readonly violations: string[] = [];
   readonly logTails = new Map<string, string>();
   readonly #logs = new Map<string, LogLine[]>();
@@ -20,15 +23,15 @@ export class StrictProvider implements Provider {
   readonly #failing: { verb: Verb; error: Error }[] = [];
   #listeners: ((workerId: string) => void)[] = [];
   #pids = 100;
-  /** Whether a kill ends its worker at once, as it does but for processes that the system cannot end. */
+  /** Whether a kill ends its worker at once; false simulates a process that the system cannot end. */
   killEnds = true;
 
-  /** The next call of this verb fails. */
+  /** Makes the next call of this verb fail. */
   failNext(verb: Verb, why: string | Error): void {
     this.#failing.push({ verb, error: typeof why === "string" ? new Error(why) : why });
   }
 
-  /** A worker's leader ends by itself. */
+  /** Ends a worker's leader by itself. */
   end(workerId: string, exit: Partial<Exit> = {}): void {
     this.#seen.set(workerId, {
       state: "ended",
@@ -38,7 +41,7 @@ export class StrictProvider implements Provider {
     for (const wake of this.#heard) wake();
   }
 
-  /** A worker prints a line, at this millisecond. */
+  /** Makes a worker print a line at this millisecond. */
   say(workerId: string, at: number, text: string, stream: LogStream = "stdout"): void {
     const lines = this.#logs.get(workerId) ?? [];
     const atUs = Math.max(at * 1_000, (lines.at(-1)?.atUs ?? 0) + 1);
@@ -47,23 +50,23 @@ export class StrictProvider implements Provider {
     for (const wake of this.#heard) wake();
   }
 
-  /** How many follow a log just now. */
+  /** The number of present followers of a log. */
   get followers(): number {
     return this.#heard.size;
   }
 
-  /** Its keeper is gone, and knows of it no more. */
+  /** Simulates that the keeper is gone and no longer knows the worker. */
   vanish(workerId: string): void {
     this.#seen.delete(workerId);
   }
 
-  /** The server that listened is gone. */
+  /** Simulates that the listening server is gone. */
   disconnect(): void {
     this.#listeners = [];
   }
 
   isPaused = (workerId: string): boolean => this.isRunning(workerId) && this.#paused.has(workerId);
-  /** Hears each call as it comes. */
+  /** Called for each call as it comes. */
   onCall: (call: string) => void = () => {};
   isRunning = (workerId: string): boolean => this.#seen.get(workerId)?.state === "running";
   callsOf = (workerId: string): string[] =>

@@ -11,7 +11,7 @@ describe("The vault", () => {
     expect(vault.open(vault.seal(text)) === text).toBe(true);
   });
 
-  it("shows nothing of a text, not even that two are equal", () => {
+  it("reveals nothing about a text, not even that two are equal", () => {
     const [one, two] = [vault.seal("the password"), vault.seal("the password")];
     expect(one).not.toBe(two);
     expect(Buffer.from(one.slice(one.indexOf(":") + 1), "base64").toString("latin1")).not.toContain("password");
@@ -47,7 +47,7 @@ describe("The vault", () => {
     ]);
   });
 
-  it("makes one sum of a text and a key, and another of every other", () => {
+  it("makes the same checksum for the same text and key, and another for any other", () => {
     const sum = vault.mac("text");
     expect(sum).toMatch(/^[0-9a-f]{64}$/);
     expect(
@@ -55,7 +55,7 @@ describe("The vault", () => {
     ).toEqual([true, false, false]);
   });
 
-  it("signs as the Standard Webhooks library checks", async () => {
+  it("makes signatures that the Standard Webhooks library accepts", async () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const now = Date.now();
     const payload = '{"id":"job-1","output":"é"}';
@@ -65,7 +65,7 @@ describe("The vault", () => {
     expect(() => new Webhook(secret).verify(`${payload} `, headers)).toThrow();
   });
 
-  it("signs pieces as if they were one, and lets others have their turn between slices", async () => {
+  it("signs pieces as if they were one, and lets other work run between slices", async () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const text = `"${"é".repeat(limits.webhookPieceBytes)}"`;
     const bytes = Buffer.from(text);

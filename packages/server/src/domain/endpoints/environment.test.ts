@@ -66,14 +66,14 @@ describe("A worker's environment", () => {
     expect(workerEnvironment({ ...place, own })).toMatchObject(own);
   });
 
-  it("names its GPUs, and leaves the check of them on", () => {
+  it("names its GPUs, and leaves their check enabled", () => {
     const env = workerEnvironment({ ...place, gpus: [gpu("GPU-1"), gpu("GPU-2")] });
     expect(env).toMatchObject({ RUNPOD_GPU_COUNT: "2" });
     expect(env).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
     expect(env.RUNPOD_WEBHOOK_GET_JOB).toContain("/job-take/$ID?gpu=NVIDIA%20L4&token=");
   });
 
-  it("sees the GPUs that are its own, and none where it has none", () => {
+  it("shows only the worker's own GPUs, or none", () => {
     const visible = (more: Partial<WorkerPlace>) =>
       workerEnvironment({ ...place, hostHasGpus: true, ...more }).CUDA_VISIBLE_DEVICES;
     expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
@@ -83,7 +83,7 @@ describe("A worker's environment", () => {
     expect(visible({ own: { CUDA_VISIBLE_DEVICES: "0,1" } })).toBe("");
   });
 
-  it("in a container sees them by NVIDIA's variable, too, whatever its owner says", () => {
+  it("in a container names them in NVIDIA's variable too, whatever its owner sets", () => {
     const visible = (more: Partial<WorkerPlace>) =>
       workerEnvironment({ ...place, home: undefined, hostHasGpus: true, ...more }).NVIDIA_VISIBLE_DEVICES;
     expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
@@ -91,7 +91,7 @@ describe("A worker's environment", () => {
     expect(visible({ hostHasGpus: false })).toBeUndefined();
   });
 
-  it("tells where its volume is, whatever its owner says", () => {
+  it("names its volume's path, whatever its owner sets", () => {
     const volume = { id: "volume00000001", path: "/data/volumes/volume00000001" };
     const own = { RUNPOD_VOLUME_PATH: "/etc", RUNPOD_VOLUME_ID: "other" };
     expect(workerEnvironment({ ...place, volume, own })).toMatchObject({

@@ -57,7 +57,7 @@ describe("A name of a container image", () => {
     expect(isImageReference(image)).toBe(false);
   });
 
-  it("that is none is named in one line", () => {
+  it("that is invalid is named in one line", () => {
     expect(noReference(`a\r\n${"x".repeat(500)}`)).toMatch(/^"a\\r\\nx{77}" is no name of a container image: /);
   });
 });

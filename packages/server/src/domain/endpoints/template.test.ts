@@ -30,7 +30,7 @@ describe("A command is split as a shell would", () => {
     expect(splitCommand(command)).toEqual(words);
   });
 
-  it("whatever words are joined, the same words come back", () => {
+  it("joined words are split into the same words again", () => {
     const word = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom("a", " ", "'", '"', "\\", "$", "\n") }));
     fc.assert(
       fc.property(fc.array(word), (words) => {

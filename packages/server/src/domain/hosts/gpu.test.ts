@@ -18,7 +18,7 @@ describe("GPU tiers", () => {
 
   it.each([
     {
-      it: "stand for their types in order",
+      it: "expand to their types in order",
       gpuIds: "ADA_24,AMPERE_24",
       types: [...gpuTiers.ADA_24, ...gpuTiers.AMPERE_24],
     },
@@ -28,7 +28,7 @@ describe("GPU tiers", () => {
     expect(typesOfTiers(gpuIds)).toEqual({ types });
   });
 
-  it("that do not exist are named", () => {
+  it("that do not exist are named in the refusal", () => {
     expect(typesOfTiers("ADA_24,ADA_96,NONE")).toEqual({ unknown: "ADA_96" });
     expect(typesOfTiers("constructor")).toEqual({ unknown: "constructor" });
     expect([isTier("toString"), isTier("ADA_24")]).toEqual([false, true]);
@@ -43,7 +43,7 @@ describe("GPU tiers", () => {
     expect(tiersOfTypes(["NVIDIA L4", "NVIDIA A40", "NVIDIA RTX A5000"])).toBe("AMPERE_24,AMPERE_48");
   });
 
-  it("are shown as none where one type has none", () => {
+  it("are shown as none if one of the types has none", () => {
     expect([tiersOfTypes(["NVIDIA L4", "NVIDIA H200"]), tiersOfTypes([])]).toEqual(["", ""]);
   });
 });
@@ -86,7 +86,7 @@ describe("The GPU types that are shown", () => {
     expect(known.every(({ id }) => isGpuType(id, []))).toBe(true);
   });
 
-  it("say how many of them one worker can have, whatever the blanks in their names", () => {
+  it("say how many of them one worker can have, whatever the spaces in their names", () => {
     expect(one("NVIDIA L4")).toEqual({
       id: "NVIDIA L4",
       displayName: "L4",
@@ -98,7 +98,7 @@ describe("The GPU types that are shown", () => {
     expect(one("NVIDIA A40")).toMatchObject({ maxGpuCount: 0, memoryInGb: 48 });
   });
 
-  it("are also those that only this host has, with the memory that it tells", () => {
+  it("include types that only this host has, with the memory it reports", () => {
     expect(shown.slice(-2)).toMatchObject([
       { id: "NVIDIA GB10", displayName: "GB10", memoryInGb: 0, maxGpuCount: 1 },
       { id: "NVIDIA GeForce RTX 2060", displayName: "RTX 2060", memoryInGb: 6, maxGpuCount: 1 },

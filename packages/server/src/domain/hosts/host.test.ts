@@ -6,7 +6,7 @@ const isIn = (location: string | undefined, locations: string, ...dataCenterIds:
   isThere({ location }, { locations, dataCenterIds });
 
 describe("A host", () => {
-  it("fits every place when it does not say where it is", () => {
+  it("fits every location if its own is unset", () => {
     expect(isIn(undefined, "FR", "EU-FR-1")).toBe(true);
   });
 
@@ -15,16 +15,16 @@ describe("A host", () => {
     expect([isIn("EU-CZ-1", "CZ"), isIn("EU-CZ-1", "FR")]).toEqual([true, false]);
   });
 
-  it("is in its data centre; where it names its country alone, in any there", () => {
+  it("is in its data centre; if it names only its country, in any of that country", () => {
     expect([isIn("EU-CZ-1", "", "EU-CZ-1"), isIn("EU-CZ-1", "", "EU-RO-1")]).toEqual([true, false]);
     expect([isIn("US", "", "US-TX-3"), isIn("US", "", "CA-MTL-1")]).toEqual([true, false]);
   });
 
-  it("has to fit both, where both are named", () => {
+  it("must fit both country and data centre if both are named", () => {
     expect([isIn("US-TX-3", "US", "US-GA-1"), isIn("US-TX-3", "FR", "US-TX-3")]).toEqual([false, false]);
   });
 
-  it("is anywhere for those who name all data centres there are", () => {
+  it("fits an endpoint that names all data centres", () => {
     expect(isIn("GB", "", ...dataCenters)).toBe(true);
   });
 });
@@ -52,7 +52,7 @@ describe("A server calls another", () => {
     ]);
   });
 
-  it.each(["127.0.0.1", "127.0.0.2", "::1", "localhost"])("at %s on its own machine alone", (host) => {
+  it.each(["127.0.0.1", "127.0.0.2", "::1", "localhost"])("at %s only on its own machine", (host) => {
     expect(mayCall(at(host, "a"), at(host, "a"))).toBe(true);
     expect([mayCall(at(host, "a"), at(host, "b")), mayCall(at(host), at(host))]).toEqual([false, false]);
   });

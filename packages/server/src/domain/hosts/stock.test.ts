@@ -41,7 +41,7 @@ const nothing = { found: [], back: [], lost: [] };
 const doubt = here(undefined, ["nvidia-smi did not answer."]);
 
 describe("What is known of a host", () => {
-  it("is what the look has found, with its place", () => {
+  it("is what was found, with its location", () => {
     expect(takeIn(undefined, here([0], ["Odd."]), settings).known.facts).toEqual({
       location: "CZ",
       gpus: [gpu(0)],
@@ -85,17 +85,17 @@ describe("A look that cannot tell", () => {
     expect(after(here([0]), ...doubts(limits.stockDoubtsMax - 1))).toEqual({ gpus: [0], enforced: true, ...nothing });
   });
 
-  it("takes the GPUs away when too many of them come in a row", () => {
+  it("removes the GPUs if there are too many in a row", () => {
     const found = after(here([0]), ...doubts(limits.stockDoubtsMax));
     expect(found).toEqual({ gpus: [], enforced: true, ...nothing, lost: [[0, "nvidia-smi did not answer."]] });
   });
 
-  it("is forgotten after one that can", () => {
+  it("is forgotten after a successful one", () => {
     const most = doubts(limits.stockDoubtsMax - 1);
     expect(after(here([0]), ...most, here([0]), ...most)).toMatchObject({ gpus: [0], lost: [] });
   });
 
-  it("says so, as one does that was answered by no driver", () => {
+  it("is reported, as is one that no driver answered", () => {
     const unseen = (...stocks: Stock[]) => {
       let known: Known | undefined;
       for (const stock of stocks) ({ known } = takeIn(known, stock, settings));
@@ -107,7 +107,7 @@ describe("A look that cannot tell", () => {
     expect([unseen(here([0]), here([])), unseen(doubt, here([0]))]).toEqual([undefined, undefined]);
   });
 
-  it("at the start gives nothing out, and lets nobody do without", () => {
+  it("at the start gives out no GPU, and starts no worker without its GPU", () => {
     expect(after(doubt)).toEqual({ gpus: [], enforced: true, ...nothing });
   });
 });

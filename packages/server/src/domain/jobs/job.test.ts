@@ -42,12 +42,12 @@ describe("The job table", () => {
     },
   );
 
-  it.each(statuses)("calls %s final exactly where nothing but a retry leads out", (status) => {
+  it.each(statuses)("calls %s final exactly if only a retry leads out of it", (status) => {
     const out = Object.keys(table[status]).filter((event) => event !== "retry");
     expect(isFinal(status)).toBe(out.length === 0);
   });
 
-  it("is never left, and no final state changes but by a retry, whatever is tried in whatever order", () => {
+  it("allows nothing else, and only a retry changes a final state, whatever the order of events", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...events), { maxLength: 50 }), (tried) => {
         let status: JobStatus = "IN_QUEUE";
@@ -68,13 +68,13 @@ describe("The loss of a job", () => {
     { it: "gives it back after its first start", starts: 1, excused: 0, by: "giveBack" },
     { it: "gives it back after its second", starts: 2, excused: 0, by: "giveBack" },
     { it: "fails it after its third", starts: 3, excused: 0, by: "fail" },
-    { it: "does not count what was excused", starts: 3, excused: 1, by: "giveBack" },
+    { it: "does not count an excused start", starts: 3, excused: 1, by: "giveBack" },
     { it: "fails it after three that count", starts: 5, excused: 2, by: "fail" },
   ])("$it", ({ starts, excused, by }) => {
     expect(settleLoss({ starts, excused }, "Its worker was lost").by).toBe(by);
   });
 
-  it("counts as a start, and says in its failure how often and why", () => {
+  it("counts as a start, and the job's failure says how often and why", () => {
     expect(settleLoss({ starts: 1, excused: 0 }, "Its worker was lost")).toEqual({ by: "giveBack", excused: false });
     expect(settleLoss({ starts: limits.startsMax, excused: 0 }, "Its worker was lost")).toEqual({
       by: "fail",
@@ -91,7 +91,7 @@ describe("A job's times", () => {
   it.each([
     { it: "count the wait so far", takenAt: undefined, finishedAt: undefined, delay: 900, execution: 0 },
     { it: "count the run so far", takenAt: 300, finishedAt: undefined, delay: 200, execution: 700 },
-    { it: "stand still at the end", takenAt: 300, finishedAt: 800, delay: 200, execution: 500 },
+    { it: "do not change after the end", takenAt: 300, finishedAt: 800, delay: 200, execution: 500 },
     { it: "count a wait that was cancelled", takenAt: undefined, finishedAt: 400, delay: 300, execution: 0 },
     { it: "are never negative", takenAt: 50, finishedAt: 20, delay: 0, execution: 0 },
   ])("$it", ({ takenAt, finishedAt, delay, execution }) => {
@@ -114,7 +114,7 @@ describe("Retention", () => {
     expect(retentionMs(route, wait)).toBe(ms);
   });
 
-  it("yields to the ttl", () => {
+  it("never exceeds the ttl", () => {
     expect(goneAt({ ttlEndAt: 5_000, retentionMs: 1_000 }, 3_000)).toBe(4_000);
     expect(goneAt({ ttlEndAt: 3_500, retentionMs: 1_000 }, 3_000)).toBe(3_500);
   });

@@ -21,7 +21,7 @@ describe("A failed job's error", () => {
       error: { status: 429, message: "slow down", type: "rate", param: null, code: 429 },
     },
     {
-      it: "of an exception in the stock package is what was raised, without its traceback",
+      it: "of an exception in the stock package is the raised message, without its traceback",
       text: '{"error_type": "<class \'ValueError\'>", "error_message": "bad prompt", "error_traceback": "Traceback …"}',
       error: { status: 500, message: "bad prompt", type: "server_error", param: null, code: "JOB_FAILED" },
     },
@@ -73,7 +73,7 @@ describe("An output", () => {
   });
 });
 
-it("An error is written with every field that OpenAI's has", () => {
+it("An error is written with every field of OpenAI's errors", () => {
   const error = { status: 400, message: "m", type: errorType(400), param: null, code: "C" };
   expect(JSON.parse(errorText(error))).toEqual({
     error: { message: "m", type: "invalid_request_error", param: null, code: "C" },

@@ -36,7 +36,7 @@ const body = (of: JobReport, ...more: [number?, Parameters<typeof statusText>[2]
   JSON.parse(statusText(of, more[0] ?? 2_000, more[1], more[2]));
 
 describe("A status body", () => {
-  it("of a waiting job tells why and where it waits", () => {
+  it("of a waiting job says why it waits, and its position", () => {
     const waiting = { waitReason: "no_worker", waitDetail: 'none "yet"', queuePosition: 0 } as const;
     expect(body(job, 1_500, waiting)).toEqual({
       id: "job-1",
@@ -49,13 +49,13 @@ describe("A status body", () => {
     });
   });
 
-  it("leaves out what there is not, never null", () => {
+  it("leaves absent fields out instead of sending null", () => {
     expect(Object.keys(body(done))).toEqual(["id", "status", "delayTime", "executionTime", "workerId", "retries"]);
     const waiting = { waitReason: "starting", waitDetail: "soon" } as const;
     expect(body(job, 1_500, waiting)).not.toHaveProperty("queuePosition");
   });
 
-  it("hands output on as the text it came as", () => {
+  it("passes output on as the text it arrived as", () => {
     const output = '{"b":12345678901234567890,"a":1e400, "b":"\\ud800"}';
     expect(statusText({ ...done, output }, 2_000)).toContain(`"output":${output},`);
   });
@@ -74,12 +74,12 @@ describe("A status body", () => {
     expect(body({ ...running, error })).not.toHaveProperty("error");
   });
 
-  it("counts times of the present run", () => {
+  it("has the times of the present run", () => {
     expect(body(running)).toMatchObject({ delayTime: 200, executionTime: 800 });
     expect(body(done, 9_000)).toMatchObject({ delayTime: 200, executionTime: 700 });
   });
 
-  it("takes more members at its end", () => {
+  it("can have further members added at its end", () => {
     expect(body(done, 2_000, undefined, ',"input":{"a":1}')).toMatchObject({ input: { a: 1 } });
   });
 });

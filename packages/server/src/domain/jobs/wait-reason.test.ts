@@ -40,11 +40,11 @@ describe("A job waits", () => {
     { it: "for a worker that others started", lowPriority: true, states: ["starting"], reason: "starting" },
     { it: "since the last start failed", failedStarts: 1, reason: "start_failed" },
     { it: "since start after start fails", failedStarts: 3, states: ["starting"], reason: "crash_looping" },
-    { it: "for a well worker though another failed", failedStarts: 3, states: ["running"], reason: "workers_busy" },
+    { it: "for a healthy worker even if another failed", failedStarts: 3, states: ["running"], reason: "workers_busy" },
     { it: "since the host cannot run its worker", obstacle: noGpu, reason: "no_capacity" },
     { it: "since the host is elsewhere", obstacle: { reason: "location", detail: "x" }, reason: "location" },
     {
-      it: "for nobody's sake at workersMax 0, obstacle or not",
+      it: "because of workersMax 0, with or without an obstacle",
       obstacle: noGpu,
       workersMax: 0,
       reason: "workers_max_zero",
@@ -55,7 +55,7 @@ describe("A job waits", () => {
     expect(waitDetail.length).toBeGreaterThan(0);
   });
 
-  it("with a sentence that names what is in the way", () => {
+  it("with a sentence that names the obstacle", () => {
     expect(waitReason(facts({ it: "", reason: "", failedStarts: 4 })).waitDetail).toMatch(
       /last 4 workers.*exit code 3: no such module/,
     );

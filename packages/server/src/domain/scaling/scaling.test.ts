@@ -75,7 +75,7 @@ describe("QUEUE_DELAY wants", () => {
     { it: "one worker for many jobs that just came", waiting: 50, want: 1 },
     { it: "no worker for lowPriority jobs", lowPriority: 5, waitedMs: 60_000, want: 0 },
     { it: "no more while no job has waited its time", waiting: 5, waitedMs: 3_999, workers: [busy(1)], want: 1 },
-    { it: "one for each late job beyond the busy ones", waiting: 2, waitedMs: 4_000, workers: [busy(1)], want: 3 },
+    { it: "one for each late job beyond the busy workers", waiting: 2, waitedMs: 4_000, workers: [busy(1)], want: 3 },
     {
       it: "no more than workersMax",
       waiting: 90,
@@ -101,7 +101,7 @@ describe("QUEUE_DELAY wants", () => {
       want: 4,
     },
     {
-      it: "those that start to stay though fewer are needed",
+      it: "those that are starting, even if fewer are needed",
       waiting: 1,
       waitedMs: 4_000,
       workers: [starting(1), starting(2)],
@@ -120,12 +120,12 @@ describe("QUEUE_DELAY wants", () => {
     expect(desiredWorkers(inputs(each)).want).toBe(want);
   });
 
-  it("to be asked again when the oldest job will have waited its time", () => {
+  it("another look once the oldest job has waited its time", () => {
     const desire = desiredWorkers(inputs({ waiting: 5, waitedMs: 1_500, workers: [busy(1)] }));
     expect(desire.lookAt).toBe(now + 2_500);
   });
 
-  it("the worked case of its comment", () => {
+  it("the example of its comment", () => {
     const settings = { workersMax: 10 };
     expect(desiredWorkers(inputs({ waiting: 3, waitedMs: 5_000, workers: [busy(1)], settings })).want).toBe(4);
   });
@@ -136,7 +136,7 @@ describe("REQUEST_COUNT wants", () => {
   it.each<Case & { it: string; want: number }>([
     { it: "nothing without jobs", want: 0 },
     { it: "one worker for up to scalerValue jobs", waiting: 4, want: 1 },
-    { it: "one more for one more", waiting: 5, want: 2 },
+    { it: "one more for one more job", waiting: 5, want: 2 },
     { it: "waiting and running jobs together", waiting: 3, running: 6, want: 3 },
     { it: "no worker for lowPriority jobs that wait", lowPriority: 40, want: 0 },
     { it: "no more than workersMax", waiting: 400, want: 10 },
@@ -144,7 +144,7 @@ describe("REQUEST_COUNT wants", () => {
     expect(desiredWorkers(inputs({ ...each, settings })).want).toBe(want);
   });
 
-  it("keeps an idle worker that the count still asks for", () => {
+  it("keeps an idle worker that the count still requires", () => {
     const workers = [idle(1, seconds(60)), idle(2, seconds(50))];
     expect(planned({ settings, running: 4, workers })).toEqual({ ...nothing, stop: [1] });
   });
@@ -152,9 +152,9 @@ describe("REQUEST_COUNT wants", () => {
 
 describe("A plan", () => {
   it.each<Case & { it: string; start?: number; stop?: number[]; close?: number[] }>([
-    { it: "does nothing where nothing is to be done" },
+    { it: "does nothing if there is nothing to do" },
     { it: "starts the first worker", waiting: 1, start: 1 },
-    { it: "starts what is missing at once", waiting: 5, waitedMs: 5_000, workers: [busy(1)], start: 2 },
+    { it: "starts missing workers at once", waiting: 5, waitedMs: 5_000, workers: [busy(1)], start: 2 },
     { it: "keeps an idle worker in its time", workers: [idle(1, 4_999)] },
     { it: "stops an idle worker after its time", workers: [idle(1, 5_000)], stop: [1] },
     {
@@ -166,7 +166,7 @@ describe("A plan", () => {
     { it: "keeps workersMin of them", settings: { workersMin: 1 }, workers: [idle(1, 60_000)] },
     { it: "starts workersMin without any job", settings: { workersMin: 2 }, start: 2 },
     { it: "never stops a busy worker for scale-down", workers: [busy(1, { idleSince: 0 })] },
-    { it: "never stops one that starts for scale-down", workers: [starting(1, { idleSince: 0 })] },
+    { it: "never stops a starting worker for scale-down", workers: [starting(1, { idleSince: 0 })] },
     {
       it: "counts workers that have not ended towards workersMax",
       waiting: 1,
@@ -192,7 +192,7 @@ describe("A plan", () => {
       stop: [1],
     },
     {
-      it: "replaces what is of another version: idle ones at once, busy ones when new ones are up",
+      it: "replaces workers of another version: idle ones at once, busy ones when new ones are up",
       workers: [busy(1, { version: 0 }), idle(2, 0, { version: 0 }), starting(3, { version: 0 })],
       stop: [3, 2],
     },
@@ -205,93 +205,93 @@ describe("A plan", () => {
       start: 1,
     },
     {
-      it: "lets it go when one is",
+      it: "stops it when a new one is up",
       settings: { workersMin: 1 },
       workers: [idle(1, 0, { version: 0 }), idle(2, 0)],
       stop: [1],
     },
     {
-      it: "lets one old worker go at a time where there is no room for a new one",
+      it: "stops one old worker at a time if there is no room for a new one",
       settings: { workersMin: 2, workersMax: 2 },
       workers: [idle(1, 10, { version: 0 }), idle(2, 20, { version: 0 })],
       stop: [2],
     },
     {
-      it: "lets no more go while that one's place is taken up",
+      it: "stops no more while the new worker takes up that place",
       settings: { workersMin: 2, workersMax: 2 },
       workers: [idle(1, 10, { version: 0 }), worker(2, { state: "stopping", version: 0 })],
     },
     {
-      it: "lets none go to make room after a failed start of the new version",
+      it: "stops none to make room after a failed start of the new version",
       settings: { workersMin: 2, workersMax: 2 },
       workers: [idle(1, 10, { version: 0 }), idle(2, 20, { version: 0 })],
       failedStarts: 1,
       failedAgoMs: 10,
     },
     {
-      it: "keeps a busy old worker though nothing waits, and starts the one that comes for it",
+      it: "keeps a busy old worker even if nothing waits, and starts its successor",
       workers: [busy(1, { version: 0 })],
       start: 1,
     },
     {
-      it: "closes it when that one is up",
+      it: "closes it when the new one is up",
       workers: [busy(1, { version: 0 }), idle(2, 0)],
       close: [1],
     },
     {
-      it: "makes a place for a new worker that waits for what an old one holds",
+      it: "makes room for a new worker that waits for what an old one holds",
       settings: { workersMin: 1 },
       workers: [idle(1, 0, { version: 0 }), worker(2, { state: "throttled" })],
       fitsWithout: (nos) => nos.includes(1),
       stop: [1],
     },
     {
-      it: "stops that old worker which holds what the new one waits for",
+      it: "stops the old worker that holds what the new one waits for",
       settings: { workersMin: 2 },
       workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
       fitsWithout: (nos) => nos.includes(2),
       stop: [2],
     },
     {
-      it: "stops one of two old workers that both hold a part of what a new one waits for",
+      it: "stops one of two old workers that each hold a part of what a new one waits for",
       settings: { workersMin: 2 },
       workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
       fitsWithout: (nos) => nos.length === 2,
       stop: [1],
     },
     {
-      it: "keeps old workers whose going would not help the new one that waits",
+      it: "keeps old workers whose end would not help the waiting new one",
       settings: { workersMin: 2 },
       workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
       fitsWithout: () => false,
     },
     {
-      it: "keeps an idle old worker that is not needed where a new one would find no place",
+      it: "keeps an idle old worker that is not needed if a new one would find no place",
       workers: [idle(1, 4_999, { version: 0 })],
       fitsWithout: () => false,
     },
     {
-      it: "lets it go when it has been idle for its time, and pauses it not",
+      it: "stops it when its idle time is over, and does not pause it",
       settings: { flashBootType: "FLASHBOOT" },
       workers: [idle(1, 5_000, { version: 0 })],
       fitsWithout: () => false,
       stop: [1],
     },
     {
-      it: "lets it go at once where workersMax is 0",
+      it: "stops it at once if workersMax is 0",
       settings: { workersMax: 0 },
       workers: [idle(1, 10, { version: 0 })],
       fitsWithout: () => false,
       stop: [1],
     },
     {
-      it: "keeps the only worker that there may be where a new one would find no place",
+      it: "keeps the only worker that workersMax allows if a new one would find no place",
       settings: { workersMin: 1, workersMax: 1 },
       workers: [idle(1, 20, { version: 0 })],
       fitsWithout: () => false,
     },
     {
-      it: "keeps old workers where a new one finds a place without that",
+      it: "keeps old workers if a new one finds a place without it",
       settings: { workersMin: 1 },
       workers: [idle(1, 20, { version: 0 }), worker(2, { state: "throttled" })],
     },
@@ -301,12 +301,12 @@ describe("A plan", () => {
       workers: [idle(1, 60_000, { version: 0 }), starting(2)],
     },
     {
-      it: "gives up what waits for a place and is not needed any more",
+      it: "stops a worker that waits for a place and is no longer needed",
       workers: [worker(1, { state: "throttled" })],
       stop: [1],
     },
     {
-      it: "asks for no second worker where one waits for a place",
+      it: "requests no second worker while one waits for a place",
       waiting: 1,
       workers: [worker(1, { state: "throttled" })],
     },
@@ -319,11 +319,11 @@ describe("A plan", () => {
     expect(planned(each)).toEqual({ start, stop, close });
   });
 
-  it("is to be made again when the next idle worker's time is over", () => {
+  it("is due again when the next idle worker's time is over", () => {
     expect(plan(inputs({ workers: [idle(1, 2_000), idle(2, 3_000)] })).lookAt).toBe(now + 2_000);
   });
 
-  it("needs no second look where nothing changes by time alone", () => {
+  it("needs no second look if time alone changes nothing", () => {
     expect(plan(inputs({ workers: [busy(1)] })).lookAt).toBeUndefined();
     expect(plan(inputs({ settings: { workersMin: 1 }, workers: [idle(1, 60_000)] })).lookAt).toBeUndefined();
   });
@@ -350,36 +350,36 @@ describe("With FlashBoot", () => {
   it.each<Case & { it: string } & Partial<Pick<Plan, "pause" | "resume" | "stop" | "close" | "start">>>([
     { it: "an idle worker is paused after its time", workers: [idle(1, 5_000)], pause: [1] },
     { it: "and not before", workers: [idle(1, 4_999)] },
-    { it: "a paused one goes on for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
+    { it: "a paused one resumes for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
     {
-      it: "the one that was paused last goes first",
+      it: "the one that was paused last resumes first",
       waiting: 1,
       workers: [paused(1, 60_000), paused(2, 50_000)],
       resume: [2],
     },
     {
-      it: "what is missing beyond the paused ones is started",
+      it: "workers missing beyond the paused ones are started",
       settings: { workersMin: 3 },
       workers: [paused(1, 60_000)],
       resume: [1],
       start: 2,
     },
-    { it: "one that holds a job goes on", workers: [paused(1, 10, { held: 1 })], resume: [1] },
+    { it: "one that holds a job resumes", workers: [paused(1, 10, { held: 1 })], resume: [1] },
     {
-      it: "one that holds a job does it first, paused for too long or not",
+      it: "one that holds a job runs it first, even if paused for too long",
       workers: [paused(1, 3_600_000, { held: 1 })],
       resume: [1],
     },
     { it: "one of an older version is stopped", workers: [paused(1, 10, { version: 0 })], stop: [1] },
     { it: "one that was paused for too long is stopped", workers: [paused(1, 3_600_000)], stop: [1] },
     {
-      it: "one that workersMax leaves no place for is stopped, the longest paused first",
+      it: "one beyond workersMax is stopped, the longest paused first",
       settings: { workersMax: 2 },
       workers: [busy(1), paused(2, 10), paused(3, 20)],
       stop: [3],
     },
     {
-      it: "all are stopped where it is turned off",
+      it: "all paused ones are stopped if FlashBoot is turned off",
       settings: { flashBootType: "OFF" },
       workers: [paused(1, 10)],
       stop: [1],
@@ -402,16 +402,16 @@ describe("After failed starts", () => {
 
   it.each<Case & { it: string; start: number }>([
     { it: "nothing starts in the pause", waiting: 1, failedStarts: 2, failedAgoMs: 1_999, start: 0 },
-    { it: "one worker tries after it", waiting: 1, failedStarts: 2, failedAgoMs: 2_000, start: 1 },
+    { it: "one worker is started after it", waiting: 1, failedStarts: 2, failedAgoMs: 2_000, start: 1 },
     {
-      it: "one tries at a time, though more are wanted",
+      it: "one is started at a time, even if more are wanted",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
       start: 1,
     },
     {
-      it: "none tries beside one that does",
+      it: "none is started while another is trying",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
@@ -419,7 +419,7 @@ describe("After failed starts", () => {
       start: 0,
     },
     {
-      it: "all start again where one is well",
+      it: "all start again once one is healthy",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
@@ -430,7 +430,7 @@ describe("After failed starts", () => {
     expect(planned(each)).toEqual({ ...nothing, start });
   });
 
-  it("the pause's end is the time to look, where a worker is missing", () => {
+  it("looks again at the pause's end if a worker is missing", () => {
     const each = plan(inputs({ waiting: 1, failedStarts: 3, failedAgoMs: 1_000 }));
     expect([each.lookAt, each.reason]).toEqual([now + 3_000, "the last 3 starts failed; pausing"]);
     expect(plan(inputs({ failedStarts: 3, failedAgoMs: 1_000 })).lookAt).toBeUndefined();
@@ -453,7 +453,7 @@ describe("Whatever there is", () => {
     failedAgoMs: fc.nat(10_000),
   });
 
-  it("a plan stays within workersMax, stops nobody who works, and looks only into the future", () => {
+  it("a plan stays within workersMax, stops no busy worker, and never looks again in the past", () => {
     fc.assert(
       fc.property(anyCase, ({ scalerType, workersMin, more, workers, ...each }) => {
         const views = workers.map(({ state, idleForMs, version }, at) =>

@@ -22,7 +22,7 @@ describe("A job that a ping leaves out", () => {
     expect(hearPing(second.heard, [old], none, now + 8_000).lost).toEqual([]);
   });
 
-  it("is not judged in its first 5 s, and begins to be then", () => {
+  it("is judged only after its first 5 s", () => {
     const young = { id: "young", takenAt: now - limits.absentAfterMs + 1 };
     const first = hearPing(nothingHeard, [young], none, now);
     expect([first.lost, first.heard.absent.size]).toEqual([[], 0]);
@@ -31,7 +31,7 @@ describe("A job that a ping leaves out", () => {
     expect(hearPing(second.heard, [young], none, now + 8_000).lost).toEqual(["young"]);
   });
 
-  it("is judged by itself, whatever other jobs are listed", () => {
+  it("is judged on its own, whatever other jobs are listed", () => {
     const other = { id: "other", takenAt: 0 };
     const first = hearPing(nothingHeard, [old, other], new Set(["other"]), now);
     expect(hearPing(first.heard, [old, other], new Set(["other"]), now + 4_000).lost).toEqual(["old"]);

@@ -3,7 +3,7 @@ import { newWorker } from "../../testing/facts-fixture.js";
 import { coldStart, percentiles } from "./cold-start.js";
 
 describe("A cold start", () => {
-  it("is told step by step", () => {
+  it("is measured step by step", () => {
     const times = {
       createdAt: 1_000,
       imageAt: 1_900,
@@ -19,7 +19,7 @@ describe("A cold start", () => {
     });
   });
 
-  it("holds the wait for a place, and what a process does not have is left out", () => {
+  it("includes the wait for a place, and leaves out the steps that a process does not have", () => {
     const times = { createdAt: 0, throttledAt: 0, placedAt: 700, startedAt: 710, readyAt: 800 };
     expect(coldStart({ ...newWorker, ...times }).steps).toEqual({ place: 700, start: 10, ready: 90 });
   });

@@ -6,7 +6,7 @@ const after = (...answers: PingAnswer[]): Health =>
   answers.reduce((health, answer, n) => nextHealth(health, answer, 1_000 * (n + 1)), unknownHealth);
 
 describe("A worker", () => {
-  it("is open from its first 200 on, and not before: nothing that it says until then counts against it", () => {
+  it("is open from its first 200 on, and earlier answers do not count against it", () => {
     expect(after("failed", "failed", "failed", "failed", "initialising")).toEqual(unknownHealth);
     expect(after("failed", "initialising", "ready").isOpen).toBe(true);
   });
@@ -17,11 +17,11 @@ describe("A worker", () => {
     expect(after("ready", "failed", "failed", "ready", "failed", "failed").isOpen).toBe(true);
   });
 
-  it("that initialises again is shut without being held against it", () => {
+  it("that initialises again is shut, without counting as a failure", () => {
     expect(after("ready", "initialising")).toMatchObject({ isOpen: false, failures: 0, failingSince: undefined });
   });
 
-  it("is asked again soon until it is well, and then now and then", () => {
+  it("is polled often until it is healthy, and then now and then", () => {
     expect(healthPauseMs(unknownHealth)).toBe(limits.healthSoonMs);
     expect(healthPauseMs(after("ready"))).toBe(limits.healthMs);
     expect(healthPauseMs(after("ready", "failed"))).toBe(limits.healthSoonMs);

@@ -13,7 +13,7 @@ describe("The mark of a line", () => {
       text: `{"requestId": "${job}", "level": "WARN"}`,
       mark: { jobId: job, level: "WARN" },
     },
-    { it: "is read though its end was cut away", text: marked().slice(0, 70), mark: { jobId: job } },
+    { it: "is read even if its end is cut off", text: marked().slice(0, 70), mark: { jobId: job } },
     {
       it: "is read from the plain form",
       text: `INFO   | ${job} | Started.`,
@@ -25,12 +25,12 @@ describe("The mark of a line", () => {
       mark: { level: "ERROR", message: "no such | thing" },
     },
     { it: "is none in other JSON", text: '{"id":"a"}', mark: {} },
-    { it: "is none where the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
+    { it: "is none if the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
     { it: "is none in a list", text: '["requestId"]', mark: {} },
     { it: "is none in plain text", text: `about ${job}`, mark: {} },
   ])("$it", ({ text, mark }) => expect(markOf(text)).toEqual(mark));
 
-  it("makes a line a job's, where a mere mention does not", () => {
+  it("assigns a line to a job; a mere mention of the job does not", () => {
     expect([isOfJob(marked(), job), isOfJob(`about ${job}`, job), isOfJob(marked({ message: "b" }), "b")]).toEqual([
       true,
       false,
@@ -59,7 +59,7 @@ describe("A moment", () => {
   ])("'%s' is %s", (said, at) => expect(momentOf(said, now)).toBe(at));
 });
 
-it("A secret is masked as it is, and as JSON writes it; an empty one is none", () => {
+it("A secret is masked both as it is and as JSON writes it; an empty one is ignored", () => {
   const secret = 'a"b\\c';
   expect(new HiddenTexts([secret, ""]).mask(`${secret} ${JSON.stringify({ secret })}`)).toBe('**** {"secret":"****"}');
 });

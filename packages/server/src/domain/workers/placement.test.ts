@@ -35,19 +35,19 @@ const given = (found: ReturnType<typeof place>) =>
   "hostNo" in found ? [found.hostNo, ...found.resources.gpus.map(({ id }) => id)] : found;
 
 describe("A worker's place", () => {
-  it("is the host with the fewest workers of those that have what it needs", () => {
+  it("is the host with the fewest workers among those with the needed resources", () => {
     const hosts = [host(1, [gpu("a")], { workers: 3 }), host(2, [gpu("b")], { workers: 1 }), host(3, [])];
     expect(given(place(need(), hosts, anywhere, []))).toEqual([2, "b"]);
   });
 
-  it("has the first type of the order that is free anywhere, be its host the busier one", () => {
+  it("has the first preferred type that is free anywhere, even on a busier host", () => {
     const hosts = [host(1, [gpu("a")], { workers: 9 }), host(2, [gpu("b", "NVIDIA A40")])];
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, []))).toEqual([1, "a"]);
     const held = [holds(1, [gpu("a")])];
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, held))).toEqual([2, "b"]);
   });
 
-  it("is in one of the endpoint's places", () => {
+  it("is in one of the endpoint's locations", () => {
     const hosts = [host(1, [gpu("a")], { location: "US" }), host(2, [gpu("b")], { location: "CZ", workers: 4 })];
     expect(given(place(need(), hosts, { ...anywhere, locations: "CZ,FR" }, []))).toEqual([2, "b"]);
     expect(place(need(), hosts, { ...anywhere, locations: "FR" }, [])).toMatchObject({
@@ -55,7 +55,7 @@ describe("A worker's place", () => {
     });
   });
 
-  it("is a host that can run it now, where there is one", () => {
+  it("is a host that can run it now, if there is one", () => {
     const lame = host(1, [gpu("a")], { cannotRun: ["container"] });
     const busy = host(2, [gpu("b")], { workers: 9 });
     expect(given(place(need({ kind: "container" }), [lame, busy], anywhere, []))).toEqual([2, "b"]);
@@ -64,7 +64,7 @@ describe("A worker's place", () => {
     expect(place(need({ kind: "container" }), [lame, busy], anywhere, [holds(1, [gpu("b")])])).toHaveProperty("lacks");
   });
 
-  it("has all its GPUs at one host, and of one type", () => {
+  it("has all its GPUs on one host, and of one type", () => {
     const mixed = host(1, [gpu("a"), gpu("b", "NVIDIA A40")]);
     expect(place(need({ gpuCount: 2 }), [mixed, host(2, [gpu("c")])], anywhere, [])).toMatchObject({
       lacks: expect.any(String),
@@ -76,31 +76,31 @@ describe("A worker's place", () => {
     ]);
   });
 
-  it("knows a type by its name, however the driver spaces it", () => {
+  it("recognises a type by its name, however the driver spaces it", () => {
     const hosts = [host(1, [gpu("a", "NVIDIA RTX A4500")])];
     expect(given(place(need({ gpuTypes: ["NVIDIA  RTX a4500"] }), hosts, anywhere, []))).toEqual([1, "a"]);
   });
 
-  it("needs no GPU where the host does not enforce them, and has one where one is free", () => {
+  it("needs no GPU if the host does not enforce them, and gets one if one is free", () => {
     const lax = { gpusEnforced: false };
     expect(given(place(need({ gpuCount: 4 }), [host(1, [], lax)], anywhere, []))).toEqual([1]);
     expect(given(place(need(), [host(1, [gpu("a")], lax)], anywhere, []))).toEqual([1, "a"]);
     expect(given(place(need(), [host(1, [gpu("a")], lax)], anywhere, [holds(1, [gpu("a")])]))).toEqual([1]);
   });
 
-  it("is not a host that gives no GPUs where another one enforces them", () => {
+  it("is not a host without enforced GPUs if another host enforces them", () => {
     const hosts = [host(1, [], { gpusEnforced: false }), host(2, [gpu("a")], { workers: 5 })];
     expect(given(place(need(), hosts, anywhere, []))).toEqual([2, "a"]);
     expect(place(need(), hosts, anywhere, [holds(1, [gpu("a")], { hostNo: 2 })])).toMatchObject({ giveWay: [] });
     expect(given(place(need({ gpuCount: 0 }), hosts, anywhere, []))).toEqual([1]);
   });
 
-  it("has no GPU that is held at another host: two servers on one machine are two hosts, and tell of the same ones", () => {
+  it("has no GPU that another host holds: two servers on one machine are two hosts and report the same GPUs", () => {
     const hosts = [host(1, [gpu("a"), gpu("b")]), host(2, [gpu("a"), gpu("b")])];
     expect(given(place(need(), hosts, anywhere, [holds(1, [gpu("a")], { hostNo: 2 })]))).toEqual([1, "b"]);
   });
 
-  it("counts the processors and the memory that are held at its own host alone", () => {
+  it("counts only the processors and memory that are held on its own host", () => {
     const held = [holds(1, [], { hostNo: 2, resources: { gpus: [], cpus: 8, memoryMib: 16_384 } })];
     const wants = need({ gpuCount: 0, shares: [{ cpus: 8, memoryMib: 16_384 }] });
     expect(given(place(wants, [host(1, [])], anywhere, held))).toEqual([1]);
@@ -116,7 +116,7 @@ describe("Shares of a machine", () => {
     { cpus: 2, memoryMib: 8_192 },
   ];
 
-  it("are given in the order of preference: the next where the first does not fit", () => {
+  it("are given in the order of preference: the next one if the first does not fit", () => {
     const wants = need({ gpuCount: 0, shares: [large, small] });
     expect(place(wants, [host(1, [])], anywhere, [])).toMatchObject({ resources: { gpus: [], ...small } });
     const roomy = host(2, [], { ...large, workers: 9 });
@@ -161,14 +161,14 @@ describe("Where nothing fits", () => {
     expect(place(need(wants), hosts, anywhere, held)).toMatchObject({ lacks: sentence });
   });
 
-  it("what is leaving already is waited for, and nobody else gives way", () => {
+  it("the scaler waits for a worker that is already leaving, and stops no other", () => {
     const [a, b] = [gpu("a"), gpu("b")];
     const held = [holds(1, [a], { isLeaving: true }), holds(2, [b], { pausedRank: 1 })];
     expect(place(need(), [host(1, [a, b])], anywhere, held)).toMatchObject({ giveWay: [] });
     expect(place(need({ gpuCount: 2 }), [host(1, [a, b])], anywhere, held)).toMatchObject({ giveWay: [2] });
   });
 
-  it("names few of many holders", () => {
+  it("only a few of many holders are named", () => {
     const gpus = Array.from({ length: 9 }, (_, n) => gpu(`g${n}`));
     const held = gpus.map((each, n) => holds(n, [each]));
     expect(place(need(), [host(1, gpus)], anywhere, held)).toMatchObject({
@@ -176,7 +176,7 @@ describe("Where nothing fits", () => {
     });
   });
 
-  it("paused workers give way, no more of them than are needed, the lowest rank first", () => {
+  it("paused workers give way, only as many as needed, the lowest rank first", () => {
     const [a, b, c] = [gpu("a"), gpu("b"), gpu("c")];
     const held = [
       holds(1, [a], { pausedRank: 30 }),

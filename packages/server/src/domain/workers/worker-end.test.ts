@@ -50,7 +50,7 @@ describe("The end of a worker is told apart:", () => {
     expect(of(ended, tail)).toEqual(expected);
   });
 
-  it("a kill of ours is nobody's fault", () => {
+  it("a worker that we killed has no cause", () => {
     expect(of({ signal: "SIGKILL" }, "", { killAt: 1 })).toEqual([undefined, "it was ended by SIGKILL"]);
     expect(of({ code: 143 }, "bye", { wanted: "stopped" })[0]).toBeUndefined();
   });

@@ -14,14 +14,14 @@ describe("A worker's life", () => {
     expect(events.filter((event) => mayHappenTo(event, at("ended")))).toEqual([]);
   });
 
-  it("can end from every other stage, and what was wanted last is still known", () => {
+  it("can end from every other stage, and remembers the last stage", () => {
     for (const stage of ["running", "closed", "paused", "stopped"]) {
       expect(mayHappenTo("end", at(stage))).toBe(true);
       expect(changed(at(stage), workerChanges.end)).toMatchObject({ wanted: stage, endedAt: expect.any(Number) });
     }
   });
 
-  it("gives a place, and is ready, once", () => {
+  it("allows a place, and being ready, only once", () => {
     for (const event of ["place", "ready"] as const) {
       expect(mayHappenTo(event, at("running"))).toBe(true);
       expect(mayHappenTo(event, changed(at("running"), workerChanges[event]))).toBe(false);
@@ -29,7 +29,7 @@ describe("A worker's life", () => {
     expect(mayHappenTo("wait", changed(at("running"), workerChanges.place))).toBe(false);
   });
 
-  it("never goes on once it was stopped", () => {
+  it("never continues after it was stopped", () => {
     const after = events.filter((event) => mayHappenTo(event, at("stopped")));
     expect(after.map((event) => changed(at("stopped"), workerChanges[event]).wanted)).toEqual(
       after.map(() => "stopped"),

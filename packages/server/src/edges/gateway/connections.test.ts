@@ -50,7 +50,7 @@ describe("the connections to a worker", () => {
     expect(await open()).toBe(1);
   });
 
-  it("are not used again after a request that was not over as it should be", async () => {
+  it("are not used again after a request that did not end properly", async () => {
     const client = connections.lend();
     await ask(client);
     connections.giveBack(client, false);
@@ -67,7 +67,7 @@ describe("the connections to a worker", () => {
     expect(connections.lend()).not.toBe(client);
   });
 
-  it("are closed when what is on its way is over", async () => {
+  it("are closed when the requests in flight are over", async () => {
     const [busy, idle] = [connections.lend(), connections.lend()];
     await ask(idle);
     connections.giveBack(idle, true);

@@ -61,7 +61,7 @@ describe("A reply on its way", () => {
     expect(outcomes).toEqual(["ended"]);
   });
 
-  it("reads no more parts than it writes at a time", async () => {
+  it("reads no more parts than it can write at a time", async () => {
     const { controller, passage, answer } = await begun();
     let count = 0;
     while (!controller.paused && count < 10_000) {
@@ -74,7 +74,7 @@ describe("A reply on its way", () => {
     expect((await buffer(answer)).length).toBe(count);
   });
 
-  it("shares the bytes of a turn with all others, and reads nothing while it waits", async () => {
+  it("shares the byte budget of a turn with all other replies, and reads nothing while it waits", async () => {
     const all: Awaited<ReturnType<typeof begun>>[] = [];
     while (all.length < 60) all.push(await begun());
     const bytes = () => all.flatMap(({ written }) => written).reduce((sum, length) => sum + length, 0);

@@ -98,7 +98,7 @@ describe("A request that finds no worker", () => {
     expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ inFlight: 0, completed: 1 });
   });
 
-  it("gives a worker back that becomes healthy at the moment in which its client leaves", async () => {
+  it("gives back a worker that becomes healthy just as the client leaves", async () => {
     const arrived = new Promise<ServerResponse>((resolve) =>
       http.app.server.prependOnceListener("request", (_, reply) => resolve(reply)),
     );
@@ -115,7 +115,7 @@ describe("A request that finds no worker", () => {
     expect(seen).toEqual([]);
   });
 
-  it("is refused at once where as many wait as may", async () => {
+  it("is refused at once if the line is full", async () => {
     const waiting = Array.from({ length: limits.gateWaitingMax }, () =>
       scene.parts.gate.stand(endpoint.no, { ms: 60_000, isSocket: false, signals: [] }),
     );
@@ -125,7 +125,7 @@ describe("A request that finds no worker", () => {
     await Promise.all(waiting);
   });
 
-  it("of any method goes to another worker where no connection could be made, and ends where none takes any", async () => {
+  it("of any method goes to another worker if no connection could be made, and fails if no worker accepts one", async () => {
     const dead = await scene.worker(endpoint);
     await scene.parts.registry.changeWorker(dead, { ...workerChanges.start, address: "127.0.0.1:1" });
     await scene.parts.registry.changeWorker(dead, { by: "ready", readyAt: scene.clock.now() });

@@ -25,17 +25,17 @@ const own = [
 ];
 
 describe("A worker is sent", () => {
-  it("what the client said, as it said it", () => {
+  it("the client's headers unchanged", () => {
     const raw = ["Host", "here", "X-A", "1", "x-a", "2", "Cookie", "a=b"];
     expect(requestHeaders(raw, hop)).toEqual([...raw, ...own]);
   });
 
-  it("nothing that Connection names, but what must stay stays", () => {
+  it("none of the headers that Connection names, except those that must stay", () => {
     const raw = ["Connection", "X-A, content-length , close", "X-A", "1", "Content-Length", "3", "Host", "here"];
     expect(requestHeaders(raw, hop)).toEqual(["Content-Length", "3", "Host", "here", ...own]);
   });
 
-  it("no name that Connection takes away of what we say ourselves", () => {
+  it("our own headers, even if the client's Connection names them", () => {
     expect(requestHeaders(["Connection", "x-forwarded-for, via, x-request-id"], hop)).toEqual(own);
   });
 
@@ -53,7 +53,7 @@ describe("A worker is sent", () => {
     expect(requestHeaders([name, "evil"], hop)).toEqual(own);
   });
 
-  it("what a proxy says that is believed, with the proxy's own address behind", () => {
+  it("a trusted proxy's headers, with the proxy's own address appended", () => {
     const raw = [
       "X-Forwarded-For",
       "1.1.1.1",
@@ -84,7 +84,7 @@ describe("A worker is sent", () => {
   });
 });
 
-it("A client is sent the worker's headers but those of the connection, byte for byte", () => {
+it("A client is sent the worker's headers byte for byte, except those of the connection", () => {
   const raw = [
     "Set-Cookie",
     "a=caf\u00e9",

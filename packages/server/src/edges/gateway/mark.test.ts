@@ -35,17 +35,17 @@ describe("A mark", () => {
     expect(theirs.accept(ours.make(there, request), { ...request, ...change })).toBe(false);
   });
 
-  it("is for no other server, and not for the server that made it", () => {
+  it("is not valid at another server, nor at the server that made it", () => {
     expect(marks(3).accept(ours.make(there, request), request)).toBe(false);
     expect(ours.accept(ours.make(there, request), request)).toBe(false);
   });
 
-  it("is not made without the seal key", () => {
+  it("cannot be made without the seal key", () => {
     const forger = marks(here, Buffer.alloc(32, "f"));
     expect(theirs.accept(forger.make(there, request), request)).toBe(false);
   });
 
-  it("is not changed, in any of its characters", () => {
+  it("is invalid if any of its characters is changed", () => {
     const mark = ours.make(there, request);
     for (let at = 0; at < mark.length; at++) {
       const changed = mark.slice(0, at) + (mark[at] === "1" ? "2" : "1") + mark.slice(at + 1);
@@ -55,7 +55,7 @@ describe("A mark", () => {
     expect(theirs.accept(mark, request)).toBe(true);
   });
 
-  it("is good for a short time", async () => {
+  it("is valid for a short time", async () => {
     const [early, late] = [ours.make(there, request), ours.make(there, request)];
     await clock.advance(limits.gateMarkMs, async () => {});
     expect(theirs.accept(early, request)).toBe(true);
@@ -63,7 +63,7 @@ describe("A mark", () => {
     expect(theirs.accept(late, request)).toBe(false);
   });
 
-  it("is not accepted a second time as long as its time is not over, wherever the other server's clock is", async () => {
+  it("is not accepted a second time while it is valid, whatever the other server's clock shows", async () => {
     const mark = ours.make(there, request);
     await clock.advance(-limits.gateMarkMs, async () => {}); // the other server's is behind
     expect(theirs.accept(mark, request)).toBe(true);

@@ -70,7 +70,7 @@ const giveBack = (verdict: string) => (_request: IncomingMessage, reply: ServerR
   void reply.writeHead(503, { "x-millrace-declined": verdict }).end("none");
 
 describe("A request that another server has a worker for", () => {
-  it("goes there from where it waits, when the other server tells", async () => {
+  it("goes there from its line when the other server announces a worker", async () => {
     answer = (_request, reply) => void reply.end("from there");
     const asked = http.get(`/lb/${endpoint.id}/`);
     await waits();
@@ -79,7 +79,7 @@ describe("A request that another server has a worker for", () => {
     expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ waiting: 0, inFlight: 0, completed: 0, failed: 0 });
   });
 
-  it("stays where there is a worker", async () => {
+  it("stays if this server has a worker", async () => {
     await openWorker();
     tell();
     expect((await http.post(`/lb/${endpoint.id}/`, "x")).text).toBe("served x");
@@ -99,7 +99,7 @@ describe("A request that another server has a worker for", () => {
     expect(seen).toEqual(["other POST", "worker POST"]);
   });
 
-  it("waits here where that server is not reached, and is tried there again after a while", async () => {
+  it("waits here if that server cannot be reached, and is tried there again after a while", async () => {
     tell(1);
     const asked = http.post(`/lb/${endpoint.id}/`, "x");
     await waits();
@@ -116,7 +116,7 @@ describe("A request that another server has a worker for", () => {
     expect((await asked).text).toBe("from there");
   });
 
-  it("is not sent twice where it may have been carried out", async () => {
+  it("is not sent twice if it may have been carried out", async () => {
     answer = (request) => void request.socket.destroy();
     tell();
     const reply = await http.post(`/lb/${endpoint.id}/`);
@@ -124,7 +124,7 @@ describe("A request that another server has a worker for", () => {
     expect(seen).toEqual(["other POST"]);
   });
 
-  it("is not served with half a body where the other server gives it back too late", async () => {
+  it("is not served with half a body if the other server gives it back too late", async () => {
     answer = (request, reply) => {
       reply.writeContinue();
       request.once("data", () => giveBack("unsent")(request, reply));
@@ -137,7 +137,7 @@ describe("A request that another server has a worker for", () => {
     expect(seen).toEqual(["other POST"]);
   });
 
-  it("is sent at most three times where it may be carried out twice", async () => {
+  it("is sent at most three times if it is safe to repeat", async () => {
     answer = giveBack("lost");
     tell();
     const asked = http.get(`/lb/${endpoint.id}/`);
@@ -151,7 +151,7 @@ describe("A request that another server has a worker for", () => {
     expect(seen.length).toBe(limits.gateTriesMax);
   });
 
-  it("is told of the other server's workers' replies whole or not at all", async () => {
+  it("gets the replies of the other server's workers whole or not at all", async () => {
     answer = (_request, reply) => {
       reply.writeHead(200, { "content-length": "100" }).write("the beginning");
       setImmediate(() => reply.destroy());
@@ -182,7 +182,7 @@ describe("A request that another server has passed on", () => {
   }
   const outcome = ({ status, headers }: Answer) => [status, headers.get("x-millrace-declined")];
 
-  it("is refused by every server but the one that it was meant for", async () => {
+  it("is refused by every server except the one that it was meant for", async () => {
     const headers = await marked(9);
     await openWorker();
     expect(outcome(await http.get(`/lb/${endpoint.id}/`, { headers }))).toEqual([400, "unsent"]);
@@ -196,7 +196,7 @@ describe("A request that another server has passed on", () => {
     expect(seen).toEqual(["other GET", "worker GET"]);
   });
 
-  it("is served under the name that the first server let in, though this one does not answer to it", async () => {
+  it("is served under the host name that the first server accepted, even if this one does not answer to it", async () => {
     const named = { ...(await marked(scene.parts.place.hostNo)), host: "lb.example" };
     await openWorker();
     expect(await send(named)).toEqual([200, undefined]);
@@ -204,7 +204,7 @@ describe("A request that another server has passed on", () => {
     expect(await send({ host: "lb.example" })).toEqual([400, undefined]);
   });
 
-  it("is given back at once where no worker is healthy, and not passed on again", async () => {
+  it("is given back at once if no worker is healthy, and not passed on again", async () => {
     const headers = await marked(scene.parts.place.hostNo);
     tell();
     expect(outcome(await http.get(`/lb/${endpoint.id}/`, { key: null, headers }))).toEqual([503, "unsent"]);

@@ -9,7 +9,7 @@ import { pipeInTurns } from "./pipe-in-turns.js";
 const highWaterMark = 16 * 2 ** 20;
 
 describe("Connections that are joined", () => {
-  it("pass everything on in its order, and the end", async () => {
+  it("pass everything on in order, and then the end", async () => {
     const [from, to] = [new PassThrough(), new PassThrough()];
     pipeInTurns(from, to);
     const bytes = Buffer.from(Array.from({ length: 5 * limits.lentBytesPerTurn }, (_, n) => n % 251));
@@ -18,7 +18,7 @@ describe("Connections that are joined", () => {
     expect((await buffer(to)).equals(bytes)).toBe(true);
   });
 
-  it("pass on the last words of one that ends while they wait for their turn", async () => {
+  it("pass on the last bytes of a side that ends while they wait for their turn", async () => {
     const [from, to] = [new PassThrough(), new PassThrough()];
     pipeInTurns(from, to);
     await turn();
@@ -47,7 +47,7 @@ describe("Connections that are joined", () => {
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(2 * limits.lentBytesPerTurn);
   });
 
-  it("go at the pace of the one that reads", async () => {
+  it("go at the pace of the reader", async () => {
     const [from, to] = [new PassThrough(), new PassThrough()];
     pipeInTurns(from, to);
     let taken = 0;

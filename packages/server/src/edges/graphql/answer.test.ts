@@ -28,7 +28,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 describe("A long list of an answer", () => {
   const count = 20 * limits.listSliceItems;
 
-  it("gives others their turn, and shares the turns with all other lists", async () => {
+  it("lets other work run in between, and shares turns with all other lists", async () => {
     const [one, other] = [free(), free()];
     const perTurn = limits.madeBytesPerTurn / limits.listSliceBytes;
     const make = (answer: Answer) => all(answer.list(Array(count).fill(1), (each) => each));
@@ -39,7 +39,7 @@ describe("A long list of an answer", () => {
     expect(both.turns).toBeGreaterThanOrEqual(60 / perTurn - 1);
   });
 
-  it("waits for room before it is made, and is not made where there is none", async () => {
+  it("waits for memory before it is made, and is not made without it", async () => {
     const asked: number[] = [];
     let isMade = false;
     const answer = new Answer(async (bytes) => {
@@ -54,7 +54,7 @@ describe("A long list of an answer", () => {
     expect([asked, isMade]).toEqual([[limits.graphqlLargeBytes], false]);
   });
 
-  it("asks for no room where it is short", async () => {
+  it("needs no extra memory if it is short", async () => {
     const asked: number[] = [];
     const answer = new Answer(async (bytes) => void asked.push(bytes));
     await all(answer.list(Array(limits.graphqlSmallEntries).fill(1), (each) => each));

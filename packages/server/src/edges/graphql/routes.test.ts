@@ -27,7 +27,7 @@ describe("A query", () => {
     return [status, json.errors?.[0].message, json.errors?.[0].extensions.code];
   };
 
-  it("may select so many fields, and no more: each is compared with the others", async () => {
+  it("has a limited number of fields, because each is compared with the others", async () => {
     const { graphqlSelectionsMax: most } = limits;
     const of = (count: number) => `{myself{${"id ".repeat(count - 1)}}}`;
     expect(await said(of(most))).toEqual([200, undefined, undefined]);
@@ -43,7 +43,7 @@ describe("A query", () => {
     expect((await said(of(limits.graphqlSelectionsMax)))[1]).toMatch(/more than 300 fields and fragments/);
   });
 
-  it("lists no more, and says no more, than its answer may hold", async () => {
+  it("is refused if its answer would have too many entries or bytes", async () => {
     const { registry } = scene.parts;
     const settings = { ...plainTemplate, name: "many", readme: "r".repeat(40_000) };
     const make = (n: number) => registry.createTemplate({ id: `many${n}`, ownerNo: scene.admin.ownerNo, settings });
@@ -70,7 +70,7 @@ describe("A query", () => {
     ]);
   });
 
-  it("counts long environments, whatever their alias, and makes them in turns", async () => {
+  it("counts the entries of long environments, whatever their alias, and makes them in turns", async () => {
     const { registry } = scene.parts;
     const env = Object.fromEntries(Array.from({ length: 6_000 }, (_, n) => [`NAME_${n}`, "x"]));
     const settings = { ...plainTemplate, name: "long", env };
@@ -84,7 +84,7 @@ describe("A query", () => {
     ]);
   });
 
-  it("may ask for the whole schema, and hold a long environment in its text", async () => {
+  it("may request the whole schema, and contain a long environment", async () => {
     expect((await said(getIntrospectionQuery()))[0]).toBe(200);
     const env = Array.from({ length: 200 }, (_, n) => `{key:"NAME_${n}",value:"x"}`).join();
     const template = `name:"long",imageName:"hello:1",dockerArgs:"",containerDiskInGb:5,volumeInGb:0,env:[${env}]`;
@@ -100,7 +100,7 @@ describe("A variable that does not fit", () => {
     [{ username: secret, password: secret }, /at "input": Expected value .* to include required field "name"\./],
     [{ ...good, other: secret }, /at "input": Expected value .* not to include unknown field "other"\./],
     [`${secret} at "x"`, /at "input": Expected value of type "SaveRegistryAuthInput" to be an object\./],
-  ])("is refused with its place, and its value is neither answered nor logged: %j", async (input, said) => {
+  ])("is refused with its path, and its value is neither shown nor logged: %j", async (input, said) => {
     const { status, text, json } = await ask(saveAuth, { input });
     expect([status, json.errors[0].extensions.code]).toEqual([400, "INVALID_INPUT"]);
     expect(json.errors[0].message).toMatch(said);
@@ -108,7 +108,7 @@ describe("A variable that does not fit", () => {
     expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
   });
 
-  it("is refused where it is none of the words that its field knows", async () => {
+  it("is refused if it is not one of the field's values", async () => {
     const query = "mutation ($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
     const { json, text } = await ask(query, { input: { name: "a", flashBootType: secret } });
     expect(json.errors.map((each: { message: string }) => each.message)).toContainEqual(
@@ -117,7 +117,7 @@ describe("A variable that does not fit", () => {
     expect(text).not.toContain(secret);
   });
 
-  it("is refused where the argument that it stands for needs one", async () => {
+  it("is refused if it is absent and its argument is required", async () => {
     const query = 'mutation ($id: String = "x") { deleteEndpoint(id: $id) }';
     const { json } = await ask(query, { id: null });
     expect(json.errors[0]).toMatchObject({ extensions: { code: "INVALID_INPUT" } });
@@ -173,7 +173,7 @@ describe("A number", () => {
     expect(json.errors[0].extensions.code).toBe("INVALID_INPUT");
   });
 
-  it("and an empty category is none", async () => {
+  it("and an empty category means none", async () => {
     const query = "mutation ($input: SaveTemplateInput) { saveTemplate(input: $input) { category } }";
     const { json } = await ask(query, { input: { ...template, name: "none", containerDiskInGb: 1, category: "" } });
     expect(json.data.saveTemplate.category).toBe("NVIDIA");

@@ -15,7 +15,7 @@ async function told(...values: unknown[]): Promise<string[]> {
 const events = 'data: {"n":1}\n\ndata: {"n":2}\r\n\r\ndata: [DONE]\n\n';
 
 describe("Raw text", () => {
-  it("cut after any of its characters is joined as it was, and nothing is added", async () => {
+  it("cut after any of its characters is joined unchanged, and nothing is added", async () => {
     for (let cut = 1; cut < events.length; cut++) {
       const parts = await told(events.slice(0, cut), events.slice(cut));
       expect(parts.join("")).toBe(events);
@@ -23,7 +23,7 @@ describe("Raw text", () => {
     expect((await told(...events)).join("")).toBe(events);
   });
 
-  it("is given as soon as an event is whole, and no sooner", async () => {
+  it("is sent as soon as an event is complete, and no sooner", async () => {
     expect(await told('data: {"n"', ':1}\n\ndata: {"n"', ":2}\n", "\n")).toEqual([
       "",
       'data: {"n":1}\n\n',
@@ -33,7 +33,7 @@ describe("Raw text", () => {
     ]);
   });
 
-  it("without an end is given at the end", async () => {
+  it("without an end is sent when the job ends", async () => {
     expect(await told("data: 1\n\ndata: 2")).toEqual(["data: 1\n\n", "data: 2"]);
     expect(await told("data: [DONE]")).toEqual(["", "data: [DONE]"]);
   });
@@ -49,13 +49,13 @@ describe("Raw text", () => {
 });
 
 describe("Text that is no event", () => {
-  it("goes on as it comes, and nothing is added", async () => {
+  it("is sent as it comes, and nothing is added", async () => {
     expect(await told("Hel", "lo", " world\n", "and more")).toEqual(["Hel", "lo", " world\n", "and more", ""]);
     const joined = (await told(..."idea\n\ndata: 1\n\ndatum: 2\nretry")).join("");
     expect(joined).toBe("idea\n\ndata: 1\n\ndatum: 2\nretry");
   });
 
-  it("is told from an event as soon as it differs from one", async () => {
+  it("is recognised as soon as it differs from an event", async () => {
     expect(await told("da", "te", "\nda", "ta: 1\n\nHello", "\ndata: 2")).toEqual([
       "",
       "date",
@@ -98,7 +98,7 @@ describe("Very many short strings without an end", () => {
     expect(text.end()).toBe(whole);
   });
 
-  it("are each looked at once", async () => {
+  it("are each scanned only once", async () => {
     let chars = 0;
     const { lastIndexOf } = String.prototype;
     const counting = vi.spyOn(String.prototype, "lastIndexOf").mockImplementation(function (this: string, ...search) {
@@ -112,7 +112,7 @@ describe("Very many short strings without an end", () => {
 });
 
 describe("Objects", () => {
-  it("are the data of an event each, and the end is said", async () => {
+  it("are each the data of an event, and [DONE] ends them", async () => {
     expect(await told({ n: 1 }, { n: 2 })).toEqual(['data: {"n":1}\n\n', 'data: {"n":2}\n\n', "data: [DONE]\n\n"]);
   });
 
@@ -123,31 +123,31 @@ describe("Objects", () => {
     ]);
   });
 
-  it("keep their numbers as they were written, and lose their line ends", async () => {
+  it("keep their numbers as written, and lose their line breaks", async () => {
     const text = new EventText();
     const odd = '{"big": 12345678901234567890,\n "huge": 1e400}';
     expect((await text.add(odd)).text).toBe('data: {"big": 12345678901234567890,  "huge": 1e400}\n\n');
     expect((await text.add('[{"big": 12345678901234567890}]')).text).toBe('data: {"big": 12345678901234567890}\n\n');
   });
 
-  it("after raw text that said the end do not say it again", async () => {
+  it("after raw text with [DONE] send no second [DONE]", async () => {
     expect(await told({ n: 1 }, "data: [DONE]\n\n")).toEqual(['data: {"n":1}\n\n', "data: [DONE]\n\n", ""]);
   });
 
-  it("after that end are not sent, nor are errors", async () => {
+  it("after [DONE] are not sent, nor are errors", async () => {
     const error = { object: "error", message: "m", code: 400 };
     expect(await told("data: [DONE]\n\n", { n: 1 }, error)).toEqual(["data: [DONE]\n\n", "", "", ""]);
   });
 
-  it("in the middle of an event begin one of their own", async () => {
+  it("in the middle of an event begin a new event", async () => {
     expect(await told("data: 1", { n: 2 })).toEqual(["", 'data: 1\n\ndata: {"n":2}\n\n', "data: [DONE]\n\n"]);
   });
 
-  it("that are null are nothing", async () => {
+  it("that are null are skipped", async () => {
     expect(await told(null, { n: 1 })).toEqual(["", 'data: {"n":1}\n\n', "data: [DONE]\n\n"]);
   });
 
-  it("that are errors end it, after what came before them", async () => {
+  it("that are errors end the stream, after the chunks before them", async () => {
     const text = new EventText();
     const added = await text.addAll([chunk({ n: 1 }), chunk([{ n: 2 }, { object: "error", message: "m", code: 400 }])]);
     expect(added).toMatchObject({ text: 'data: {"n":1}\n\ndata: {"n":2}\n\n', error: { status: 400, message: "m" } });
@@ -162,19 +162,19 @@ describe("What was too large for one chunk", () => {
       return { output, metrics: JSON.stringify({ part, parts: count }) };
     });
 
-  it("is an object again where it was one", async () => {
+  it("is an object again if it was one", async () => {
     const text = new EventText();
     expect(await text.addAll(pieces('{"embedding":[1,2,3]}', 3))).toEqual({ text: 'data: {"embedding":[1,2,3]}\n\n' });
     expect(text.end()).toBe("data: [DONE]\n\n");
   });
 
-  it("is raw text again where it was that", async () => {
+  it("is raw text again if it was that", async () => {
     const text = new EventText();
     expect(await text.addAll(pieces(events, 3))).toEqual({ text: events });
     expect(text.end()).toBe("");
   });
 
-  it("is raw text where it goes on with an event that has begun", async () => {
+  it("is raw text if it continues an event that has begun", async () => {
     const text = new EventText();
     await text.addAll([chunk("data: ")]);
     expect(await text.addAll([...pieces('{"n":1}', 2), chunk("\n\n")])).toEqual({ text: 'data: {"n":1}\n\n' });

@@ -46,7 +46,7 @@ async function answered(word: unknown, body: unknown = { model: "m" }): Promise<
 const shape = { message: expect.stringMatching(/./), type: expect.stringMatching(/_error$/), param: null };
 
 describe("A request", () => {
-  it("becomes a job whose input names the route and holds the body as it came", async () => {
+  it("becomes a job whose input names the route and holds the body unchanged", async () => {
     const body = '{"model": "m", "seed": 12345678901234567890,\n "temperature": 1e400}';
     const { answer, job } = await asked(body);
     expect(job.input).toBe(`{"openai_route":"${chat}","openai_input":${body}}`);
@@ -56,7 +56,7 @@ describe("A request", () => {
     expect(headers.get("x-job-id")).toBe(job.id);
   });
 
-  it("of 19 MB is taken, and handed on whole", async () => {
+  it("of 19 MB is accepted and passed on whole", async () => {
     const body = JSON.stringify({ input: "x".repeat(19 * 2 ** 20), stream: false });
     const { answer, job } = await asked(body, { path: "/v1/embeddings" });
     const input = Buffer.concat((await scene.parts.reader.input(job.no))!.map((piece) => Buffer.from(piece)));
@@ -93,21 +93,21 @@ describe("A request", () => {
 describe("The answer", () => {
   it.each([
     { it: "is the output", output: { a: [1] }, text: '{"a":[1]}' },
-    { it: "is what a list of one holds", output: [{ a: 1 }], text: '{"a":1}' },
+    { it: "is the element of a list of one", output: [{ a: 1 }], text: '{"a":1}' },
     { it: "is a list of several as it is", output: [{ a: 1 }, 2], text: '[{"a":1},2]' },
-    { it: "is an empty object where there is no output", output: null, text: "{}" },
+    { it: "is an empty object if there is no output", output: null, text: "{}" },
   ])("$it", async ({ output, text }) => {
     const answer = await answered({ output });
     expect([answer.status, answer.text]).toEqual([200, text]);
     expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
   });
 
-  it("keeps numbers that JavaScript has not", async () => {
+  it("keeps numbers that JavaScript cannot represent", async () => {
     const answer = await answered(Buffer.from('{"output": [ {"n": 12345678901234567890} ]}'));
     expect(answer.text).toBe('{"n": 12345678901234567890}');
   });
 
-  it("is the chunks where a worker streams and does not aggregate, what was cut put together", async () => {
+  it("is the chunks if a worker streams without aggregating, with cut chunks joined", async () => {
     const { answer, id } = await asked({});
     await scene.chunk(worker, id, { output: { object: "list", pad: "x".repeat(2 * limits.chunkBytesMax) } });
     await scene.done(worker, id, { output: [] });
@@ -142,7 +142,7 @@ describe("A job that fails", () => {
     expect([answer.status, answer.json]).toEqual([status, { error }]);
   });
 
-  it("by its time is 504, and not worth another try", async () => {
+  it("by its timeout is 504, and not worth another try", async () => {
     scene.run(scene.loops.timeOut());
     const { answer } = await asked({});
     await scene.advance(600_000);
@@ -150,7 +150,7 @@ describe("A job that fails", () => {
     expect([status, json.error.code, headers.get("x-should-retry")]).toEqual([504, "JOB_TIMED_OUT", "false"]);
   });
 
-  it("by somebody's cancel is 409, and not worth another try", async () => {
+  it("by another caller's cancel is 409, and not worth another try", async () => {
     const { answer, id } = await asked({});
     await http.post(`/v2/${endpoint.id}/cancel/${id}`);
     const { status, json, headers } = await answer;
@@ -169,8 +169,8 @@ describe("A job that fails", () => {
 describe("A refusal has OpenAI's shape:", () => {
   it.each([
     { it: "401 without a key", status: 401, code: "UNAUTHORIZED", call: { key: null, body: {} } },
-    { it: "400 for what is no JSON", status: 400, code: "INVALID_JSON", call: { body: "{" } },
-    { it: "400 for what is no object", status: 400, code: "INVALID_INPUT", call: { body: [1] } },
+    { it: "400 for a body that is not JSON", status: 400, code: "INVALID_JSON", call: { body: "{" } },
+    { it: "400 for a body that is not an object", status: 400, code: "INVALID_INPUT", call: { body: [1] } },
     { it: "405 for another method", status: 405, code: "METHOD_NOT_ALLOWED", method: "DELETE", call: {} },
     { it: "400 for a malformed address", status: 400, code: "INVALID_INPUT", path: "/v1/%zz", call: { body: {} } },
     { it: "404 for nothing in particular", status: 404, code: "NOT_FOUND", path: "/", call: { body: {} } },
@@ -195,13 +195,13 @@ describe("A refusal has OpenAI's shape:", () => {
     expect((await scene.health(endpoint)).waiting).toBe(0);
   });
 
-  it("404 for an endpoint that is another's", async () => {
+  it("404 for another user's endpoint", async () => {
     const { key } = await scene.stranger();
     const answer = await http.post(`${base}${chat}`, {}, { key });
     expect([answer.status, answer.json]).toEqual([404, { error: { ...shape, code: "ENDPOINT_NOT_FOUND" } }]);
   });
 
-  it.each(["%00", "%0a", "%7f"])("400 for a path with %s in it: no job is made of it", async (control) => {
+  it.each(["%00", "%0a", "%7f"])("400 for a path with %s in it, and no job is made", async (control) => {
     const answer = await http.get(`${base}/v1/models/a${control}b`);
     expect([answer.status, answer.json.error.code]).toEqual([400, "INVALID_INPUT"]);
   });
@@ -255,7 +255,7 @@ describe("A client that goes away", () => {
     expect(await scene.state(endpoint, id)).toBe("CANCELLED");
   });
 
-  it("cancels it under an Idempotency-Key too, where nobody else waits", async () => {
+  it("cancels it under an Idempotency-Key too, if nobody else waits", async () => {
     const client = new AbortController();
     const more = { signal: client.signal, headers: { "idempotency-key": "alone" } };
     const { answer, id } = await asked({}, more);
@@ -264,7 +264,7 @@ describe("A client that goes away", () => {
     await scene.until(async () => (await scene.state(endpoint, id)) === "CANCELLED");
   });
 
-  it("leaves a job under an Idempotency-Key where a client of another server may wait for it", async () => {
+  it("leaves a job under an Idempotency-Key running if a client of another server may wait for it", async () => {
     const shared = vi.spyOn(scene.parts.registry, "isShared", "get").mockReturnValue(true);
     const client = new AbortController();
     const sleeping = scene.clock.sleeping;
@@ -285,7 +285,7 @@ describe("A client that goes away", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("leaves the job to another that waits for it under the same Idempotency-Key", async () => {
+  it("leaves the job running if another request waits for it under the same Idempotency-Key", async () => {
     const headers = { "idempotency-key": "shared" };
     const client = new AbortController();
     const { answer, id } = await asked({}, { signal: client.signal, headers });
@@ -313,7 +313,7 @@ describe("A client that goes away", () => {
 
 describe("An Idempotency-Key", () => {
   const headers = { "idempotency-key": "once" };
-  it("gives the first job's answer again, and only its last status once that is gone", async () => {
+  it("returns the first job's answer again, or only its last status once the job is gone", async () => {
     const { answer, id } = await asked({ n: 1 }, { headers });
     await scene.done(worker, id, { output: { a: 1 } });
     await answer;
@@ -338,7 +338,7 @@ describe("An Idempotency-Key", () => {
   });
 });
 
-it("A service that stops says so, and cancels what nobody could ask for again", async () => {
+it("A stopping service says so, and cancels jobs that nobody could request again", async () => {
   const own = await Scene.open();
   const web = await openHttp(own);
   const place = await own.endpoint();

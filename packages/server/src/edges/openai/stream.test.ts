@@ -78,7 +78,7 @@ async function lose(): Promise<void> {
 const lastError = (reader: Reader) => JSON.parse(reader.text.split("\n\n").at(-2)!.replace("data: ", "")).error;
 
 describe("A stream", () => {
-  it("of raw text brings each piece as it comes, without waiting for others, and ends as the worker ends it", async () => {
+  it("of raw text sends each piece as it comes, without waiting for others, and ends as the worker ends it", async () => {
     const { reader, say, end } = await streaming();
     await say('data: {"n":1}\n\n');
     await reader.says('data: {"n":1}\n\n'); // the clock stands still
@@ -94,7 +94,7 @@ describe("A stream", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
   });
 
-  it("of objects and lists of them brings events, and [DONE]", async () => {
+  it("of objects and lists of objects sends events, and [DONE]", async () => {
     const { reader, say, end } = await streaming();
     await say({ n: 1 });
     await say([{ n: 2 }, { n: 3 }]);
@@ -116,14 +116,14 @@ describe("A stream", () => {
       },
       text: `data: {"object":"chat.completion.chunk","choices":[{"index":0,"finish_reason":"stop","delta":{"role":"assistant","content":"Hi"}}]}\n\n${done}`,
     },
-  ])("of a handler that does not stream brings $it", async ({ output, text }) => {
+  ])("of a handler that does not stream sends $it", async ({ output, text }) => {
     const { reader, end } = await streaming();
     await end({ output });
     await reader.over();
     expect(reader.text).toBe(text);
   });
 
-  it("consumes nothing: /stream still has it all", async () => {
+  it("consumes nothing: /stream still has all chunks", async () => {
     const { reader, id, say, end } = await streaming();
     await say({ n: 1 });
     await end();
@@ -132,7 +132,7 @@ describe("A stream", () => {
     expect(json).toEqual([{ output: { n: 1 }, metrics: { stream_index: 0 } }]);
   });
 
-  it("is kept alive by comments while nothing comes, and can still begin anew", async () => {
+  it("is kept alive by comments while nothing comes, and can still start over", async () => {
     const { reader, say, end } = await streaming();
     await scene.advance(limits.sseKeepAliveMs);
     await reader.says(": keep-alive\n\n");
@@ -164,7 +164,7 @@ describe("A job that fails", () => {
   const dict = "{'object': 'error', 'message': 'too long', 'type': 'BadRequestError', 'param': None, 'code': 400}";
   const error = { message: "too long", type: "BadRequestError", param: null, code: 400 };
 
-  it("before anything came is answered with its status", async () => {
+  it("before any output is answered with its status", async () => {
     const { reader, end } = await streaming();
     await end({ error: dict });
     const reply = await reader.reply();
@@ -175,7 +175,7 @@ describe("A job that fails", () => {
   it.each([
     { it: "", headers: undefined },
     { it: ", under an Idempotency-Key too", headers: { "idempotency-key": "an-error" } },
-  ])("in its first chunk is answered with its status, and goes on for nobody$it", async ({ headers }) => {
+  ])("in its first chunk is answered with its status, and does not go on$it", async ({ headers }) => {
     const { reader, id, say } = await streaming(headers);
     await say({ object: "error", ...error });
     const reply = await reader.reply();
@@ -207,7 +207,7 @@ describe("A job that fails", () => {
 });
 
 describe("A worker that is lost", () => {
-  it("before any of its text was sent is followed by another, unseen", async () => {
+  it("before any of its text was sent is replaced without the client noticing", async () => {
     const { reader, say, end } = await streaming();
     await say('data: {"of the fi');
     await scene.settle();
@@ -219,7 +219,7 @@ describe("A worker that is lost", () => {
     expect(reader.text).toBe(`data: {"n":1}\n\n${done}`);
   });
 
-  it("in the middle of an answer ends it with an error, and its job with it", async () => {
+  it("in the middle of an answer ends the answer with an error, and cancels the job", async () => {
     const { reader, id, say } = await streaming();
     await say({ n: 1 });
     await reader.says('data: {"n":1}\n\n');
@@ -229,7 +229,7 @@ describe("A worker that is lost", () => {
     await scene.until(async () => (await scene.state(endpoint, id)) === "CANCELLED");
   });
 
-  it("is noticed though the next one has said as much already", async () => {
+  it("is noticed even if the next worker has sent as much already", async () => {
     const { reader, id, say } = await streaming({ "idempotency-key": "kept" });
     await say({ n: 1 });
     await reader.says('data: {"n":1}\n\n');
@@ -270,13 +270,13 @@ describe("A reader that goes away", () => {
     await scene.until(async () => (await scene.state(endpoint, id)) === "CANCELLED");
   });
 
-  it("before anything came cancels its job", async () => {
+  it("before any output cancels its job", async () => {
     const { reader, id } = await streaming();
     reader.leave();
     await scene.until(async () => (await scene.state(endpoint, id)) === "CANCELLED");
   });
 
-  it("at the worker's [DONE], before its last word, changes nothing", async () => {
+  it("at the worker's [DONE], before its final result, changes nothing", async () => {
     const { reader, id, say, end } = await streaming();
     await say(`data: {"n":1}\n\n${done}`);
     await reader.says(`data: {"n":1}\n\n${done}`);
@@ -290,7 +290,7 @@ describe("A reader that goes away", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("by reading nothing is hung up on, and what it has not read was not held for it", async () => {
+  it("by reading nothing is disconnected, and unread text was not held in memory for it", async () => {
     let readBytes = 0;
     const { read } = scene.parts.chunks;
     const counted: typeof read = async (...args) => {
@@ -311,7 +311,7 @@ describe("A reader that goes away", () => {
   });
 });
 
-it("A reader that takes nothing does not keep a server from stopping", async () => {
+it("A reader that takes nothing does not delay a server's stop", async () => {
   const own = await Scene.open();
   const web = await openHttp(own);
   const place = await own.endpoint();

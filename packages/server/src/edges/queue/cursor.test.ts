@@ -6,7 +6,7 @@ it.each([0, 1, 35, 36, 46_655, 9_007_199_254_740_991])("A cursor is read as it w
 });
 
 it.each(["", "zzz", "z", "-", "zzz-", "zzz-0", "ZZZ-00", "zzz-00-00", "1e3", "-1", "zzzzzzzzzzzz-00", " 1-00"])(
-  "What is no cursor is not read: '%s'",
+  "An invalid cursor is not read: '%s'",
   (text) => expect(readCursor(text)).toBeUndefined(),
 );
 

@@ -63,7 +63,7 @@ describe("The fast lane answers as the routes do", () => {
     if (call.headers?.["x-request-id"]) expect(fast.headers.get("x-request-id")).toBe("mine");
   });
 
-  it("to a question for a job that waits, one that has ended, and one that never was", async () => {
+  it("for a job that waits, one that has ended, and one that never existed", async () => {
     const { id } = (await http.post(run(), { input: {} })).json;
     const waiting = await bothWays("GET", status(id));
     await http.post(`/v2/${endpoint.id}/cancel/${id}`);
@@ -74,14 +74,14 @@ describe("The fast lane answers as the routes do", () => {
     expect(ended[0].json.status).toBe("CANCELLED");
   });
 
-  it("on an endpoint that is not there, and on both prefixes", async () => {
+  it("for an unknown endpoint, and on both prefixes", async () => {
     const [fast, routed] = await bothWays("POST", "/v2/aaaaaaaaaaaaaa/run", { body: { input: {} } });
     expect(alike(fast)).toEqual(alike(routed));
     const [sdk, sdkRouted] = await bothWays("POST", `/sdk${run()}`, { body: { input: {} } });
     expect(alike(sdk)).toEqual(alike(sdkRouted));
   });
 
-  it("and its requests are measured under the same routes", async () => {
+  it("and its requests are counted under the same routes", async () => {
     served.length = 0;
     await bothWays("POST", run(), { body: { input: {} } });
     await bothWays("POST", run(), { body: "{" });
@@ -95,7 +95,7 @@ describe("The fast lane answers as the routes do", () => {
 });
 
 describe("The fast lane", () => {
-  it("is bounded by the same limits: what one way has let in counts for the other", async () => {
+  it("shares the rate limits of the routes: requests admitted by either count for both", async () => {
     const other = await openHttp(scene, { rates: new Rates() });
     const one = await scene.endpoint();
     const post = (n: number) => other.post(`/v2/${one.id}/run${n % 2 ? "?x=1" : ""}`, { input: {} });
@@ -149,7 +149,7 @@ describe("The fast lane", () => {
     expect((await http.get(`/v2/${one.id}/health`)).json.jobs.inQueue).toBe(1);
   });
 
-  it("serves nothing of what stands behind an answer that goes on, when the client hangs up", async () => {
+  it("serves no request that is pipelined behind an unfinished reply once the client disconnects", async () => {
     const rates = new Rates();
     const letIn: string[] = [];
     const emit = (event: MillraceEvent) => void (event.type === "request.served" && letIn.push(event.route));

@@ -57,7 +57,7 @@ describe("/run", () => {
     expect(answer.json).toEqual({ id: expect.stringMatching(/-u1$/), status: "IN_QUEUE" });
   });
 
-  it("with a known Idempotency-Key answers with the present status, and after the end with the last", async () => {
+  it("with a known Idempotency-Key answers with the present status, and after the job's end with the last", async () => {
     const again = () => http.post(`${base}/run`, { input: {} }, { headers: { "idempotency-key": "a" } });
     const { id } = (await again()).json;
     expect((await again()).json).toEqual({ id, status: "IN_QUEUE" });
@@ -108,7 +108,7 @@ describe("/runsync", () => {
     expect((await scene.health(endpoint)).waiting).toBe(0);
   });
 
-  it("goes on without a client that hung up, and leaves nothing behind", async () => {
+  it("continues without a client that disconnected, and leaves nothing behind", async () => {
     const client = new AbortController();
     const call = http.post(`${base}/runsync`, { input: {} }, { signal: client.signal }).catch(() => undefined);
     await sleeping(1);
@@ -164,7 +164,7 @@ describe("/status and /status-sync", () => {
     expect((await http.get(`${base}/status/${id}?ttl=${ttl}`)).status).toBe(status);
   });
 
-  it("answer 404 to a ttl that has passed already", async () => {
+  it("answer 404 if the new ttl has passed already", async () => {
     const id = await scene.submit(endpoint);
     await scene.advance(15_000);
     expect((await http.get(`${base}/status/${id}?ttl=10000`)).json.code).toBe("JOB_NOT_FOUND");
@@ -185,7 +185,7 @@ describe("/stream", () => {
     expect(envelope.json).toEqual({ status: "COMPLETED", stream: [] });
   });
 
-  it("is held for its wait, clamped to 30 s, and refused where it is no number", async () => {
+  it("is held for its wait, clamped to 30 s, and refused if that is not a number", async () => {
     const id = await scene.running(endpoint, worker);
     const call = held(http.get(`${base}/stream/${id}?wait=99999999`));
     await sleeping(1);
@@ -198,7 +198,7 @@ describe("/stream", () => {
     expect((await http.get(`${base}/stream/${id}?wait=-5`)).json).toEqual([]);
   });
 
-  it("gives the chunks back that a client did not wait for", async () => {
+  it("gives back chunks that a client did not wait for", async () => {
     const id = await scene.running(endpoint, worker);
     const client = new AbortController();
     const call = http.get(`${base}/stream/${id}`, { signal: client.signal }).catch(() => undefined);
@@ -212,7 +212,7 @@ describe("/stream", () => {
     expect((await http.get(`${base}/stream/${id}`)).json).toMatchObject([{ output: "a" }]);
   });
 
-  it("as events tells all, ends with done, and resumes after Last-Event-ID", async () => {
+  it("as events sends everything, ends with done, and resumes after Last-Event-ID", async () => {
     const id = await scene.running(endpoint, worker);
     for (const output of ["a", { b: 1 }]) await scene.chunk(worker, id, { output });
     await scene.done(worker, id, { output: [] });

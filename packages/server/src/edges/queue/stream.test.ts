@@ -53,7 +53,7 @@ describe("A large chunk as an event", () => {
   it.each([
     ["small", 10],
     ["large", limits.chunkBytesMax - 100],
-  ])("is one line of data, whatever blanks are between its tokens: %s", async (_, length) => {
+  ])("is one line of data, whatever whitespace is between its tokens: %s", async (_, length) => {
     const value = "é\n".repeat(length / 4);
     const output = `[\n${JSON.stringify(value)},\r\n1\r]`;
     await say(`{"output":${output},"metrics":{\n"speed":\r\n2\n}}`);
@@ -67,7 +67,7 @@ describe("A large chunk as an event", () => {
     expect([read[0] === value, read[1], metrics]).toEqual([true, 1, { speed: 2, stream_index: 0 }]);
   });
 
-  it("is written in slices, by the budget that all large replies have for a turn", async () => {
+  it("is written in slices, within the budget per turn that all large replies share", async () => {
     for (let n = 0; n < 3; n++) await say(`{"output":"${"é".repeat(limits.chunkBytesMax / 2 - 100)}"}`);
     await scene.done(worker, id, { output: [] });
     const { turnBytesMax, writeBytesMax } = await written(() => Promise.all(Array.from({ length: 10 }, events)));
@@ -78,7 +78,7 @@ describe("A large chunk as an event", () => {
 });
 
 describe("A reply of chunks", () => {
-  it("holds large and small ones in their order, as the JSON they came as", async () => {
+  it("has large and small chunks in order, as the JSON they arrived as", async () => {
     const large = `"${"é".repeat(limits.chunkTextBytesMax)}"`;
     for (const output of ["1", large, "2.0"]) await say(`{"output":${output}}`);
     await scene.done(worker, id, { output: [] });

@@ -70,7 +70,7 @@ describe("The accessSecret of a job", () => {
     expect(await texts()).toEqual(["with ****", "****, ****"]);
   });
 
-  it("is hidden before its worker has it; a job is handed out though that fails", async () => {
+  it("is hidden before its worker has it; a job is handed out even if hiding fails", async () => {
     const hide = vi.spyOn(scene.provider, "hide").mockRejectedValue(new Error("the keeper is gone"));
     await scene.running(endpoint, worker, { input: {}, s3Config: s3Config("a-secret") });
     expect(hide.mock.calls).toEqual([[worker.row.id, "a-secret"]]);
@@ -80,7 +80,7 @@ describe("The accessSecret of a job", () => {
     expect(hide).not.toHaveBeenCalled();
   });
 
-  it("is not told to this host's provider where another host has the worker: that could start a keeper here", async () => {
+  it("is not passed to this host's provider if another host has the worker, since that could start a keeper here", async () => {
     const { registry, ids, clock, place } = scene.parts;
     const elsewhere = { hostNo: place.hostNo + 1, endpointNo: endpoint.no, version: endpoint.version };
     const far = await registry.createWorker({ ...elsewhere, id: ids.resource(), createdAt: clock.now() });
@@ -92,7 +92,7 @@ describe("The accessSecret of a job", () => {
     );
   });
 
-  it("holds a job for 2 s at most where the provider does not answer", async () => {
+  it("delays a job by at most 2 s if the provider does not answer", async () => {
     vi.spyOn(scene.provider, "hide").mockReturnValue(new Promise(() => {}));
     await scene.submit(endpoint, { input: {}, s3Config: s3Config("a-secret") });
     const sleeping = scene.clock.sleeping;
@@ -107,7 +107,7 @@ describe("The accessSecret of a job", () => {
 });
 
 describe("Control characters of a worker's output", () => {
-  it("are shown as escapes in plain text, so that they command no terminal, and as they came in JSON", async () => {
+  it("are shown as escapes in plain text, so that they cannot control a terminal, and unchanged in JSON", async () => {
     const said = "\u001b[2J\u001b]0;title\u0007a\tb\r\u0000\u007f\u009b31m \u00e9";
     say(said);
     const { text } = await http.get(path());

@@ -49,7 +49,7 @@ const texts = async (path: string) => (await bodies(path)).map(({ text }) => tex
 const follow = (path: string, headers: Record<string, string> = {}) => followLog(scene, http.url + path, headers);
 
 describe("GET /v1/workers/{id}/logs", () => {
-  it("is text, oldest first: when, who, which pipe, what", async () => {
+  it("is text, oldest first: time, worker, pipe, line", async () => {
     say("one");
     scene.provider.say(worker.row.id, now + 1_500, "<b>two</b>", "stderr");
     const { headers, text } = await http.get(ofWorker());
@@ -63,7 +63,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     ]);
   });
 
-  it("is a JSON object a line for who asks for that, with the mark where the worker made one", async () => {
+  it("is one JSON object per line on request, with the mark if the worker made one", async () => {
     say("plain \u0000\u001b[31m");
     say('{"requestId":"job-1","message":"half","level":"WARN"}');
     const at = new Date(now).toISOString();
@@ -89,7 +89,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     ).toEqual(both);
   });
 
-  it("gives the last 100 lines, or as many as are asked for, since when one likes, of the job one likes", async () => {
+  it("gives the last 100 lines, or a chosen number, since a chosen time, of a chosen job", async () => {
     for (let n = 0; n < 150; n++) say(JSON.stringify({ requestId: `job-${n % 3}`, message: `${n}` }), now + n * 1_000);
     await scene.advance(150_000);
     const messages = async (query: string) => (await bodies(ofWorker(query))).map(({ message }) => Number(message));
@@ -123,7 +123,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     }
   });
 
-  it("is there for an ended worker as long as its row is kept, and then no more", async () => {
+  it("is available for an ended worker as long as its row is kept", async () => {
     say("last words");
     await end(worker);
     expect(await texts(ofWorker())).toEqual(["last words"]);
@@ -132,7 +132,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     expect((await http.get(ofWorker())).json.code).toBe("NOT_FOUND");
   });
 
-  it("is another user's worker's no more than an unknown one's, and within a key's scope", async () => {
+  it("is refused for another user's worker like an unknown one's, and outside a key's scope", async () => {
     const stranger = await scene.stranger();
     const other = await scene.endpoint();
     await scene.addKey("mr_bound-to-another", scene.admin.ownerNo, { kind: "endpoints", endpointIds: [other.id] });
@@ -153,12 +153,12 @@ describe("GET /v1/workers/{id}/logs", () => {
     expect(theirs.json.error.replace(worker.row.id, "x")).toBe(nobodys.json.error.replace("unknown0000000", "x"));
   });
 
-  it("goes with its endpoint", async () => {
+  it("is deleted with its endpoint", async () => {
     await http.call("DELETE", `/sdk/v1/endpoints/${endpoint.id}`);
     expect([(await http.get(ofWorker())).status, (await http.get(ofEndpoint())).status]).toEqual([404, 404]);
   });
 
-  it("of what is no worker's id is not looked for", async () => {
+  it("is not looked up for an invalid worker id", async () => {
     const listed = vi.spyOn(scene.parts.registry, "workerListed");
     for (const id of ["a%00", "%00".repeat(14), "x".repeat(15)]) {
       for (const path of [`/v1/workers/${id}`, `/v1/workers/${id}/logs`])
@@ -189,7 +189,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(await texts(ofEndpoint("?tail=4"))).toEqual(["5", "6", "7", "8"]);
   });
 
-  it("reads no more of those that ended long ago than it needs", async () => {
+  it("reads no more of the logs that ended long ago than it needs", async () => {
     const old = await running(endpoint);
     say("old", now, old);
     await end(old);
@@ -207,7 +207,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(await texts(ofEndpoint("?tail=2"))).toEqual(["old", "new"]);
   });
 
-  it("says what is kept by other hosts", async () => {
+  it("says which workers' logs other hosts keep", async () => {
     say("here");
     const far = await running(endpoint);
     far.row = { ...far.row, hostNo: 77 };
@@ -231,7 +231,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     await broken.close();
   });
 
-  it("says so where older lines were not searched", async () => {
+  it("says so if older lines were not searched", async () => {
     const other = await running(endpoint);
     say("one");
     say("other", now + 1, other);
@@ -247,7 +247,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     await bounded.close();
   });
 
-  it("keeps a reply within its bytes: what is older is left out", async () => {
+  it("keeps a reply within its size by leaving out older lines", async () => {
     const text = "x".repeat(limits.logLineBytesMax);
     const fit = Math.floor(limits.logReplyBytesMax / limits.logLineBytesMax);
     for (let n = 0; n < fit + 10; n++) say(`${text.slice(5)}${String(n).padStart(5, "0")}`);
@@ -272,7 +272,7 @@ describe("A log that is followed", () => {
     expect(scene.provider.followers).toBe(0);
   });
 
-  it("goes on behind the line that its reader names, and also so after the worker's end", async () => {
+  it("resumes after the line that its reader names, even after the worker's end", async () => {
     for (const text of ["a", "b", "c"]) say(text);
     const first = await follow(ofWorker(), { accept: "text/event-stream" });
     await first.until(3);
@@ -291,7 +291,7 @@ describe("A log that is followed", () => {
     expect(fourth.texts()).toEqual(["a", "b", "c", "end"]);
   });
 
-  it("of a worker that is not started yet waits for its start", async () => {
+  it("of a worker that has not started yet waits for the start", async () => {
     const late = await scene.worker(endpoint);
     const { startedAt } = late.row;
     late.row = { ...late.row, startedAt: undefined };
@@ -306,7 +306,7 @@ describe("A log that is followed", () => {
     reader.leave();
   });
 
-  it("is not begun for clients that went while its worker was looked up", async () => {
+  it("is not begun for clients that left while its worker was looked up", async () => {
     let asked = 0;
     let find = () => {};
     const found = new Promise<void>((resolve) => (find = resolve));
@@ -383,7 +383,7 @@ describe("A log that is followed", () => {
     expect(reader.texts()).toEqual(["first", "second", "end"]);
   });
 
-  it("of an endpoint has the lines of workers that came and ended between two looks", async () => {
+  it("of an endpoint has the lines of workers that started and ended between two polls", async () => {
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);
     for (const text of ["one", "two", "three"]) {
@@ -397,7 +397,7 @@ describe("A log that is followed", () => {
     await scene.until(() => scene.provider.followers === 0);
   });
 
-  it("of an endpoint shows no line that was left out for newer ones of another worker", async () => {
+  it("of an endpoint shows no line that was dropped in favour of newer ones of another worker", async () => {
     const other = await running(endpoint);
     say("old", now, other);
     for (const n of [1, 2]) say(`${n}`, now + n * 1_000);
@@ -409,7 +409,7 @@ describe("A log that is followed", () => {
     reader.leave();
   });
 
-  it("of an endpoint resumes behind a line of any of its workers", async () => {
+  it("of an endpoint resumes after a line of any of its workers", async () => {
     const other = await running(endpoint);
     for (let n = 0; n < 6; n++) say(`${n}`, now + n * 10, n % 2 ? other : worker);
     const first = await follow(ofEndpoint("?follow=true"));
@@ -422,7 +422,7 @@ describe("A log that is followed", () => {
     second.leave();
   });
 
-  it("is left when the server stops", async () => {
+  it("ends when the server stops", async () => {
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);
     scene.draining.abort();
@@ -430,7 +430,7 @@ describe("A log that is followed", () => {
     expect(scene.provider.followers).toBe(0);
   });
 
-  it("has no more readers than are bounded, and a place again when one leaves", async () => {
+  it("has a limited number of readers, and room again when one leaves", async () => {
     const readers = [];
     for (let n = 0; n < limits.logFollowersPerOwner; n++) readers.push(await follow(ofWorker("?follow=true")));
     const refused = await http.get(ofWorker("?follow=true"));

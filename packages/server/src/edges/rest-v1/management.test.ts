@@ -45,7 +45,7 @@ describe("Endpoints over REST", () => {
     expect((await http.call("DELETE", path)).status).toBe(404);
   });
 
-  it("are shown with their template and workers where that was asked for", async () => {
+  it("are shown with their template and workers on request", async () => {
     const { id } = await create();
     await scene.worker(scene.parts.registry.endpoint(id)!);
     const plain = (await http.get(`/v1/endpoints/${id}`)).json;
@@ -55,7 +55,7 @@ describe("Endpoints over REST", () => {
     expect([full.json.template.id, full.json.workers[0].state]).toEqual([templateId, "initializing"]);
   });
 
-  it("are deleted under /sdk also where their workers are not 0", async () => {
+  it("are deleted under /sdk even if their workers are not 0", async () => {
     const { id } = await create({ workersMax: 3 });
     expect((await http.call("DELETE", `/v1/endpoints/${id}`)).json.code).toBe("IN_USE");
     expect((await http.call("DELETE", `/sdk/v1/endpoints/${id}`)).status).toBe(204);
@@ -77,7 +77,7 @@ describe("Endpoints over REST", () => {
     [{ templateId: 7 }],
     [{ computeType: "TPU" }],
     [{ computeType: 42 }],
-  ])("are not made, and not changed, with %j", async (body) => {
+  ])("are neither made nor changed with %j", async (body) => {
     const { id } = await create();
     const before = (await http.get(`/v1/endpoints/${id}`)).json;
     expect((await http.post("/v1/endpoints", { templateId, ...body })).status).toBe(400);
@@ -89,7 +89,7 @@ describe("Endpoints over REST", () => {
     expect(after.json).toEqual(before);
   });
 
-  it("take names that mean something to JavaScript as data", async () => {
+  it("treat names that are special in JavaScript as data", async () => {
     const { id } = await create();
     const body = '{"__proto__":{"workersMax":1},"constructor":1,"env":{"__proto__x":"1","constructor":"2"}}';
     const changed = await http.call("PATCH", `/v1/endpoints/${id}`, { body });
@@ -97,7 +97,7 @@ describe("Endpoints over REST", () => {
     expect(({} as Record<string, unknown>).workersMax).toBeUndefined();
   });
 
-  it("tell why they did, or did not, scale", async () => {
+  it("show why they did, or did not, scale", async () => {
     const { id } = await create();
     scene.run(scene.loops.scale());
     await scene.advance(100);
@@ -156,7 +156,7 @@ describe("Templates over REST", () => {
     expect((await http.post("/v1/templates", JSON.stringify(body))).status).toBe(400);
   });
 
-  it("listen on ports from 1 to 65535, of http or tcp", async () => {
+  it("have ports from 1 to 65535, with http or tcp", async () => {
     const post = (port: string) =>
       http.post("/v1/templates", { name: `with ${port.trim()}`, imageName: "i", ports: ["22/tcp", port] });
     for (const port of ["1/http", "9999/tcp", "10000/http", "65535/tcp"]) expect((await post(port)).status).toBe(200);
@@ -182,7 +182,7 @@ describe("Network volumes over REST", () => {
     expect((await http.call("DELETE", "/v1/networkvolumes/..%2F..%2Fetc")).status).toBe(400);
   });
 
-  it("are not deleted while an endpoint has them: 400, and they are still there", async () => {
+  it("are not deleted while an endpoint uses them: 400, and they are still there", async () => {
     const { id } = (await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "here" })).json;
     const endpoint = await create({ networkVolumeId: id, workersMax: 0 });
     const refused = await http.call("DELETE", `/v1/networkvolumes/${id}`);
@@ -196,7 +196,7 @@ describe("Network volumes over REST", () => {
     expect((await http.call("DELETE", `/v1/networkvolumes/${id}`)).status).toBe(204);
   });
 
-  it("are shown with what they held when they were last measured", async () => {
+  it("are shown with their size when they were last measured", async () => {
     const { id } = (await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "here" })).json;
     scene.parts.place.volumes.use.set(id, { bytes: 2 ** 31, at: 1_790_000_000_000, isWhole: false });
     const shown = await http.get(`/v1/networkvolumes/${id}`);
@@ -212,7 +212,7 @@ describe("Container registry auths over REST", () => {
   const path = "/v1/containerregistryauth";
   const given = { name: "my creds", username: "my-username", password: "my-password" };
 
-  it("are made, shown without what they hold, listed and deleted", async () => {
+  it("are made, shown without user and password, listed and deleted", async () => {
     const made = await http.post(path, { ...given, more: 1 });
     expectShape(made, api.RegistryAuth);
     expect(made.json).toEqual({ id: expect.stringMatching(/^[a-z0-9]{14}$/), name: "my creds" });
@@ -228,11 +228,14 @@ describe("Container registry auths over REST", () => {
     expect((await http.get(`${path}/${made.json.id}`)).status).toBe(404);
   });
 
-  it.each(["name", "username", "password"])("are not made without %s, or with one that is no text", async (field) => {
-    for (const value of [undefined, null, "", 1]) {
-      expect((await http.post(path, { ...given, [field]: value })).status).toBe(400);
-    }
-  });
+  it.each(["name", "username", "password"])(
+    "are not made without %s, or with one that is not a text",
+    async (field) => {
+      for (const value of [undefined, null, "", 1]) {
+        expect((await http.post(path, { ...given, [field]: value })).status).toBe(400);
+      }
+    },
+  );
 });
 
 describe("Webhooks over REST", () => {

@@ -28,23 +28,23 @@ const { concurrent } = rateRows.cancel;
 const cancel = (signal?: AbortSignal) =>
   http.post(`/v2/${endpoint.id}/cancel/nobody`, undefined, signal ? { signal } : {});
 
-describe("Requests that were not let in leave their places to others:", () => {
+describe("Requests that were not admitted use up no room:", () => {
   afterEach(async () => {
     grant = async () => 1;
     expect((await cancel()).status).toBe(404);
   });
 
-  it("what the common limit refuses", async () => {
+  it("those that the shared limit refuses", async () => {
     grant = async () => 0;
     for (let n = 0; n < concurrent; n++) expect((await cancel()).status).toBe(429);
   });
 
-  it("what nobody could be asked about", async () => {
+  it("those about which no server could be asked", async () => {
     grant = () => Promise.reject(new Error("the database is away"));
     for (let n = 0; n < concurrent; n++) expect((await cancel()).status).toBe(500);
   });
 
-  it("what was given up meanwhile", async () => {
+  it("those that were given up meanwhile", async () => {
     let asked = 0;
     let answer = () => {};
     const answered = new Promise<void>((resolve) => (answer = resolve));

@@ -29,7 +29,7 @@ const call = async (address: string, path: string, body?: string) => {
 };
 
 describe("The workers' door", () => {
-  it("serves the calls of workers as the first door does, one after the other on one connection", async () => {
+  it("serves workers' calls like the main listener, one after another on one connection", async () => {
     const address = await side.open(gateway);
     expect(address).toBe(gateway);
     for (let n = 0; n < 3; n++) {
@@ -46,13 +46,13 @@ describe("The workers' door", () => {
       expect(await call(address, path)).toEqual([404, expect.stringContaining("Only workers")]);
   });
 
-  it("is not opened where the first door is reached at that address", async () => {
+  it("is not opened if the main listener already serves that address", async () => {
     expect(await workersDoor("0.0.0.0", door).open(gateway)).toBe(gateway);
     expect(await workersDoor("192.0.2.1", door).open(gateway)).toBe("192.0.2.1");
     await expect(call(gateway, "/v2/endpoint1/job-take/worker1")).rejects.toThrow();
   });
 
-  it("says in one sentence where it cannot be", async () => {
+  it("reports in one sentence if it cannot be opened", async () => {
     await expect(side.open("192.0.2.1")).rejects.toThrow(/MILLRACE_WORKER_URL/);
   });
 });

@@ -38,7 +38,7 @@ describe("A chunk that its worker has named", () => {
     expect(await stored()).toEqual([1, 2, 3]);
   });
 
-  it("is stored once also where the server was killed before it answered", async () => {
+  it("is stored once even if the server was killed before it answered", async () => {
     for (const n of [1, 2]) await post(`run-${n}`, n);
     await http.close();
     scene = await scene.restart();
@@ -47,7 +47,7 @@ describe("A chunk that its worker has named", () => {
     expect(await stored()).toEqual([1, 2, 3]);
   });
 
-  it("is taken as any other where the name cannot be one", async () => {
+  it("is treated as unnamed if the name is invalid", async () => {
     const names = ["", "a%20b", "%00", "x".repeat(limits.chunkNameCharsMax + 1), "a&chunk=a"];
     for (const name of names) for (let n = 0; n < 2; n++) await post(name, name);
     expect(await stored()).toEqual(names.flatMap((name) => [name, name]));

@@ -9,7 +9,7 @@ import { onceHeard } from "./repeats.js";
 const broken = (): FastifyReply =>
   ({ raw: Object.assign(new EventEmitter(), { closed: true, writableFinished: false }) }) as unknown as FastifyReply;
 
-it("a chunk that its worker did not hear of is stored once, for as many jobs as are remembered", async () => {
+it("a chunk whose reply was lost is stored once, for as many jobs as are remembered", async () => {
   const worker = {} as LiveWorker;
   const stored: string[] = [];
   const post = (job: string) => onceHeard(broken(), worker, job, "digest", async () => void stored.push(job));

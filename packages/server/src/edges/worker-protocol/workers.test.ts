@@ -31,7 +31,7 @@ const done = (jobId: string, body: unknown) => asWorker("POST", `job-done/${work
 const sleeping = (count: number) => scene.until(() => scene.clock.sleeping === count);
 
 describe("A worker's calls", () => {
-  it("are known by its secret, bare or as a bearer, in the header or in the address", async () => {
+  it("are recognised by its secret, bare or as a bearer, in the header or in the URL", async () => {
     const path = `ping/${worker.row.id}`;
     const secret = secretOf(worker);
     const known = [
@@ -74,7 +74,7 @@ describe("job-take", () => {
     expect([answer.status, answer.text]).toEqual([204, ""]);
   });
 
-  it("gives a batch as a list, also of one, and takes a nonsense size for one", async () => {
+  it("gives a batch as a list, even of one, and treats an invalid size as one", async () => {
     for (let n = 0; n < 4; n++) await scene.submit(endpoint);
     const batch = (size: string) => asWorker("GET", `job-take-batch/${worker.row.id}?batch_size=${size}`);
     expect((await batch("3")).json).toHaveLength(3);
@@ -108,7 +108,7 @@ describe("job-done and job-stream", () => {
     expect(await scene.state(endpoint, id)).toBe("FAILED");
   });
 
-  it("keep equal chunks, but not one that comes again because its answer could not be written", async () => {
+  it("keep equal chunks, but drop a repeat after a reply that could not be written", async () => {
     const id = await scene.running(endpoint, worker);
     const path = `/v2/${endpoint.id}/job-stream/${worker.row.id}/${id}`;
     const chunk = (to: Http, signal?: AbortSignal) =>
@@ -134,7 +134,7 @@ describe("job-done and job-stream", () => {
     expect(json.map(({ output }: { output: string }) => output)).toEqual(["a", "a", "a"]);
   });
 
-  it("read JSON under the label that stock workers send", async () => {
+  it("read JSON under the content type that stock workers send", async () => {
     const id = await scene.running(endpoint, worker);
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const path = `job-done/${worker.row.id}/${id}?gpu=cpu&isStream=false`;
@@ -214,7 +214,7 @@ it("A ping lists the jobs in progress, comma-separated", async () => {
   expect([await scene.state(endpoint, kept), await scene.state(endpoint, lost)]).toEqual(["IN_PROGRESS", "IN_QUEUE"]);
 });
 
-it("An unhealthy worker's last words are kept", async () => {
+it("The reason that an unhealthy worker reports is kept", async () => {
   const query = "status=unhealthy&check=gpu&reason=no%20CUDA%20device";
   expect((await asWorker("GET", `ping/${worker.row.id}?${query}`)).status).toBe(200);
   expect(worker.row.exit?.note).toBe("gpu: no CUDA device");

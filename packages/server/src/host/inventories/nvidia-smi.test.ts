@@ -36,7 +36,7 @@ describe("The GPUs of this machine", () => {
     });
   });
 
-  it("are told also by a driver that knows nothing of MIG, which is asked about it once", async () => {
+  it("are found even if the driver does not know MIG, which it is asked about only once", async () => {
     fake.set({ driver: "440.33.01", refused: ["mig.mode.current"] });
     const smi = new NvidiaSmi({ PATH: fake.path });
     expect(indexes(await smi.look())).toEqual([0, 1]);
@@ -44,7 +44,7 @@ describe("The GPUs of this machine", () => {
     expect(fake.calls().filter((call) => call.includes("mig"))).toHaveLength(1);
   });
 
-  it("may have odd blanks in their names, and no memory of their own", async () => {
+  it("may have odd spaces in their names, and no memory of their own", async () => {
     fake.set({ gpus: [fakeGpu(0, "NVIDIA   RTX  A4500 "), fakeGpu(1, "NVIDIA GB10", undefined)] });
     fake.change(1, { memoryMib: undefined });
     const { gpus } = await look();
@@ -54,7 +54,7 @@ describe("The GPUs of this machine", () => {
     ]);
   });
 
-  it("in MIG mode count as one whole, and that is said", async () => {
+  it("in MIG mode count as one whole, and the log says so", async () => {
     fake.change(1, { mig: "Enabled" });
     const found = await look();
     expect(indexes(found)).toEqual([0, 1]);
@@ -78,14 +78,14 @@ describe("The GPUs of this machine", () => {
       "GPU1: 0000:11:00.0 cannot be reached (GPU is lost.  Reboot the system to recover this GPU).",
     ],
     ["470.63.01", "lost", "GPU 0000:11:00.0 cannot be reached (GPU is lost.  Reboot the system to recover this GPU)."],
-  ] as const)("are there with driver %s when another is %s", async (driver, health, problem) => {
+  ] as const)("work with driver %s when another is %s", async (driver, health, problem) => {
     fake.set({ driver, gpus: [fakeGpu(0), fakeGpu(1), fakeGpu(2)] });
     fake.change(1, { health });
     expect(await look()).toMatchObject({ hasGpus: true, problems: [problem] });
     expect(indexes(await look())).toEqual([0, 2]);
   });
 
-  it("are none, but of a machine that has some, when all have fallen off", async () => {
+  it("are none after all have failed, but the machine still counts as having some", async () => {
     for (const driver of ["470.63.01", "580.10.01"]) {
       fake.set({ driver, gpus: [{ ...fakeGpu(0), health: "lost" }] });
       expect(await look()).toMatchObject({ gpus: [], hasGpus: true });
@@ -105,14 +105,14 @@ describe("The GPUs of this machine", () => {
     expect(await look()).toEqual({ gpus, hasGpus, problems: [expect.stringMatching(words)], ...isBlind });
   });
 
-  it("are none where it finds none, and where it is not installed", async () => {
+  it("are none if it finds none, and if it is not installed", async () => {
     fake.set({ gpus: [] });
     expect(await look()).toEqual({ gpus: [], hasGpus: false, problems: ["nvidia-smi finds no GPU."] });
     const elsewhere = new NvidiaSmi({ PATH: "/nowhere" });
     expect(await elsewhere.look()).toMatchObject({ gpus: [], hasGpus: false, problems: [/on the PATH/] });
   });
 
-  it("are not known while it hangs, and are again when it answers", async () => {
+  it("are unknown while it hangs, and known again when it answers", async () => {
     fake.set({ mode: "hang" });
     const smi = new NvidiaSmi({ PATH: fake.path }, 1_000);
     expect(await smi.look()).toMatchObject({ gpus: undefined, hasGpus: true, problems: [/did not answer/] });
@@ -120,7 +120,7 @@ describe("The GPUs of this machine", () => {
     await expect.poll(async () => indexes(await smi.look())).toEqual([0, 1]);
   });
 
-  it("are not waited for where something else holds the pipes of one that was killed", async () => {
+  it("are not waited for if another process holds the pipes of a killed one", async () => {
     fake.set({ mode: "held" });
     const smi = new NvidiaSmi({ PATH: fake.path }, 1_000);
     expect(await smi.look()).toMatchObject({ gpus: undefined, problems: [/did not answer/] });
@@ -128,7 +128,7 @@ describe("The GPUs of this machine", () => {
     await expect.poll(async () => indexes(await smi.look())).toEqual([0, 1]);
   });
 
-  it("are asked for by a program that learns nothing of our secrets", async () => {
+  it("are listed by a program that gets none of our secrets", async () => {
     const smi = new NvidiaSmi({ PATH: fake.path, MILLRACE_API_KEY: "secret" });
     expect(indexes(await smi.look())).toEqual([0, 1]);
     expect(fake.environment()).toContain("PATH");
@@ -152,12 +152,12 @@ describe("The GPUs that workers may be given", () => {
     expect([indexes(stock), stock.problems]).toEqual([expected, []]);
   });
 
-  it("are none where it says so, and then nobody is asked", async () => {
+  it("are none if it says so, and then nvidia-smi is not run", async () => {
     expect(await read([])).toMatchObject({ gpus: [], hasGpus: false, problems: [/turned off/] });
     expect(fake.calls()).toEqual([]);
   });
 
-  it("that are named and not there are told; what is wrong with others is not", async () => {
+  it("that are named but missing are reported; problems of others are not", async () => {
     fake.change(0, { mig: "Enabled" });
     const stock = await read(["1", "7"]);
     expect(indexes(stock)).toEqual([1]);

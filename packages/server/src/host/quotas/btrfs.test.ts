@@ -50,7 +50,7 @@ describe("on btrfs with quotas, a volume's directory", () => {
     rmSync(home, { recursive: true });
   });
 
-  it("takes no more than it is bounded to, whoever writes and wherever below it", async () => {
+  it("holds no more than its limit, whoever writes and wherever below it", async () => {
     expect(quota.by).toBe("btrfs quotas");
     const path = join(volumes, "volume00000001");
     await quota.make(path);
@@ -62,7 +62,7 @@ describe("on btrfs with quotas, a volume's directory", () => {
     expect(written).toBeLessThanOrEqual(20);
   });
 
-  it("takes more when it has grown, and all when it is bounded no more", async () => {
+  it("holds more when its limit was raised, and anything once it was lifted", async () => {
     const path = join(volumes, "volume00000002");
     await quota.make(path);
     await quota.bound(path, 5 * mib);

@@ -31,7 +31,7 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
     rmSync(home, { recursive: true });
   });
 
-  it("belongs to a project of its own, which is held to its size", async () => {
+  it("belongs to a project of its own, limited to its size", async () => {
     expect(await quota.bound(path, 10 * gib)).toBeUndefined();
     const project = String(projectOf(path));
     expect(state()).toMatchObject({ projects: { volume00000001: project }, limits: { [project]: (10 * gib) / 1_024 } });
@@ -41,23 +41,23 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
     expect(state().limits[project]).toBe(0);
   });
 
-  it("may hold what belongs to no project: it is passed over", async () => {
+  it("may hold files that cannot belong to a project: they are skipped", async () => {
     order({ hasSocket: true });
     expect(await quota.bound(path, gib)).toBeUndefined();
   });
 
-  it("is held on ext4 too, which marks no file that is there already", async () => {
+  it("is limited on ext4 too, which does not mark existing files", async () => {
     order({ isExt4: true, device: `/dev/mapper/a--name--longer--than--its--column\n           ` });
     expect(await projectQuota({ ...mount, type: "ext4" }).bound(path, gib)).toBeUndefined();
   });
 
-  it("is not walked through again once it belongs", async () => {
+  it("is not walked through again once it belongs to its project", async () => {
     await quota.bound(path, gib);
     order({ isExt4: true }); // one that refuses to go deep
     expect(await quota.bound(path, 2 * gib)).toBeUndefined();
   });
 
-  it("is bounded only where the file system says that it enforces it", async () => {
+  it("is limited only if the file system says that it enforces limits", async () => {
     expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: true });
     order({ isOff: true });
     expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: false });
@@ -67,17 +67,17 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
     [{ isRefused: true }, /cannot set project on volume00000001: Operation not permitted\./],
     [{ isDeaf: true }, /the limit was not taken \(none\)/],
     [{ mount: "/elsewhere" }, /cannot setup path for mount/],
-  ])("that cannot be bounded says why (%o)", async (orders, why) => {
+  ])("that cannot be limited says why (%o)", async (orders, why) => {
     order(orders);
     expect(await quota.bound(path, gib)).toMatch(why);
   });
 
-  it("that is not there is not bounded, though the program says that all went well", async () => {
+  it("that is missing is not limited, even if the tool reports success", async () => {
     rmSync(path, { recursive: true });
     expect(await quota.bound(path, gib)).toMatch(/cannot setup path for project dir volume00000001/);
   });
 
-  it("is removed with its bound", async () => {
+  it("is removed with its limit", async () => {
     await quota.bound(path, gib);
     writeFileSync(join(path, "weights"), "1");
     await quota.remove(path);
@@ -87,7 +87,7 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
 });
 
 describe("A project's number", () => {
-  it("is a name's own, above those that are given by hand", () => {
+  it("is unique to a name, above those that are given by hand", () => {
     const names = Array.from({ length: 1_000 }, (_, n) => `/data/volumes/${n.toString(36).padStart(14, "v")}`);
     const numbers = names.map(projectOf);
     expect(new Set(numbers).size).toBe(names.length);
@@ -121,5 +121,5 @@ describe("The mount that a directory lies on", () => {
     expect(mountOf(mounts, path)).toEqual({ point, type, hasProjects });
   });
 
-  it("is none where nothing is told", () => expect(mountOf("", "/srv")).toBeUndefined());
+  it("is none if nothing is listed", () => expect(mountOf("", "/srv")).toBeUndefined());
 });

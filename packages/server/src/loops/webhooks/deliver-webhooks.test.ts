@@ -92,7 +92,7 @@ describe("A webhook", () => {
     expect(posts()).toHaveLength(1);
   });
 
-  it.each(["FAILED", "CANCELLED", "TIMED_OUT"])("is sent of a job that is %s, too", async (status) => {
+  it.each(["FAILED", "CANCELLED", "TIMED_OUT"])("is also sent for a job that is %s", async (status) => {
     scene.run(scene.loops.timeOut());
     await delivering();
     const body = { input: {}, webhook: hook, policy: { executionTimeout: 5_000 } };
@@ -149,7 +149,7 @@ describe("A webhook", () => {
     expect(await shown()).toMatchObject([{ state: "failed", attempts: [{ status }, { status }, { status }] }]);
   });
 
-  it("that fails on the way is tried again, and each attempt is listed with its outcome", async () => {
+  it("whose request fails is tried again, and each attempt is listed with its outcome", async () => {
     await delivering();
     const id = await completed();
     await scene.advance(50);
@@ -185,7 +185,7 @@ describe("Receivers", () => {
     expect(at("slow")).toHaveLength(limits.webhookConcurrencyPerHost + 1);
   });
 
-  it("are never called more often at a time than there are places in all", async () => {
+  it("never get more calls at a time than there are places in all", async () => {
     const [callsMax, owners] = [16, 20];
     const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax }) });
     for (let n = 0; n < owners; n++) {
@@ -200,7 +200,7 @@ describe("Receivers", () => {
     expect(posts()).toHaveLength(owners);
   });
 
-  it("that hang, 60 of one owner, delay neither a healthy one of theirs nor another owner's", async () => {
+  it("that hang, 60 of one owner, delay neither that owner's healthy one nor another owner's", async () => {
     await delivering();
     for (let n = 0; n < 180; n++) await completed(`https://hanging-${n % 60}.example.com/`);
     await scene.advance(50);
@@ -273,7 +273,7 @@ describe("Large webhooks", () => {
 });
 
 describe("A restart of the server", () => {
-  it("in mid-flight sends again with the same id, and the cut-off attempt does not count", async () => {
+  it("during an attempt sends again with the same id, and the interrupted attempt does not count", async () => {
     await delivering();
     await completed();
     await scene.advance(50);
@@ -288,7 +288,7 @@ describe("A restart of the server", () => {
     expect(new Set(posts().map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([before]));
   });
 
-  it("before the first attempt loses none", async () => {
+  it("before the first attempt loses no webhook", async () => {
     await completed();
     scene = await scene.restart();
     await delivering();

@@ -38,7 +38,7 @@ function fullDisk(isFull: () => boolean, tries: number[]) {
 }
 
 describe("An attempt whose record cannot be written", () => {
-  it("is not made again: its record alone is tried again, with growing pauses", async () => {
+  it("is not made again: only its record is retried, with growing pauses", async () => {
     const tries: number[] = [];
     let isFull = true;
     const deliveries = fullDisk(() => isFull, tries);
@@ -58,7 +58,7 @@ describe("An attempt whose record cannot be written", () => {
     expect(posts()).toHaveLength(1);
   });
 
-  it("counts from the time it was made: the next one follows as soon as it is recorded", async () => {
+  it("counts from the time it was made: the next attempt follows as soon as it is recorded", async () => {
     let isFull = true;
     const deliveries = fullDisk(() => isFull, []);
     scene.sender.status = 500;
@@ -92,7 +92,7 @@ describe("An attempt whose record cannot be written", () => {
     expect(await shown()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
   });
 
-  it("keeps others from being made once too many are remembered", async () => {
+  it("prevents further attempts once too many are remembered", async () => {
     const memory = new WebhookMemory({ unrecordedMax: 2 });
     const deliveries = fullDisk(() => true, []);
     scene.run(deliverWebhooksLoop({ ...scene.parts, deliveries }, scene.sender, memory));
@@ -106,7 +106,7 @@ describe("An attempt whose record cannot be written", () => {
 });
 
 describe("A webhook", () => {
-  it("whose secret does not open has failed attempts that say so", async () => {
+  it("whose secret cannot be decrypted has failed attempts that say so", async () => {
     let opened = 0;
     const open = () => {
       opened++;

@@ -43,7 +43,7 @@ describe("The job of a worker that falls silent while its engine is away", () =>
     expect(await scene.take(worker)).toEqual([]);
   });
 
-  it("is given back where the engine hangs", async () => {
+  it("is given back if the engine hangs", async () => {
     const { id } = await silent();
     const hangs = () => scene.clock.sleep(20_000, scene.stays).then(() => Promise.reject(away));
     vi.spyOn(scene.provider, "kill").mockImplementation(hangs);
@@ -52,7 +52,7 @@ describe("The job of a worker that falls silent while its engine is away", () =>
     await scene.advance(60_000);
   });
 
-  it("is given back where the engine takes the kill and tells of no end", async () => {
+  it("is given back if the engine accepts the kill but never reports the end", async () => {
     const { id } = await silent();
     scene.provider.killEnds = false;
     await scene.advance(40_000);
@@ -68,7 +68,7 @@ describe("The job of a worker that falls silent while its engine is away", () =>
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
-  it("is another worker's when the engine is back", async () => {
+  it("goes to another worker when the engine is back", async () => {
     const { worker, id } = await silent();
     isAway("look", "kill");
     await scene.advance(34_000);
@@ -81,7 +81,7 @@ describe("The job of a worker that falls silent while its engine is away", () =>
 });
 
 describe("An engine that hangs", () => {
-  it("holds up its own workers alone: another one wakes in time", async () => {
+  it("delays only its own workers: another one wakes in time", async () => {
     const flash = await scene.endpoint({ flashboot: true, idleTimeout: 5, workersMax: 1 });
     await scene.runAll();
     const first = await scene.submit(flash);
@@ -106,7 +106,7 @@ describe("An engine that hangs", () => {
   });
 });
 
-it("What ended at a host whose engine is away keeps no other worker of that host from its start", async () => {
+it("An ended worker on a host whose engine is away does not keep other workers there from starting", async () => {
   Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
   const stray = await scene.worker(endpoint);
   await endWorker(scene.parts, stray, { code: undefined, signal: undefined, note: "away" }, "it could not be started");

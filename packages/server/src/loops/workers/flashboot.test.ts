@@ -41,7 +41,7 @@ async function paused(more: object = {}) {
 const calls = (worker: LiveWorker) => scene.provider.callsOf(worker.row.id);
 
 describe("An idle worker with FlashBoot", () => {
-  it("is frozen, and only then its poll is answered: it asks anew as soon as it wakes", async () => {
+  it("is frozen before its poll is answered, and polls again as soon as it wakes", async () => {
     const { worker, poll } = await idleWorker();
     let wasAnswered: boolean | undefined;
     scene.provider.onCall = (call) => {
@@ -53,7 +53,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(calls(worker)).toEqual(["start", "pause"]);
   });
 
-  it("is not frozen where a job came at the last moment", async () => {
+  it("is not frozen if a job came at the last moment", async () => {
     const { worker, poll } = await idleWorker();
     let submitted: Promise<string> | undefined;
     scene.during("workers.change", () => {
@@ -68,7 +68,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row.wanted).toBe("running");
   });
 
-  it("goes on for the next job, and does it", async () => {
+  it("resumes for the next job, and runs it", async () => {
     const worker = await paused();
     const id = await scene.submit(endpoint);
     await scene.advance(50);
@@ -98,7 +98,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row).toMatchObject({ wanted: "paused", killAt: undefined });
   });
 
-  it("wakes where its engine fails to wake it for a moment", async () => {
+  it("wakes after its engine has failed once to wake it", async () => {
     const worker = await paused();
     for (let n = 0; n < 3; n++) scene.provider.failNext("resume", "the engine does not answer");
     const id = await scene.submit(endpoint);
@@ -108,7 +108,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row.killAt).toBeUndefined();
   });
 
-  it("has a whole lease when it goes on", async () => {
+  it("has a whole lease when it resumes", async () => {
     const worker = await paused();
     await scene.advance(1_800_000);
     const id = await scene.submit(endpoint);
@@ -119,7 +119,7 @@ describe("An idle worker with FlashBoot", () => {
     await scene.ping(worker, id);
   });
 
-  it("is replaced where it says nothing for 5 s after it was resumed, and its job is another's", async () => {
+  it("is replaced if it is silent for 5 s after it was resumed, and its job goes to another", async () => {
     const worker = await paused();
     const id = await scene.submit(endpoint);
     await scene.advance(4_900);
@@ -132,13 +132,13 @@ describe("An idle worker with FlashBoot", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("gives its memory back after the time that is set for that", async () => {
+  it("gives its memory back after the configured time", async () => {
     const worker = await paused();
     await scene.advance(3_600_000);
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("gives its memory back where its host runs out of it, the one that is paused for the longest time first", async () => {
+  it("gives its memory back if its host runs out of it, the longest paused first", async () => {
     let free = 1;
     await scene.close();
     scene = await Scene.open({ place: { freeMemoryShare: () => free } });
@@ -158,14 +158,14 @@ describe("An idle worker with FlashBoot", () => {
     expect([first.row.wanted, second.row.wanted]).toEqual(["stopped", "paused"]);
   });
 
-  it("is stopped where a new version comes", async () => {
+  it("is stopped if a new version comes", async () => {
     const worker = await paused();
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
     await scene.advance(50);
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("is found again by the next server, still frozen, and goes on", async () => {
+  it("is found again by the next server, still frozen, and resumes", async () => {
     const worker = await paused();
     scene = await scene.restart();
     await scene.runAll();
@@ -177,7 +177,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(only())).toMatchObject([{ id }]);
   });
 
-  it("goes on with the next server where the one before died while it woke it", async () => {
+  it("resumes with the next server if the previous one died while waking it", async () => {
     const worker = await paused();
     await scene.parts.registry.changeWorker(worker, { by: "resume", resumedAt: scene.clock.now(), why: "" });
     scene = await scene.restart();
@@ -187,7 +187,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(only().row.resumedAt).toBeDefined();
   });
 
-  it("goes on with the next server where the one before died before it could say that it was frozen", async () => {
+  it("resumes with the next server if the previous one died before recording that it was frozen", async () => {
     const { worker } = await idleWorker();
     await pauseWorker(scene.parts, worker, "idle for 5 s");
     await scene.provider.pause(worker.row.id);
@@ -198,7 +198,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(scene.provider.isPaused(worker.row.id)).toBe(false);
   });
 
-  it("goes on with the next server where that wakes it before it knows that it is frozen", async () => {
+  it("resumes with the next server if that wakes it before knowing that it is frozen", async () => {
     const { worker } = await idleWorker();
     await pauseWorker(scene.parts, worker, "idle for 5 s");
     await scene.provider.pause(worker.row.id);
@@ -212,7 +212,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(scene.provider.isPaused(worker.row.id)).toBe(false);
   });
 
-  it("is looked at again where the job that kept it from being frozen was over already", async () => {
+  it("is considered again if the job that kept it from being frozen was over already", async () => {
     const { worker } = await idleWorker({ idleTimeout: 1 });
     const id = await scene.submit(endpoint);
     await scene.advance(50);
@@ -225,7 +225,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row.wanted).toBe("paused");
   });
 
-  it("goes on for the first job after a server that died between the freeze and its note", async () => {
+  it("resumes for the first job after a server that died between the freeze and its record", async () => {
     const { worker } = await idleWorker();
     await pauseWorker(scene.parts, worker, "idle for 5 s");
     await scene.provider.pause(worker.row.id);
@@ -237,7 +237,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(only())).toMatchObject([{ id }]);
   });
 
-  it("whose pause is taken back while its poll waits for it is answered at once, and asks anew", async () => {
+  it("whose pause is cancelled while its poll waits for it is answered at once, and polls again", async () => {
     endpoint = await scene.endpoint({ flashboot: true, workersMin: 1, workersMax: 1, idleTimeout: 600 });
     await scene.runAll();
     await scene.advance(50);
@@ -252,7 +252,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(worker)).toMatchObject([{ id }]);
   });
 
-  it.each([1, 2])("is replaced where its engine never wakes it, with workersMax %i", async (workersMax) => {
+  it.each([1, 2])("is replaced if its engine never wakes it, with workersMax %i", async (workersMax) => {
     const worker = await paused({ workersMax });
     for (let n = 0; n < 400; n++) scene.provider.failNext("resume", "the engine does not answer");
     const id = await scene.submit(endpoint);
@@ -262,7 +262,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(next!)).toMatchObject([{ id }]);
   });
 
-  it("is the one that wakes, of two, for one job that has waited for long", async () => {
+  it("is woken alone, of two, for one job that has waited for long", async () => {
     const { worker: first } = await idleWorker({ workersMax: 6, scalerValue: 1, idleTimeout: 1 });
     const [a, b] = [await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.advance(1_100);
@@ -280,7 +280,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(second.row.wanted).toBe("running");
   });
 
-  it("that ended while it was frozen is noted so, and nobody's fault", async () => {
+  it("that ended while it was frozen is recorded as such, without a cause", async () => {
     const worker = await paused();
     scene.provider.end(worker.row.id, { signal: "SIGKILL" });
     await scene.advance(50);

@@ -8,7 +8,7 @@ import { freePort, outgoingPorts } from "./free-port.js";
 
 const { workerPortFirst: from, workerPortsMin: count } = limits;
 
-it("a worker's port is none that an outgoing connection may be given before the worker listens", async () => {
+it("a worker's port is outside the range of outgoing connections, which could take it before the worker listens", async () => {
   const ports = await Promise.all(Array.from({ length: 20 }, () => freePort(new Set())));
   for (const port of ports) {
     expect(port).toBeGreaterThanOrEqual(from);
@@ -17,7 +17,7 @@ it("a worker's port is none that an outgoing connection may be given before the 
   expect(new Set(ports).size).toBeGreaterThan(1); // two servers on one machine do not know each other's
 });
 
-it("it is one that no other worker was told, and that nobody listens on", async () => {
+it("it is one that no other worker was given and nothing listens on", async () => {
   const outgoing = { first: from + count, last: 65_535 };
   const all = Array.from({ length: count }, (_, n) => from + n);
   const free = await freePort(new Set(), outgoing);
@@ -28,11 +28,11 @@ it("it is one that no other worker was told, and that nobody listens on", async 
   await new Promise((closed) => other.close(closed));
 });
 
-it("where outgoing connections have all ports it is one of theirs", async () => {
+it("it is in the range of outgoing connections if that includes all ports", async () => {
   expect(await freePort(new Set(), { first: 1_024, last: 65_535 })).toBeGreaterThan(0);
 });
 
-it("the range is read as the system writes it, and is the usual one where there is none", () => {
+it("the range is read as the system writes it, with the usual one as default", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-ports-"));
   writeFileSync(join(folder, "range"), "40000\t50000\n");
   expect(outgoingPorts(join(folder, "range"))).toEqual({ first: 40_000, last: 50_000 });

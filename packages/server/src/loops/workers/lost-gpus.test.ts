@@ -33,7 +33,7 @@ async function becomes(next: Partial<HostFacts>) {
 describe("A worker whose GPU fell off", () => {
   const lost = { gpus: [l4(1)], gpuProblem: "GPU0000:05:00.0 cannot be reached (Unknown Error)." };
 
-  it("gets no more jobs, and may still end the one that it has", async () => {
+  it("gets no more jobs, and may finish the one that it has", async () => {
     const { endpoint, worker, jobId } = await becomes(lost);
     expect(worker.row).toMatchObject({ wanted: "closed", trouble: { why: expect.stringContaining("GPU-0") } });
     await scene.done(worker, jobId);
@@ -48,7 +48,7 @@ describe("A worker whose GPU fell off", () => {
     expect(next?.row.resources?.gpus.map(({ id }) => id)).toEqual(["GPU-1"]);
   });
 
-  it("is stopped where it is frozen: it has nothing to wake for", async () => {
+  it("is stopped if it is frozen, because it must not be resumed", async () => {
     await scene.runAll();
     const endpoint = await scene.endpoint({ flashboot: true, idleTimeout: 1, workersMax: 1 });
     const jobId = await scene.submit(endpoint);
@@ -67,7 +67,7 @@ describe("A worker whose GPU fell off", () => {
     expect(await scene.take(worker)).toEqual([]);
   });
 
-  it("gets no more jobs of the next server, where the one before died as it noticed", async () => {
+  it("gets no more jobs from the next server if the previous one died as it noticed", async () => {
     const { endpoint } = await becomes({});
     scene = await scene.restart();
     const [found] = scene.workersOf(endpoint);
@@ -79,12 +79,12 @@ describe("A worker whose GPU fell off", () => {
     expect(found?.row.wanted).toBe("closed");
   });
 
-  it("is left alone where only the driver does not answer", async () => {
+  it("is left alone if only the driver does not answer", async () => {
     const { worker } = await becomes({ gpus: [], gpuProblem: "Restart the machine.", gpusUnseen: true });
     expect([worker.row.wanted, worker.row.trouble]).toEqual(["running", undefined]);
   });
 
-  it("is left alone where something else is wrong", async () => {
+  it("is left alone if something else is wrong", async () => {
     const { worker } = await becomes({ gpuProblem: "GPU 1 (GPU-1) is in MIG mode." });
     expect([worker.row.wanted, worker.row.trouble]).toEqual(["running", undefined]);
   });

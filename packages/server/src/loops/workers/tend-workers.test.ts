@@ -72,7 +72,7 @@ describe("A worker that is wanted", () => {
     expect(JSON.stringify(scene.events)).not.toContain(scene.provider.secretOf(worker.row.id));
   });
 
-  it("counts as started when it asks for a job, though its engine has not said yet that it runs", async () => {
+  it("counts as started when it asks for a job, even if its engine has not yet reported it running", async () => {
     scene.provider.onCall = () => {
       const [worker] = scene.workersOf(endpoint);
       void scene.parts.registry.changeWorker(worker!, { by: "ready", readyAt: scene.clock.now() - 5 });
@@ -82,7 +82,7 @@ describe("A worker that is wanted", () => {
   });
 
   it.each(["prepare", "start"] as const)(
-    "and that another server ends just before %s is not left running, and nobody is told that it has started",
+    "and that another server ends just before %s is not left running, and never counts as started",
     async (event) => {
       const { change } = scene.stores.workers;
       vi.spyOn(scene.stores.workers, "change").mockImplementation(async (no, made) => {
@@ -98,7 +98,7 @@ describe("A worker that is wanted", () => {
     },
   );
 
-  it("finds its network volume's folder, though the volume was made at another host", async () => {
+  it("finds its network volume's folder even if the volume was made on another host", async () => {
     const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
     const folder = join(scene.parts.place.volumes.dir, volume.id);
     rmSync(folder, { recursive: true });
@@ -108,7 +108,7 @@ describe("A worker that is wanted", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  it("is not started on this host where it belongs to another", async () => {
+  it("is not started on this host if it belongs to another", async () => {
     scene.run(scene.loops.tend());
     const hostNo = await scene.stores.hosts.ensure("another host", scene.clock.now());
     const made = { id: "elsewhere00001", endpointNo: endpoint.no, version: 1, hostNo, createdAt: scene.clock.now() };
@@ -132,7 +132,7 @@ describe("A worker that is wanted", () => {
     });
   });
 
-  it("whose image is no directory is a container, with nothing of ours but what the protocol tells it", async () => {
+  it("whose image is not a directory is a container, and gets only the protocol's variables from us", async () => {
     const template = await scene.template({
       imageName: "registry.example/image",
       dockerEntrypoint: ["/entry"],
@@ -154,7 +154,7 @@ describe("A worker that is wanted", () => {
     for (const name of ["HOME", "PATH"]) expect(launch?.env).not.toHaveProperty(name);
   });
 
-  it("whose endpoint has a volume finds it where images look for it", async () => {
+  it("whose endpoint has a volume finds it where images expect it", async () => {
     const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
     const template = await scene.template({ imageName: "registry.example/image" });
     endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
@@ -167,7 +167,7 @@ describe("A worker that is wanted", () => {
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
 
-  it("finds its volume where the template wants it, too; the engine's own where containers have those", async () => {
+  it("finds its volume at the template's path too, or the engine's own volume if containers use those", async () => {
     const launchFor = async (volumeMountPath?: string) => {
       const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
       const path = volumeMountPath === undefined ? {} : { volumeMountPath };
@@ -193,7 +193,7 @@ describe("A worker that is wanted", () => {
     ]);
   });
 
-  it("is given the credentials of its template for its image, and tells nobody", async () => {
+  it("uses its template's credentials for its image, without revealing them", async () => {
     const given = { name: "mine", username: "someone", password: "a-secret-word" };
     const { id } = await createRegistryAuth(scene.parts, scene.admin, given);
     const template = await scene.template({ imageName: "registry.example/image", containerRegistryAuthId: id });
@@ -205,7 +205,7 @@ describe("A worker that is wanted", () => {
     expect(JSON.stringify([scene.events, scene.provider.launches[0]?.env])).not.toContain("a-secret-word");
   });
 
-  it("that could not be started says what is to be blamed, where its provider knows", async () => {
+  it("that could not be started says which part is to blame, if its provider knows", async () => {
     scene.run(scene.loops.tend());
     scene.provider.failNext("start", new StartFailed("no GPU could be given", "gpu"));
     const worker = await wanted();
@@ -245,7 +245,7 @@ describe("A worker that is wanted", () => {
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start"]);
   });
 
-  it("whose start is unsure, and that is not found, is killed: a failed start, and never started again", async () => {
+  it("whose start is uncertain and that is not found is killed: a failed start, and never started again", async () => {
     scene.run(scene.loops.tend());
     scene.provider.failNext("start", new StartUnsure("the keeper of local workers is gone"));
     const worker = await wanted();
@@ -255,7 +255,7 @@ describe("A worker that is wanted", () => {
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 1, verdict: "its keeper was gone" });
   });
 
-  it("whose secret could not be stored is started a little later: nothing was asked of its provider yet", async () => {
+  it("whose secret could not be stored is started a little later, since its provider was not called yet", async () => {
     scene.run(scene.loops.tend());
     scene.during("workers.change", () => {
       throw new Error("the database is away");
@@ -270,7 +270,7 @@ describe("A worker that is wanted", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("whose own last words tell why it is unhealthy fails with those", async () => {
+  it("that reports why it is unhealthy fails with that reason", async () => {
     const worker = await started();
     await hearUnhealthy(scene.parts, worker, "gpu: no CUDA device");
     scene.provider.end(worker.row.id, { code: 1 });
@@ -307,21 +307,21 @@ describe("The end of a worker's process", () => {
   }
   const lost = "Each worker that ran this job was lost (3 starts in all). The last of them:";
 
-  it("is told, with its last lines, in the error of a job that is lost for the last time", async () => {
+  it("is described, with its last lines, in the error of a job that is lost for the last time", async () => {
     const error = await lostJob({ code: 3 }, ({ row }, start) =>
       scene.provider.logTails.set(row.id, `start ${start}\0\ngiving up`),
     );
     expect(error).toBe(`${lost} it ended with exit code 3: start 3\ngiving up`);
   });
 
-  it("is told so by its signal, where its log cannot be read", async () => {
+  it("is described by its signal if its log cannot be read", async () => {
     const error = await lostJob({ signal: "SIGSEGV" }, () => {
       scene.provider.logTail = () => Promise.reject(new Error("no engine answers"));
     });
     expect(error).toBe(`${lost} it was ended by SIGSEGV`);
   });
 
-  it("is not missed where it comes before its start was recorded", async () => {
+  it("is not missed if it comes before the start was recorded", async () => {
     scene.run(scene.loops.tend());
     const worker = await wanted();
     // the first save is the secret's, the second the handle's
@@ -378,7 +378,7 @@ describe("Stopping a worker", () => {
     expect(scene.provider.isRunning(worker.row.id)).toBe(false);
   });
 
-  it("tries to ask again where asking failed", async () => {
+  it("tries again to ask it if that failed", async () => {
     const worker = await started();
     scene.provider.failNext("stop", "the keeper does not answer");
     await stop(worker);
@@ -388,7 +388,7 @@ describe("Stopping a worker", () => {
 });
 
 describe("After a restart of the server", () => {
-  it("a worker that runs still is adopted: it keeps its job, and its result is taken", async () => {
+  it("a worker that still runs is adopted: it keeps its job, and its result is accepted", async () => {
     const worker = await started();
     const id = await scene.running(endpoint, worker);
     await restart();
@@ -400,7 +400,7 @@ describe("After a restart of the server", () => {
     expect(workerNow(worker).row.endedAt).toBeDefined();
   });
 
-  it("a worker that ended meanwhile is seen to have ended, and its job is given back", async () => {
+  it("a worker that ended meanwhile is recorded as ended, and its job is given back", async () => {
     const worker = await started();
     const id = await scene.running(endpoint, worker);
     scene.provider.disconnect();
@@ -410,7 +410,7 @@ describe("After a restart of the server", () => {
     expect(workerNow(worker).row.exit?.note).toContain("exit code 137");
   });
 
-  it("a worker that nobody knows is killed by its handle, and its job is given back", async () => {
+  it("a worker that the provider does not know is killed by its handle, and its job is given back", async () => {
     const worker = await started();
     const id = await scene.running(endpoint, worker);
     scene.provider.vanish(worker.row.id);
@@ -419,7 +419,7 @@ describe("After a restart of the server", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
-  it("a worker that nobody knows, and that had not asked for a job yet, is no failed start", async () => {
+  it("a worker that the provider does not know and that had not asked for a job yet is not a failed start", async () => {
     const worker = await started();
     scene.provider.vanish(worker.row.id);
     await restart();
@@ -427,20 +427,20 @@ describe("After a restart of the server", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("a worker whose row was written and nothing more is started", async () => {
+  it("a worker of which only the row was written is started", async () => {
     const worker = await wanted();
     await restart();
     expect(scene.provider.isRunning(worker.row.id)).toBe(true);
   });
 
-  it("a worker that was about to be started, and perhaps was, is never started twice", async () => {
+  it("a worker that may have been started already is never started twice", async () => {
     const worker = await startedUnnoted();
     await restart();
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
     expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { pid: 100 } });
   });
 
-  it("a worker that was about to be started, and is not found, is ended for good: another one is started", async () => {
+  it("a worker that may have been started and is not found is ended for good, and another one is started", async () => {
     const worker = await startedUnnoted();
     const id = await scene.running(endpoint, worker);
     scene.provider.vanish(worker.row.id);
@@ -455,7 +455,7 @@ describe("After a restart of the server", () => {
     expect(await scene.take(next!)).toMatchObject([{ id }]);
   });
 
-  it("a worker that was told another address is stopped, and its job excused", async () => {
+  it("a worker that was given another server address is stopped, and its job excused", async () => {
     const worker = await started();
     const id = await scene.running(endpoint, worker);
     await restart("http://127.0.0.1:9000");
@@ -465,7 +465,7 @@ describe("After a restart of the server", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
   });
 
-  it("a worker that was being stopped is asked again, and killed at its time", async () => {
+  it("a worker that was being stopped is asked again, and killed when its grace is over", async () => {
     const worker = await started();
     await stop(worker);
     await scene.advance(10_000);
@@ -477,7 +477,7 @@ describe("After a restart of the server", () => {
     expect(scene.provider.isRunning(worker.row.id)).toBe(false);
   });
 
-  it("a worker that has served before, and ends, is no failed start", async () => {
+  it("a worker that served before it ended is not a failed start", async () => {
     const worker = await started();
     await scene.done(worker, await scene.running(endpoint, worker));
     await restart();

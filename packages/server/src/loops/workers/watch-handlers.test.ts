@@ -42,7 +42,7 @@ async function crashSevenTimes(): Promise<void> {
 const detail = async () => (await scene.status(endpoint, job)).waitDetail;
 
 describe("The pause after workers that ended at their start", () => {
-  it("is told with what is left of it, and lasts its time where nothing changes", async () => {
+  it("is shown with its remaining time, and lasts in full if nothing changes", async () => {
     await crashSevenTimes();
     await scene.advance(10_000);
     expect(await detail()).toMatch(/^The last 7 workers ended at their start; the next one is started in 54 s, and /);
@@ -77,7 +77,7 @@ describe("The pause after workers that ended at their start", () => {
     expect(starts()).toBe(8);
   });
 
-  it("goes on where only what programs keep beside a handler changes", async () => {
+  it("continues if only files that programs keep beside a handler change", async () => {
     await crashSevenTimes();
     mkdirSync(join(scene.directory, "__pycache__"));
     write("__pycache__/handler.pyc", 2);
@@ -86,7 +86,7 @@ describe("The pause after workers that ended at their start", () => {
     expect(starts()).toBe(7);
   });
 
-  it("is looked at once a second, however often its workers are", async () => {
+  it("is checked once a second, however often its workers are", async () => {
     await crashSevenTimes();
     await scene.advance(10_000);
     write("handler.py", 2);
@@ -97,7 +97,7 @@ describe("The pause after workers that ended at their start", () => {
     expect(starts()).toBe(8);
   });
 
-  it("is ended ever later by a folder that something else writes to all the time", async () => {
+  it("ends later and later if something else writes to the folder all the time", async () => {
     await crashSevenTimes();
     for (let second = 0; second < 30; second++) {
       write("out.log", second);
@@ -108,7 +108,7 @@ describe("The pause after workers that ended at their start", () => {
     expect(starts()).toBe(11);
   });
 
-  it("of a handler whose folder nobody changes ends with any save of its endpoint", async () => {
+  it("of a handler whose folder does not change ends with any save of its endpoint", async () => {
     await crashSevenTimes();
     await updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), { name: "another" });
     await scene.advance(100);

@@ -29,8 +29,8 @@ async function pinging(ms: number, ...jobIds: string[]): Promise<void> {
   }
 }
 
-describe("A job whose worker has ended, and that a take has brought to it only then", () => {
-  it("is given back, where several servers may have done that", async () => {
+describe("A job that a take has given to a worker which had already ended", () => {
+  it("is given back if there are several servers", async () => {
     const id = await scene.running(endpoint, worker);
     Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
     await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
@@ -59,7 +59,7 @@ describe("A silent worker", () => {
     expect(isLost()).toBe(false);
   });
 
-  it("is lost though it pings before it asks for a job, when the pings stop", async () => {
+  it("is lost when its pings stop, even if it pinged before it asked for a job", async () => {
     await pinging(60_000);
     expect(isLost()).toBe(false);
     await scene.advance(31_000);
@@ -85,7 +85,7 @@ describe("A silent worker", () => {
     expect(isLost()).toBe(true);
   });
 
-  it("that pinged before a restart of the server is silent from the restart on", async () => {
+  it("that pinged before a restart of the server counts as silent from the restart on", async () => {
     await scene.take(worker);
     await scene.ping(worker);
     await scene.advance(29_000);
@@ -109,7 +109,7 @@ describe("A worker that pings, and neither holds a job nor asks for one", () => 
     expect(why()).toMatch(/neither holds a job nor asks/);
   });
 
-  it("is lost though it names a job that it was taken to have stopped", async () => {
+  it("is lost even if it names a job that it was thought to have stopped", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await scene.ping(worker); // sent before it had the job, and late
@@ -165,7 +165,7 @@ describe("A job that was told to stop", () => {
     expect(worker.row.wanted).toBe("running");
   });
 
-  it("beside others has its worker closed after 5 s, and stopped after 30 s", async () => {
+  it("beside other jobs has its worker closed after 5 s, and stopped after 30 s", async () => {
     const stuck = await scene.running(endpoint, worker);
     const other = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, stuck);
@@ -178,7 +178,7 @@ describe("A job that was told to stop", () => {
     expect(await scene.state(endpoint, other)).toBe("IN_PROGRESS");
   });
 
-  it("beside others has its worker stopped as soon as those are over", async () => {
+  it("beside other jobs has its worker stopped as soon as those are over", async () => {
     const stuck = await scene.running(endpoint, worker);
     const other = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, stuck);
@@ -189,7 +189,7 @@ describe("A job that was told to stop", () => {
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("and whose time was over is pressed the same, and the hung worker replaced", async () => {
+  it("and whose time was over is treated alike, and the hung worker is replaced", async () => {
     scene.run(scene.loops.timeOut());
     const id = await scene.running(endpoint, worker, { input: {}, policy: { executionTimeout: 5_000 } });
     await pinging(8_000, id);

@@ -32,7 +32,7 @@ describe("A key", () => {
     await refused(() => admitToManagement(scene.parts, "mr_bound", true), "UNAUTHORIZED", /may not change/);
   });
 
-  it("is sent away while the server stops", async () => {
+  it("is refused while the server stops", async () => {
     scene.draining.abort();
     await refused(() => admitToManagement(scene.parts, scene.key, false), "UNAVAILABLE", /stopping/);
   });

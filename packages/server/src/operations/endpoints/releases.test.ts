@@ -24,7 +24,7 @@ const states = async () => (await releases()).map(({ version, state }) => `${ver
 const templateOf = (of: Endpoint) => scene.parts.registry.template(of.settings.templateId)!;
 
 describe("The versions of an endpoint", () => {
-  it("are what it was made of at each save that changed that, the newest first", async () => {
+  it("show what it was made of after each save that changed that, newest first", async () => {
     await update({ env: { MODEL: "large" } });
     await update({ name: "other", workersMax: 5 });
     await updateTemplate(scene.parts, scene.admin, templateOf(endpoint), { env: { MODE: "fast" } });
@@ -35,7 +35,7 @@ describe("The versions of an endpoint", () => {
     ]);
   });
 
-  it("say how they went: unproven, rolling, current, and past", async () => {
+  it("show their state: unproven, rolling, current, and past", async () => {
     await scene.runAll();
     await scene.advance(50);
     expect(await states()).toEqual(["1 unproven"]);
@@ -66,7 +66,7 @@ describe("The versions of an endpoint", () => {
     ]);
   });
 
-  it("are not blamed for a failed start of the one before, noted while they are saved", async () => {
+  it("are not blamed for a failed start of the previous version that is recorded while they are saved", async () => {
     scene.during("endpoints.save", () => {
       void scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 3, at: 1, verdict: "of version 1" });
     });
@@ -82,7 +82,7 @@ describe("The versions of an endpoint", () => {
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([50, 56, 7]);
   });
 
-  it("are kept beyond it where one has started well, and none since", async () => {
+  it("are kept beyond it if one of them is the last that has started well", async () => {
     await scene.runAll();
     await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 0, at: 1 });
     for (let n = 0; n < 55; n++) await update({ env: { N: String(n) } });
@@ -90,7 +90,7 @@ describe("The versions of an endpoint", () => {
     expect([kept.length, kept[0], kept.at(-2), kept.at(-1)]).toEqual([51, 56, 7, 1]);
   });
 
-  it("are there after a restart", async () => {
+  it("survive a restart", async () => {
     await update({ env: { MODEL: "large" } });
     const before = await releases();
     scene = await scene.restart();
@@ -99,13 +99,13 @@ describe("The versions of an endpoint", () => {
 });
 
 describe("A rollback", () => {
-  it("makes a new version of what an earlier one was, and leaves scaling settings as they are", async () => {
+  it("makes a new version from an earlier one, and leaves scaling settings as they are", async () => {
     await update({ env: { MODEL: "large" }, workersMax: 7, name: "renamed" });
     expect(await back(1)).toMatchObject({ version: 3, env: { MODEL: "small" }, workersMax: 7, name: "renamed" });
     expect((await releases())[0]).toMatchObject({ version: 3, rollbackOf: 1, env: { MODEL: "small" } });
   });
 
-  it("brings the template back as it was then, and leaves the template itself", async () => {
+  it("restores the version's template, and leaves the saved template itself", async () => {
     const template = templateOf(endpoint);
     await updateTemplate(scene.parts, scene.admin, template, { dockerStartCmd: ["python", "new.py"] });
     await back(1);
@@ -116,21 +116,21 @@ describe("A rollback", () => {
     expect(scene.provider.launches.at(-1)?.command).toEqual([]);
   });
 
-  it("keeps the template that it brought back where env is changed afterwards", async () => {
+  it("keeps the restored template if env is changed afterwards", async () => {
     await updateTemplate(scene.parts, scene.admin, templateOf(endpoint), { dockerStartCmd: ["broken"] });
     await back(1);
     await update({ env: { MODEL: "large" } });
     expect((await releases())[0]).toMatchObject({ version: 4, dockerStartCmd: [], env: { MODEL: "large" } });
   });
 
-  it("takes settings back that were not there before", async () => {
+  it("removes settings that the earlier version did not have", async () => {
     await update({ computeType: "CPU", vcpuCount: 2 });
     await back(1);
     expect(scene.now(endpoint).settings).toMatchObject({ computeType: "GPU" });
     expect(scene.now(endpoint).settings).not.toHaveProperty("vcpuCount");
   });
 
-  it("goes on where a version came up nowhere", async () => {
+  it("works if a version never came up", async () => {
     const { registry } = scene.parts;
     await update({ env: { MODEL: "broken" } });
     await registry.noteStart(scene.now(endpoint), 2, { failedStarts: 3, at: 1, verdict: "no" });
@@ -138,7 +138,7 @@ describe("A rollback", () => {
     expect(scene.now(endpoint)).toMatchObject({ version: 3, failedStarts: 0, verdict: undefined });
   });
 
-  it("is refused for what is not there, the present version, and another user", async () => {
+  it("is refused for an unknown version, the present version, and another user", async () => {
     await refused(back(9), "NOT_FOUND", /Version 9/);
     await refused(back(1), "INVALID_INPUT", /current/);
     const { caller } = await scene.stranger();
@@ -146,7 +146,7 @@ describe("A rollback", () => {
     await refused(back(1, caller), "ENDPOINT_NOT_FOUND");
   });
 
-  it("is refused where the template or the volume of that version is gone", async () => {
+  it("is refused if the template or the volume of that version is gone", async () => {
     const first = templateOf(endpoint);
     const { id: templateId } = await scene.template();
     const volume = await createVolume(scene.parts, scene.admin, { name: "v", size: 1, dataCenterId: "d" });
@@ -160,7 +160,7 @@ describe("A rollback", () => {
 });
 
 describe("A worker", () => {
-  it("is made of its own version, whatever was saved since", async () => {
+  it("is made from its own version, whatever was saved since", async () => {
     scene.run(scene.loops.scale());
     await scene.advance(50);
     const [worker] = scene.workersOf(endpoint);

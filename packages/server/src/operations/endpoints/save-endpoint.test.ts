@@ -19,7 +19,7 @@ const update = (input: EndpointInput, which = endpoint) =>
 const settings = () => scene.now(endpoint).settings;
 
 describe("A new endpoint", () => {
-  it("has the defaults for what was not said, and its template's name", async () => {
+  it("has the defaults for absent fields, and its template's name", async () => {
     const { id: templateId } = await scene.template({ name: "hello" });
     const made = await createEndpoint(scene.parts, scene.admin, { templateId });
     expect(made).toMatchObject({ version: 1, ownerNo: scene.admin.ownerNo, failedStarts: 0, deletedAt: undefined });
@@ -27,7 +27,7 @@ describe("A new endpoint", () => {
     expect(made.settings).toEqual({ ...endpointDefaults, name: "hello", templateId });
   });
 
-  it("has what was said, in its order", async () => {
+  it("has the given values, in their order", async () => {
     const input = {
       gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"],
       locations: " US, CZ ",
@@ -85,7 +85,7 @@ describe("A new endpoint", () => {
     await refused(make({ templateId: open.id, networkVolumeId: volume.id }), "INVALID_INPUT", /no network volume/);
   });
 
-  it("of one who is no admin may not use a directory as its image, nor be given one later", async () => {
+  it("of a user who is not an admin may not use a directory as its image, nor be given one later", async () => {
     const { caller } = await scene.stranger();
     const local = await scene.template({ isPublic: true });
     const image = await scene.template({ imageName: "registry.example/image", isPublic: true });
@@ -112,7 +112,7 @@ describe("A change of an endpoint", () => {
     expect((await update({}, full)).settings).toEqual(changed.settings);
   });
 
-  it("clears by null: what has a default takes it, what has none is gone", async () => {
+  it("clears by null: a field with a default gets it, one without is removed", async () => {
     await update({ env: { A: "1" }, workersMax: 9, minCudaVersion: "12.1", vcpuCount: 4, locations: "US" });
     await update({ env: null, workersMax: null, minCudaVersion: null, vcpuCount: null, locations: null, name: null });
     const { templateId } = endpoint.settings;
@@ -129,7 +129,7 @@ describe("A change of an endpoint", () => {
     expect(settings()).toEqual({ ...before, locations: "", networkVolumeIds: [] });
   });
 
-  it("leaves gpuTypeIds alone where gpuIds is what we show", async () => {
+  it("leaves gpuTypeIds alone if gpuIds is sent back as shown", async () => {
     await update({ gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"] });
     const shown = showEndpoint(scene.parts, scene.now(endpoint)).gpuIds;
     expect(shown).toBe("AMPERE_24,AMPERE_48");
@@ -139,14 +139,14 @@ describe("A change of an endpoint", () => {
     expect(settings().gpuTypeIds).toEqual(["NVIDIA RTX A5000", "NVIDIA L4", "NVIDIA GeForce RTX 3090"]);
   });
 
-  it('shows gpuIds "" for a type without a tier, and takes it back as it is', async () => {
+  it('shows gpuIds "" for a type without a tier, and accepts that unchanged', async () => {
     await update({ gpuTypeIds: ["Tesla T4"] });
     expect(showEndpoint(scene.parts, scene.now(endpoint)).gpuIds).toBe("");
     await update({ gpuIds: "" });
     expect(settings().gpuTypeIds).toEqual(["Tesla T4"]);
   });
 
-  it("knows flashboot and flashBootType for the same thing", async () => {
+  it("treats flashboot and flashBootType as the same", async () => {
     const after = async (input: EndpointInput) => {
       const shown = showEndpoint(scene.parts, await update(input));
       return [shown.flashboot, shown.flashBootType];
@@ -170,7 +170,7 @@ describe("A change of an endpoint", () => {
     expect(scene.now(endpoint)).toEqual(before);
   });
 
-  it("at the same moment as another one loses neither", async () => {
+  it("at the same time as another change loses neither", async () => {
     const fresh = () => ownEndpoint(scene.parts, scene.admin, endpoint.id);
     await Promise.all([
       updateEndpoint(scene.parts, scene.admin, fresh(), { name: "renamed" }),
@@ -179,7 +179,7 @@ describe("A change of an endpoint", () => {
     expect(settings()).toMatchObject({ name: "renamed", idleTimeout: 99 });
   });
 
-  it("is there after a restart, in the same version", async () => {
+  it("survives a restart, with the same version", async () => {
     await Promise.all([update({ env: { A: "1" } }), update({ env: { A: "2" } })]);
     const before = scene.now(endpoint);
     scene = await scene.restart();
@@ -190,7 +190,7 @@ describe("A change of an endpoint", () => {
 describe("A release", () => {
   it.each([[{ env: { A: "1" } }], [{ gpuTypeIds: ["NVIDIA A40"] }], [{ gpuCount: 2 }], [{ computeType: "CPU" }]] as [
     EndpointInput,
-  ][])("comes of %j, and closes the workers there are", async (input) => {
+  ][])("is made by %j, and closes the present workers", async (input) => {
     const worker = await scene.worker(endpoint);
     await scene.take(worker);
     expect((await update(input)).version).toBe(2);
@@ -208,7 +208,7 @@ describe("A release", () => {
     [{ scalerValue: 9, scalerType: "REQUEST_COUNT" }],
     [{ executionTimeoutMs: 9_000 }],
     [{ flashboot: true }],
-  ] as [EndpointInput][])("does not come of %j", async (input) => {
+  ] as [EndpointInput][])("is not made by %j", async (input) => {
     const worker = await scene.worker(endpoint);
     expect((await update(input)).version).toBe(1);
     expect(worker.row.wanted).toBe("running");
@@ -232,13 +232,13 @@ describe("A release", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("is what workersMax 0 does without a new version", async () => {
+  it("also closes workers for workersMax 0, without a new version", async () => {
     const worker = await scene.worker(endpoint);
     expect((await update({ workersMax: 0 })).version).toBe(1);
     expect(worker.row.wanted).toBe("closed");
   });
 
-  it("or any other save ends crash-loop pauses", async () => {
+  it("and any other save end crash-loop pauses", async () => {
     await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 5, at: 1, verdict: "no" });
     expect(await update({ name: "again" })).toMatchObject({ failedStarts: 0, failedAt: undefined, verdict: undefined });
   });

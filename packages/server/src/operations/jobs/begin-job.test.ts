@@ -43,14 +43,14 @@ describe("A take of a single job that says that another is in progress", () => {
     expect(poll.jobs).toEqual([]);
   });
 
-  it("is held for a second also when its worker is closed", async () => {
+  it("is held for a second even if its worker is closed", async () => {
     await scene.parts.registry.changeWorker(worker, { by: "close", closedAt: scene.clock.now(), why: "" });
     const poll = scene.poll(worker, { isBusy: true });
     await scene.advance(limits.busyTakeHoldMs);
     expect(poll.jobs).toEqual([]);
   });
 
-  it("is answered by a job that comes meanwhile", async () => {
+  it("is answered with a job that comes meanwhile", async () => {
     const poll = scene.poll(worker, { isBusy: true });
     await scene.advance(limits.busyTakeHoldMs - 1);
     const id = await scene.submit(endpoint);
@@ -72,7 +72,7 @@ describe("A job that its worker has prefetched", () => {
     expect((await scene.health(endpoint)).retried).toBe(0);
   });
 
-  it("is not given back by a server that was started meanwhile", async () => {
+  it("is not given back by a server that started meanwhile", async () => {
     const [first, second] = await prefetched();
     await pingFor(8_000, first);
     scene = await scene.restart();
@@ -82,7 +82,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ status: "IN_PROGRESS", executionTime: 0, retries: 0 });
   });
 
-  it("begins when the result of the one before was posted: so do its times", async () => {
+  it("begins, with its times, when the result of the job before it is posted", async () => {
     const [first, second] = await prefetched();
     await pingFor(8_000, first);
     await scene.done(worker, first);
@@ -92,7 +92,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ delayTime: 8_001, executionTime: 2_000 });
   });
 
-  it("shows its beginning also where the first ping came after it", async () => {
+  it("has the right beginning even if the first ping came after it", async () => {
     const [first, second] = await prefetched();
     const third = await scene.submit(endpoint);
     await scene.advance(2_000);
@@ -122,7 +122,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.state(endpoint, second)).toBe("TIMED_OUT");
   });
 
-  it("has it also where its beginning is known by a ping alone", async () => {
+  it("has it even if only a ping shows its beginning", async () => {
     scene.run(scene.loops.timeOut());
     const [first, second] = await prefetched({ executionTimeout: 10_000 });
     await pingFor(8_000, first);
@@ -143,7 +143,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
-  it("is given back when its worker then asks for a job, and holds nothing", async () => {
+  it("is given back when its worker then asks for a job and says that it holds none", async () => {
     const [first, second] = await prefetched();
     await pingFor(4_000, first);
     await scene.done(worker, first);
@@ -164,7 +164,7 @@ describe("A job that its worker has prefetched", () => {
     ]);
   });
 
-  it("is given back with all that its worker held when that ends", async () => {
+  it("is given back with all other jobs of its worker when that ends", async () => {
     const [first, second] = await prefetched();
     await pingFor(8_000, first);
     await endWorker(scene.parts, worker, { code: 1, signal: undefined, note: undefined }, "it has ended");
@@ -174,7 +174,7 @@ describe("A job that its worker has prefetched", () => {
 });
 
 describe("A worker that prefetches", () => {
-  it("is handed a job only where no other can begin it now", async () => {
+  it("is given a job only if no other worker can begin it now", async () => {
     const [first, second] = await prefetched();
     await pingFor(4_000, first);
     await scene.done(worker, first);
@@ -188,7 +188,7 @@ describe("A worker that prefetches", () => {
     expect(await scene.state(endpoint, second)).toBe("IN_PROGRESS");
   });
 
-  it("is served as any other while it holds nothing", async () => {
+  it("is served like any other while it holds no job", async () => {
     const [first, second] = await prefetched();
     const other = await scene.worker(endpoint);
     const waits = scene.poll(other, { holdsNothing: true });
@@ -204,7 +204,7 @@ describe("A worker that prefetches", () => {
 });
 
 describe("A worker that runs several jobs", () => {
-  it("begins what it is handed at once: its times count from the take", async () => {
+  it("begins its jobs at once: their times count from the take", async () => {
     const [first, second] = await prefetched();
     await scene.advance(4_000);
     await scene.ping(worker, first, second);
@@ -213,7 +213,7 @@ describe("A worker that runs several jobs", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ delayTime: 1, executionTime: 5_000 });
   });
 
-  it("is not held to prefetch for a ping that comes too early to name a job", async () => {
+  it("does not count as prefetching because of a ping that comes too early to name a job", async () => {
     scene.run(scene.loops.timeOut());
     const [first, second] = await prefetched({ executionTimeout: 20_000 });
     await scene.ping(worker, first);
@@ -235,7 +235,7 @@ describe("A worker that runs several jobs", () => {
     ]);
   });
 
-  it("has it given back also where it was handed several at once", async () => {
+  it("has it given back even if it was given several at once", async () => {
     const ids = [await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.take(worker, { count: 2, holdsNothing: true });
     await pingFor(12_000, ids[0]!);

@@ -53,7 +53,7 @@ describe("Cancelling", () => {
     expect(await scene.status(endpoint, id)).not.toHaveProperty("output");
   });
 
-  it("is a success again where the job is CANCELLED already", async () => {
+  it("succeeds again if the job is CANCELLED already", async () => {
     const id = await ended("CANCELLED");
     await cancelJob(scene.parts, endpoint, id);
     expect(await scene.state(endpoint, id)).toBe("CANCELLED");
@@ -118,7 +118,7 @@ describe("Setting a ttl", () => {
     await refused(scene.status(endpoint, id), "JOB_NOT_FOUND");
   });
 
-  it("that has passed already takes the job out of the counts before the reply", async () => {
+  it("that has passed already removes the job from the counts before the reply", async () => {
     const [runs, waits] = [await scene.running(endpoint, worker), await scene.submit(endpoint)];
     await scene.advance(15_000);
     let rings = 0;
@@ -160,7 +160,7 @@ describe("Setting a ttl", () => {
 });
 
 describe("A purge", () => {
-  it("cancels what waits, saying why, and leaves what runs", async () => {
+  it("cancels waiting jobs with a reason, and leaves running ones", async () => {
     const running = await scene.running(endpoint, worker);
     const waiting = [await scene.submit(endpoint), await scene.submit(endpoint)];
     expect(await cancelWaiting(scene.parts, endpoint.no, "The queue was purged.")).toBe(2);
@@ -170,7 +170,7 @@ describe("A purge", () => {
     expect(await scene.state(endpoint, running)).toBe("IN_PROGRESS");
   });
 
-  it("works in batches, counts all, and leaves what came after it", async () => {
+  it("works in batches, counts all, and leaves jobs that came after it", async () => {
     await Promise.all(Array.from({ length: 1_203 }, () => scene.submit(endpoint)));
     const purge = cancelWaiting(scene.parts, endpoint.no, "purged");
     const later = scene.submit(endpoint);

@@ -27,7 +27,7 @@ async function result(id: string) {
   return { status, ...(output === undefined ? {} : { output }), ...(error === undefined ? {} : { error }) };
 }
 
-describe("A last word", () => {
+describe("A final result", () => {
   it.each([
     ['{"output": {"a": 1}}', { status: "COMPLETED", output: { a: 1 } }],
     ['{"output": []}', { status: "COMPLETED", output: [] }],
@@ -55,13 +55,13 @@ describe("A last word", () => {
     ["", /not JSON.*position 0/],
     ['{"output": 1', /not JSON.*position 12/],
     ["[1]", /not a JSON object/],
-  ])("of %j, which is no JSON object, fails the job and says where", async (word, sentence) => {
+  ])("of %j, which is not a JSON object, fails the job and says where", async (word, sentence) => {
     const id = await running();
     await finishJob(scene.parts, worker, id, text(word));
     expect(await result(id)).toEqual({ status: "FAILED", error: expect.stringMatching(sentence) });
   });
 
-  it("that is no UTF-8 fails the job", async () => {
+  it("that is not UTF-8 fails the job", async () => {
     const id = await running();
     await finishJob(scene.parts, worker, id, Buffer.from([0x22, 0xc3, 0x28, 0x22]));
     expect(await result(id)).toMatchObject({ status: "FAILED", error: expect.stringMatching(/UTF-8/) });
@@ -83,7 +83,7 @@ describe("A last word", () => {
     expect(await result(tooLong)).toMatchObject({ status: "FAILED", error: expect.stringContaining("20971520") });
   });
 
-  it("is handed on as the text it came as", async () => {
+  it("is passed on as the text it arrived as", async () => {
     const id = await running();
     await finishJob(scene.parts, worker, id, text('{"output": {"b": 1.0, "a": 1e400, "a": "\\u00e9"}}'));
     const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
@@ -107,7 +107,7 @@ describe("A last word", () => {
     await scene.done(other, "nothing", { output: "no job" });
   });
 
-  it("on a job that was cancelled has its worker looked at again: it has stopped what it was to stop", async () => {
+  it("on a cancelled job confirms the stop, and its worker is looked at again", async () => {
     const id = await running();
     await cancelJob(scene.parts, endpoint, id);
     let rings = 0;
@@ -137,7 +137,7 @@ describe("A last word", () => {
     expect(worker.row.wanted).not.toBe("closed");
   });
 
-  it("drops the progress that was noted before", async () => {
+  it("drops the progress reported before", async () => {
     const id = await running();
     await scene.done(worker, id, { status: "IN_PROGRESS", output: "50 %" });
     await scene.done(worker, id, { error: "it broke" });
@@ -164,8 +164,8 @@ describe("Progress", () => {
   });
 });
 
-describe("A batch of last words", () => {
-  it("has each judged on its own", async () => {
+describe("A batch of final results", () => {
+  it("is judged result by result", async () => {
     const ids = [await scene.submit(endpoint), await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.take(worker, { count: 3 });
     const batch = [
@@ -183,7 +183,7 @@ describe("A batch of last words", () => {
     ]);
   });
 
-  it("that is large is heard in groups: nothing checks all of it in one turn", async () => {
+  it("that is large is handled in groups, never in one turn", async () => {
     const bytes = Math.floor(limits.doneGroupBytes / 5);
     const ids: string[] = [];
     for (let n = 0; n < 11; n++) ids.push(await scene.submit(endpoint));
@@ -220,7 +220,7 @@ describe("A chunk", () => {
     return scene.stores.chunks.read(no, 0, 100_000_000);
   };
 
-  it("is kept with its metrics, as the text it came as", async () => {
+  it("is kept with its metrics, as the text it arrived as", async () => {
     const id = await running();
     await scene.chunk(worker, id, { output: { a: 1 }, metrics: { speed: 2 } });
     await scene.chunk(worker, id, { output: null, metrics: "no object" });
@@ -247,7 +247,7 @@ describe("A chunk", () => {
   it.each([
     ["as long as they may be", 0, true],
     ["longer", 1, false],
-  ])("is kept whole where its metrics are %s", async (_, more, isKept) => {
+  ])("is kept whole if its metrics are %s", async (_, more, isKept) => {
     const id = await running();
     const metrics = { a: "x".repeat(limits.chunkMetricsBytesMax - 8 + more) };
     await scene.chunk(worker, id, { output: 1, metrics });
@@ -256,7 +256,7 @@ describe("A chunk", () => {
     ]);
   });
 
-  it("over 1 MB is never made a text on this thread, and no more of an error than is kept", async () => {
+  it("over 1 MB is never converted to text on this thread, nor is more of an error than is kept", async () => {
     const texts = vi.spyOn(Buffer.prototype, "toString");
     const length = 3 * limits.chunkBytesMax;
     try {

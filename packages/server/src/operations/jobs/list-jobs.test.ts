@@ -19,7 +19,7 @@ describe("The list of jobs", () => {
     JSON.parse(`[${Buffer.concat(pieces.map((piece) => Buffer.from(piece)))}]`);
   const idsOf = (page: Pick<JobPage, "pieces">) => jobsIn(page).map(({ id }) => id);
 
-  it("is the newest first, in pages, each once", async () => {
+  it("has the newest first, in pages, and each job once", async () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.unshift(await scene.submit(endpoint));
     const first = await list({ limit: 2 });
@@ -31,7 +31,7 @@ describe("The list of jobs", () => {
     expect(last.nextCursor).toBeUndefined();
   });
 
-  it("ends a page where its outputs have become large, and goes on from there", async () => {
+  it("ends a page if its outputs become large, and continues from there", async () => {
     const worker = await scene.worker(endpoint);
     const [large, ids] = ["x".repeat(limits.requestsPageBytesMax * 0.6), [] as string[]];
     for (const output of [large, large, 1, 2]) {

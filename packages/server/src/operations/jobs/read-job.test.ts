@@ -55,7 +55,7 @@ describe("Waiting for a job", () => {
     expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
   });
 
-  it("ends with the reason of that moment, not of its beginning", async () => {
+  it("ends with the reason at its end, not at its beginning", async () => {
     const wait = waiting(await scene.submit(endpoint), 5_000);
     await scene.advance(4_000);
     const said = { failedStarts: limits.crashLoopStarts, at: scene.clock.now(), verdict: "boom" };
@@ -64,7 +64,7 @@ describe("Waiting for a job", () => {
     expect(wait.body).toMatchObject({ waitReason: "crash_looping", waitDetail: expect.stringContaining("boom") });
   });
 
-  it("ends with one whole answer where the job ends in that very millisecond", async () => {
+  it("ends with one complete reply if the job ends in that very millisecond", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);
     const wait = waiting(id, 5_000);
@@ -157,7 +157,7 @@ describe("Why a job waits", () => {
     return waitReason;
   };
 
-  it("is told while it waits, and no longer", async () => {
+  it("is shown while it waits, and no longer", async () => {
     const id = await scene.submit(endpoint);
     expect(await why(id)).toBe("no_worker");
     const worker = await scene.worker(endpoint);
@@ -168,7 +168,7 @@ describe("Why a job waits", () => {
     expect(await why(await scene.submit(endpoint))).toBe("workers_busy");
   });
 
-  it("is the location where this host is elsewhere", async () => {
+  it("is the location if this host is elsewhere", async () => {
     await scene.close();
     scene = await Scene.open({ place: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     endpoint = await scene.endpoint({ locations: "FR,US" });
@@ -177,7 +177,7 @@ describe("Why a job waits", () => {
     expect(await why(await scene.submit(endpoint))).toBe("no_worker");
   });
 
-  it("is workersMax 0 where that is so, and lowPriority where nothing else holds it", async () => {
+  it("is workersMax 0 if so, and lowPriority if nothing else holds it up", async () => {
     const low = await scene.submit(endpoint, { input: {}, policy: { lowPriority: true } });
     expect(await why(low)).toBe("low_priority");
     endpoint = await scene.endpoint({ workersMax: 0 });
@@ -211,6 +211,6 @@ describe("Health", () => {
   });
 });
 
-it("An unknown job is refused, naming what was asked for, cut short", async () => {
+it("An unknown job is refused, naming its id, truncated", async () => {
   await refused(scene.status(endpoint, "x".repeat(500)), "JOB_NOT_FOUND", /^There is no job 'x{80}…' here/);
 });

@@ -53,7 +53,7 @@ describe("A read of the stream", () => {
     expect(held.handed).toMatchObject({ status: "IN_PROGRESS", chunks: [] });
   });
 
-  it("gathers for 50 ms more what comes with the first chunk", async () => {
+  it("waits 50 ms more for chunks that follow the first", async () => {
     const held = call();
     await scene.advance(500);
     await chunk("a");
@@ -84,7 +84,7 @@ describe("A read of the stream", () => {
     expect(held.handed).toMatchObject({ status: "FAILED", chunks: [] });
   });
 
-  it("says IN_PROGRESS of a final job while any chunk is left, at most 8 MB a time", async () => {
+  it("says IN_PROGRESS for a final job while chunks are left, with at most 8 MB at a time", async () => {
     for (let n = 0; n < 9; n++) await chunk("x".repeat(1_000_000));
     await scene.done(worker, id);
     const first = call();
@@ -95,7 +95,7 @@ describe("A read of the stream", () => {
     expect([second.handed?.status, second.handed?.chunks.length]).toEqual(["COMPLETED", 1]);
   });
 
-  it("asks for the memory of the largest chunk there may be, with its metrics", async () => {
+  it("requests memory for the largest possible chunk with its metrics", async () => {
     const output = "x".repeat(limits.chunkBytesMax - 2);
     const metrics = { a: "x".repeat(limits.chunkMetricsBytesMax - 8) };
     await scene.chunk(worker, id, { output, metrics });
@@ -123,7 +123,7 @@ describe("A read of the stream", () => {
     expect(outputs.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, n) => n));
   });
 
-  it("that could not be delivered gives its chunks back", async () => {
+  it("that could not be delivered returns its chunks", async () => {
     await chunk("a");
     await chunk("b");
     const { handed } = await read();
@@ -131,7 +131,7 @@ describe("A read of the stream", () => {
     expect((await read()).outputs).toEqual(["a", "b"]);
   });
 
-  it("begins anew with a job that was given back", async () => {
+  it("starts over with a job that was given back", async () => {
     await chunk("old");
     await read();
     await scene.advance(1_000);
@@ -174,7 +174,7 @@ describe("Following a stream", () => {
     return told;
   }
 
-  it("tells the state, every chunk as it comes, and the end", async () => {
+  it("sends the state, every chunk as it comes, and the end", async () => {
     await chunk("a");
     const told = follow();
     await scene.settle();
@@ -186,7 +186,7 @@ describe("Following a stream", () => {
     expect(told.slice(2)).toEqual(['1-1 "b"', "done COMPLETED", "end"]);
   });
 
-  it("consumes nothing, and resumes after what was seen last", async () => {
+  it("consumes nothing, and resumes after the last chunk seen", async () => {
     for (const output of ["a", "b", "c"]) await chunk(output);
     const told = follow({ start: 1, index: 1 });
     await scene.settle();
@@ -194,7 +194,7 @@ describe("Following a stream", () => {
     expect((await read()).outputs).toEqual(["a", "b", "c"]);
   });
 
-  it("tells that a job starts over, and its chunks from the first", async () => {
+  it("reports that a job starts over, and sends its chunks from the first", async () => {
     await chunk("a");
     const told = follow();
     await scene.settle();
@@ -205,7 +205,7 @@ describe("Following a stream", () => {
     expect(told.slice(2).filter((each) => each !== "status IN_QUEUE")).toEqual(["status IN_PROGRESS", '2-0 "b"']);
   });
 
-  it("resumes a job that has started over meanwhile from its first chunk", async () => {
+  it("resumes from the first chunk if the job has started over meanwhile", async () => {
     await chunk("a");
     await scene.advance(1_000);
     await scene.take(worker, { holdsNothing: true });

@@ -30,7 +30,7 @@ async function ended(status: string, body: object = { input: {} }): Promise<stri
 
 describe("Retrying", () => {
   it.each(["FAILED", "TIMED_OUT"])(
-    "puts a %s job to the back of the queue, with nothing of the run before",
+    "puts a %s job at the back of the queue, without anything from the run before",
     async (status) => {
       const id = await ended(status, {
         input: { keep: "me" },
@@ -60,7 +60,7 @@ describe("Retrying", () => {
     expect(await scene.stores.chunks.read(no, 0, 1_000)).toEqual([]);
   });
 
-  it("leaves the ttl counting from the first submission, and retention from the new end", async () => {
+  it("counts the ttl from the first submission, and retention from the new end", async () => {
     const id = await ended("FAILED", { input: {}, policy: { ttl: 3_600_000 } });
     await scene.advance(20 * 60_000);
     await retryJob(scene.parts, endpoint, id);
@@ -96,7 +96,7 @@ describe("Retrying", () => {
     expect(deliveries.filter(({ state }) => state === "pending")).toHaveLength(1);
   });
 
-  it("tells the worker to stop, should the same job have to be stopped on it a second time", async () => {
+  it("tells the worker to stop even if it must stop the same job a second time", async () => {
     const id = await ended("TIMED_OUT");
     const first = scene.stops(worker);
     await scene.settle();
@@ -111,7 +111,7 @@ describe("Retrying", () => {
     expect(second.jobs).toEqual([id]);
   });
 
-  it("replaces a worker that has not stopped the former run, whose result would be taken for the new one's", async () => {
+  it("replaces a worker that has not stopped the earlier run, whose result could pass for the new one's", async () => {
     const id = await ended("TIMED_OUT");
     await retryJob(scene.parts, endpoint, id);
     expect(worker.row.wanted).toBe("stopped");
@@ -122,7 +122,7 @@ describe("Retrying", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_PROGRESS", workerId: other.row.id });
   });
 
-  it("leaves a worker alone that has stopped the former run", async () => {
+  it("leaves a worker alone that has stopped the earlier run", async () => {
     const id = await ended("TIMED_OUT");
     await scene.ping(worker);
     await retryJob(scene.parts, endpoint, id);

@@ -38,7 +38,7 @@ describe("A submission", () => {
     });
   });
 
-  it("is handed to its worker as the text it came as, with what was given beside it and nothing else", async () => {
+  it("reaches its worker as the text it arrived as, with the fields sent beside it and nothing else", async () => {
     const input = '{"b": 1.00, "a": "\\u00e9", "__proto__": {"x": 12345678901234567890}}';
     const s3Config = '{"accessId":"me","accessSecret":"hidden","region":"eu"}';
     const body = `{"webhook":"https://example.com/hook","more":1,"input":${input},"policy":{"ttl": 60000},"s3Config":${s3Config}}`;
@@ -50,7 +50,7 @@ describe("A submission", () => {
     );
   });
 
-  it("keeps the access secret sealed in the store, and out of the status", async () => {
+  it("stores the access secret encrypted, and keeps it out of the status", async () => {
     const id = await scene.submit(endpoint, { input: {}, s3Config: { accessSecret: "very hidden" } });
     const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
     const stored = await scene.stores.reader.submission(job!.no);
@@ -111,7 +111,7 @@ describe("A submission", () => {
     ["webhook", { a: [] }],
     ["policy", { a: "é" }],
     ["s3Config", { a: "é" }],
-  ])("with a very long %s (%j) is refused without a text being made of it", async (field, value) => {
+  ])("with a very long %s (%j) is refused without converting it to text", async (field, value) => {
     const long = JSON.stringify(value).replace(/é|\[\]/, (piece) =>
       piece === "é" ? "é".repeat(100_000) : `[${"[],".repeat(50_000)}1]`,
     );
@@ -122,7 +122,7 @@ describe("A submission", () => {
     texts.mockRestore();
   });
 
-  it("takes the bounds themselves, and null for not given", async () => {
+  it("accepts the bounds themselves, and null for an absent field", async () => {
     const bounds = [
       { executionTimeout: 5_000, ttl: 10_000 },
       { executionTimeout: 604_800_000, ttl: 604_800_000, lowPriority: true },
@@ -138,7 +138,7 @@ describe("A submission", () => {
     await refused(submit({ input: {} }), "ENDPOINT_NOT_FOUND");
   });
 
-  it("runs for the endpoint's executionTimeout where it names none of its own", async () => {
+  it("has the endpoint's executionTimeout if it names none of its own", async () => {
     const slow = await scene.endpoint({ executionTimeoutMs: 20_000 });
     const worker = await scene.worker(slow);
     await scene.submit(slow, { input: {} });
@@ -164,7 +164,7 @@ describe("An Idempotency-Key", () => {
     expect((await scene.health(endpoint)).waiting).toBe(2);
   });
 
-  it("makes one job of submissions that come at the same time", async () => {
+  it("makes one job from simultaneous submissions", async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => submit({ input: {} }, key)));
     expect(new Set(outcomes.map(({ jobId }) => jobId)).size).toBe(1);
     expect((await scene.health(endpoint)).waiting).toBe(1);
@@ -199,7 +199,7 @@ describe("An Idempotency-Key", () => {
     expect(await scene.submit(other, { input: {} }, key)).not.toBe(first.jobId);
   });
 
-  it("of a refused submission leaves no record", async () => {
+  it("of a refused submission is not stored", async () => {
     await refused(submit({ input: 1 }, key), "INVALID_INPUT");
     expect((await submit({ input: {} }, key)).known).toBeUndefined();
   });

@@ -21,7 +21,7 @@ afterEach(() => scene.close());
 const lostMessage = "The worker finished without reporting a result (3 starts in all).";
 
 describe("A take", () => {
-  it("is given the oldest job at once, and says that its worker is ready", async () => {
+  it("is given the oldest job at once, and marks its worker as ready", async () => {
     expect(worker.row.readyAt).toBeUndefined();
     const first = await scene.submit(endpoint);
     await scene.submit(endpoint);
@@ -72,7 +72,7 @@ describe("A take", () => {
     ).toEqual([...ids].sort());
   });
 
-  it("takes the place of the worker's earlier one", async () => {
+  it("replaces the worker's earlier one", async () => {
     const first = scene.poll(worker);
     await scene.settle();
     const second = scene.poll(worker);
@@ -83,7 +83,7 @@ describe("A take", () => {
     expect(second.jobs).toMatchObject([{ id }]);
   });
 
-  it("of the most recently busy worker is served first, so that the others may go", async () => {
+  it("of the most recently busy worker is served first, so that the others can stop", async () => {
     const busy = await scene.worker(endpoint);
     await scene.take(worker);
     await scene.advance(1_000);
@@ -103,7 +103,7 @@ describe("A take", () => {
     expect(await scene.take(worker)).toEqual([]);
   });
 
-  it("of a closed worker is held, and given nothing, also where it stood there already", async () => {
+  it("of a closed worker is held and given nothing, even if it was open already", async () => {
     const standing = scene.poll(worker);
     await scene.settle();
     await closeWorker(scene.parts, worker, "a test");
@@ -153,7 +153,7 @@ describe("A take", () => {
 });
 
 describe("A take that says that its worker holds nothing", () => {
-  it("has what it was thought to hold given back, to the front of the queue", async () => {
+  it("has the jobs that its worker was thought to hold given back, to the front of the queue", async () => {
     const lost = await scene.running(endpoint, worker);
     const later = await scene.submit(endpoint);
     await scene.advance(1_000);
@@ -201,7 +201,7 @@ describe("A take that says that its worker holds nothing", () => {
     expect(await scene.stores.chunks.read(no, 0, 1_000)).toEqual([]);
   });
 
-  it("says nothing of jobs whose answer is still on its way", async () => {
+  it("proves nothing about jobs whose reply is still in flight", async () => {
     const id = await scene.submit(endpoint);
     const asked = { worker, count: 1, holdsNothing: true, gone: scene.stays };
     expect(await takeJobs(scene.parts, asked)).toHaveLength(1);
@@ -210,7 +210,7 @@ describe("A take that says that its worker holds nothing", () => {
     expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");
   });
 
-  it("says nothing of jobs that an older poll of its worker is about to bring", async () => {
+  it("proves nothing about jobs that an older poll of its worker is about to bring", async () => {
     const line = scene.parts.line(endpoint.no);
     const stand = line.stand.bind(line);
     let bring = () => {};
@@ -240,7 +240,7 @@ describe("A take that says that its worker holds nothing", () => {
     expect(await scene.stores.reader.unstopped()).toEqual([]);
   });
 
-  it("is nothing to go by when it does not say so", async () => {
+  it("proves nothing if it does not say so", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(60_000);
     await scene.take(worker);
@@ -266,7 +266,7 @@ describe("A job that is given back excused", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ error: "It was lost (3 starts in all).", retries: 2 });
   });
 
-  it("goes to the next poll at once, and to the front", async () => {
+  it("goes to the front, and to the next poll at once", async () => {
     const first = await scene.submit(endpoint);
     await scene.submit(endpoint);
     const jobs = await scene.take(worker);
@@ -274,7 +274,7 @@ describe("A job that is given back excused", () => {
     expect(await scene.take(await scene.worker(endpoint))).toMatchObject([{ id: first }]);
   });
 
-  it("counts its delay on from its submission, and each start has the whole executionTimeout", async () => {
+  it("counts its delay from its submission, and each start has the whole executionTimeout", async () => {
     const id = await scene.submit(endpoint, { input: {}, policy: { executionTimeout: 10_000 } });
     await scene.advance(1_000);
     const jobs = await scene.take(worker);

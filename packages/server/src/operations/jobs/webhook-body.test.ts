@@ -9,7 +9,7 @@ describe("A webhook of a large job", () => {
   });
   afterEach(() => scene.close());
 
-  it("is sent in pieces that are its status body with the input and the address, as they came", async () => {
+  it("is sent in pieces that make up its status body, with the input and the address unchanged", async () => {
     const endpoint = await scene.endpoint();
     const worker = await scene.worker(endpoint);
     const webhook = "https://hooks.example.com/";

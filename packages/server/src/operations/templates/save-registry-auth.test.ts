@@ -16,7 +16,7 @@ const privateTemplate = (containerRegistryAuthId: string, caller = scene.admin) 
   createTemplate(scene.parts, caller, { name: "a", imageName: "registry.example/image:1", containerRegistryAuthId });
 
 describe("Credentials of a registry", () => {
-  it("are sealed where they are kept, and opened by the vault alone", async () => {
+  it("are stored encrypted, and decrypted only by the vault", async () => {
     const made = await create();
     const [row] = await scene.stores.registryAuths.all();
     expect(JSON.stringify(row)).not.toMatch(/someone|secret word/);
@@ -31,7 +31,7 @@ describe("Credentials of a registry", () => {
     expect((await create("mine", caller)).ownerNo).toBe(caller.ownerNo);
   });
 
-  it("are refused where a word is missing, or holds what no word does", async () => {
+  it("are refused if user or password is missing or invalid", async () => {
     for (const part of ["name", "username", "password"]) {
       const input = { name: "mine", ...given, [part]: "" };
       await refused(createRegistryAuth(scene.parts, scene.admin, input), "INVALID_INPUT", new RegExp(part));
@@ -57,7 +57,7 @@ describe("Credentials of a registry", () => {
     await refused(updateRegistryAuth(scene.parts, scene.admin, made, empty), "INVALID_INPUT", /password/);
   });
 
-  it("are changed without another id or name", async () => {
+  it("keep their id and name when they are changed", async () => {
     const made = await create();
     const changed = { username: "other", password: "word" };
     const { id, name, username, password } = await updateRegistryAuth(scene.parts, scene.admin, made, changed);
@@ -66,7 +66,7 @@ describe("Credentials of a registry", () => {
     expect(await scene.stores.registryAuths.all()).toHaveLength(1);
   });
 
-  it("of another user are unknown to read, to change, to delete and to use", async () => {
+  it("of another user are unknown for reading, changing, deleting and using", async () => {
     const { id, ...rest } = await create();
     const { caller } = await scene.stranger();
     expect(() => ownRegistryAuth(scene.parts, caller, id)).toThrow(/no container registry auth/);
@@ -75,7 +75,7 @@ describe("Credentials of a registry", () => {
     await refused(privateTemplate(id, caller), "INVALID_INPUT", /containerRegistryAuthId/);
   });
 
-  it("are kept for as long as a template uses them", async () => {
+  it("cannot be deleted while a template uses them", async () => {
     const made = await create();
     const template = await privateTemplate(made.id);
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "IN_USE", new RegExp(template.id));
@@ -93,7 +93,7 @@ describe("Credentials of a registry", () => {
     return { endpoint: scene.now(endpoint), template };
   }
 
-  it("are kept for as long as the version that an endpoint is at uses them", async () => {
+  it("cannot be deleted while an endpoint's present version uses them", async () => {
     const made = await create();
     const { endpoint, template } = await broughtBack(made.id);
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "IN_USE", new RegExp(endpoint.id));
@@ -103,7 +103,7 @@ describe("Credentials of a registry", () => {
     await refused(rollBack(scene.parts, scene.admin, endpoint.id, 1), "INVALID_INPUT", new RegExp(made.id));
   });
 
-  it("are kept while the version that serves in place of a held one uses them", async () => {
+  it("cannot be deleted while a version that serves in place of a stopped one uses them", async () => {
     const made = await create();
     const template = await privateTemplate(made.id);
     const endpoint = await scene.endpoint({ templateId: template.id });
@@ -115,7 +115,7 @@ describe("Credentials of a registry", () => {
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "IN_USE", new RegExp(endpoint.id));
   });
 
-  it("that are changed end the pause of an endpoint whose version alone uses them", async () => {
+  it("that are changed end the pause of an endpoint if only its version uses them", async () => {
     const made = await create();
     const { endpoint } = await broughtBack(made.id);
     const failed = { failedStarts: 4, at: scene.clock.now(), verdict: "no access" };
@@ -130,7 +130,7 @@ describe("Credentials of a registry", () => {
     expect(cleared.settings).not.toHaveProperty("containerRegistryAuthId");
   });
 
-  it("that nobody has are refused, and a template that has some may be changed without a word of them", async () => {
+  it("that do not exist are refused, and a template with credentials may be changed without naming them", async () => {
     await refused(privateTemplate("nothing0000000"), "INVALID_INPUT", /nothing0000000/);
     const { id } = await create();
     const template = await privateTemplate(id);

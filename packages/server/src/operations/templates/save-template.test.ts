@@ -19,7 +19,7 @@ const image = "registry.example/image:1";
 const create = (input: TemplateInput) => createTemplate(scene.parts, scene.admin, input);
 
 describe("A new template", () => {
-  it("has the defaults for what was not said", async () => {
+  it("has the defaults for absent fields", async () => {
     const made = await create({ name: "hello", imageName: image });
     expect(made.settings).toEqual({ ...templateDefaults, name: "hello", imageName: image });
   });
@@ -37,14 +37,14 @@ describe("A new template", () => {
     await refused(create({ name: "b", imageName: "file://elsewhere/handler" }), "INVALID_INPUT", /file URL/);
   });
 
-  it("is refused where its directory is none", async () => {
+  it("is refused if its directory does not exist", async () => {
     writeFileSync(join(scene.directory, "file"), "");
     await refused(create({ name: "a", imageName: "./nothing" }), "INVALID_INPUT", /not a directory/);
     await refused(create({ name: "a", imageName: "./file" }), "INVALID_INPUT", /not a directory/);
   });
 
   it.each(["handler.py", "./handler.py", "hello/handler.ts", "/srv/handler.mjs", "file:handler.js"])(
-    "is refused with the handler's file %s for an image",
+    "is refused with the handler's file %s as its image",
     async (imageName) => {
       await refused(create({ name: "a", imageName }), "INVALID_INPUT", /name the directory that holds it/);
     },
@@ -99,7 +99,7 @@ describe("A new template", () => {
     expect(scene.parts.registry.template(made.id)?.settings).toEqual(made.settings);
   });
 
-  it("may have lines in its command and readme, and keeps a path that was saved before it was looked at", async () => {
+  it("may have several lines in its command and readme, and keeps a path saved before paths were checked", async () => {
     const dockerStartCmd = ["sh", "-c", "echo a\n\techo b\r\n"];
     const made = await create({ name: "a", imageName: image, dockerStartCmd, readme: "# A\n\ntext" });
     expect(made.settings).toMatchObject({ dockerStartCmd, readme: "# A\n\ntext" });
@@ -118,7 +118,7 @@ describe("A new template", () => {
     await refused(createTemplate(scene.parts, caller, local), "UNAUTHORIZED", /admin/);
   });
 
-  it("has no directory where local processes are turned off", async () => {
+  it("may not use a directory if local processes are turned off", async () => {
     await scene.close();
     scene = await Scene.open({ place: { localProcesses: false } });
     await refused(create({ name: "a", imageName: "." }), "INVALID_INPUT", /MILLRACE_LOCAL_PROCESSES/);
@@ -139,7 +139,7 @@ describe("A change of a template", () => {
   });
 
   it.each([{ name: null }, { name: "" }, { imageName: null }, { imageName: "" }])(
-    "never leaves it without a name or an image: %j is refused, or changes nothing",
+    "never removes its name or image: %j is refused, or changes nothing",
     async (input) => {
       const made = await create({ name: "a", imageName: image });
       await updateTemplate(scene.parts, scene.admin, made, input).catch((refusal) => {
@@ -165,7 +165,7 @@ describe("A change of a template", () => {
     expect([worker.row.wanted, otherWorker.row.wanted]).toEqual(["closed", "running"]);
   });
 
-  it("releases them also where it is sent again after a server that died between the two", async () => {
+  it("releases them even if it is repeated after a server died between the two steps", async () => {
     const template = await scene.template();
     const user = await scene.endpoint({ templateId: template.id });
     await scene.stores.templates.save(template.no, { ...template.settings, env: { A: "1" } });
@@ -202,7 +202,7 @@ it("Another user's template is refused like an unknown one, public or not", asyn
   await refused(() => ownTemplate(scene.parts, caller, "nothing"), "NOT_FOUND");
 });
 
-describe("A template whose image is here and cannot run", () => {
+describe("A template whose image is present and cannot run", () => {
   const complaint = "the image 'a:1' names no command: set dockerStartCmd in the template";
   const asked: string[] = [];
   beforeEach(async () => {
@@ -240,7 +240,7 @@ describe("A template whose image is here and cannot run", () => {
     expect(scene.parts.registry.endpoints()).toEqual([]);
   });
 
-  it("is nobody's business but its owner's", async () => {
+  it("is reported only to its owner", async () => {
     const made = await create({ name: "a", imageName: "a:1", dockerStartCmd: ["serve"] });
     asked.length = 0;
     const { caller } = await scene.stranger();
@@ -248,14 +248,14 @@ describe("A template whose image is here and cannot run", () => {
     expect(asked).toEqual([]);
   });
 
-  it("may be meant for another host, where there are any", async () => {
+  it("may be meant for another host, if there are any", async () => {
     scene.parts.registry.hosts = [1, 2].map((no) => ({ ...plainHost, no, seenAt: scene.clock.now() }));
     await create({ name: "a", imageName: "a:1" });
     expect(asked).toEqual([]);
   });
 });
 
-describe("The path where a template wants its volume", () => {
+describe("The volume mount path of a template", () => {
   const isGiven = async (input: TemplateInput) =>
     (await create({ name: "a", imageName: image, ...input })).settings.isMountPathGiven;
 
@@ -265,11 +265,11 @@ describe("The path where a template wants its volume", () => {
     [{ volumeMountPath: null }, undefined],
     [{ volumeMountPath: "/models" }, true],
     [{ volumeMountPath: "/workspace" }, true],
-  ])("of %j is given: %s", async (input, given) => {
+  ])("is set by %j: %s", async (input, given) => {
     expect(await isGiven(input)).toBe(given);
   });
 
-  it("is not given by sending back what was shown, and is taken back by null", async () => {
+  it("is not set by sending back the value shown, and is cleared by null", async () => {
     const made = await create({ name: "a", imageName: image });
     const change = async (volumeMountPath: string | null) =>
       (await updateTemplate(scene.parts, scene.admin, made, { volumeMountPath })).settings.isMountPathGiven;

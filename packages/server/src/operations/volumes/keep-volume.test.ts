@@ -49,7 +49,7 @@ const isEnforced = (volume: Volume) => showVolume(scene.parts, volume).sizeEnfor
 const told = (type: string) => scene.events.filter((event) => event.type === type);
 
 describe("A volume's size", () => {
-  it("is what its directory is bounded to, when it is made and when it has grown", async () => {
+  it("is the limit of its directory, when it is made and when it has grown", async () => {
     const volume = await create();
     expect([...quota.bounds]).toEqual([[pathOf(volume), 10 * gib]]);
     const grown = await updateVolume(scene.parts, volume, { size: 11 });
@@ -58,7 +58,7 @@ describe("A volume's size", () => {
     expect(told("volume.bounded")).toMatchObject([{ sizeGb: 10 }, { sizeGb: 11, by: "quotas of a test" }]);
   });
 
-  it("is asked of the file system once, and again where it was refused", async () => {
+  it("is set in the file system once, and again if that failed", async () => {
     const volume = await create();
     await keepVolume(scene.parts, volume);
     expect(quota.calls).toBe(1);
@@ -75,7 +75,7 @@ describe("A volume's size", () => {
     expect(isEnforced(grown)).toBe(true);
   });
 
-  it("that the file system cannot be asked for is told, and stops nothing", async () => {
+  it("that cannot be set in the file system is reported, and blocks nothing", async () => {
     const volume = await create();
     rmSync(pathOf(volume), { recursive: true });
     await boundVolume(scene.parts, { ...volume, size: 12 });
@@ -83,7 +83,7 @@ describe("A volume's size", () => {
     expect(told("volume.unbounded")).toMatchObject([{ why: expect.stringContaining("there is no") }]);
   });
 
-  it("is not said to be enforced where containers find the volume in the engine's own", async () => {
+  it("does not count as enforced if containers use the engine's own volume", async () => {
     await scene.close();
     const engine = { remove: async () => {}, measure: async () => new Map() };
     scene = await Scene.open({ volumes: { quota, engine } });
@@ -91,13 +91,13 @@ describe("A volume's size", () => {
     expect([quota.bounds.get(pathOf(volume)), isEnforced(volume)]).toEqual([10 * gib, false]);
   });
 
-  it("of 0 bounds nothing", async () => {
+  it("of 0 sets no limit", async () => {
     const volume = await create(0);
     expect(quota.bounds.get(pathOf(volume))).toBe(0);
     expect(showVolume(scene.parts, volume)).not.toHaveProperty("sizeEnforced");
   });
 
-  it("holds at a host that has it only when a worker needs it", async () => {
+  it("is also set on a host that gets the volume only when a worker needs it", async () => {
     const volume = await create();
     rmSync(pathOf(volume), { recursive: true });
     scene.parts.place.volumes.bounds.clear();
@@ -114,7 +114,7 @@ describe("A volume's size", () => {
     expect([...quota.bounds]).toEqual([[pathOf(volume), 10 * gib]]);
   });
 
-  it("goes with it", async () => {
+  it("is removed with the volume", async () => {
     const volume = await create();
     await deleteVolume(scene.parts, scene.admin, volume.id);
     expect([existsSync(pathOf(volume)), quota.bounds.size, scene.parts.place.volumes.bounds.size]).toEqual([

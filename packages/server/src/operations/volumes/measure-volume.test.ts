@@ -33,7 +33,7 @@ function expectAbout(bytes: number, expected: number): void {
 }
 
 describe("What a volume holds", () => {
-  it("is nothing where it is empty", async () => {
+  it("is zero if it is empty", async () => {
     expect(await measure()).toEqual({ bytes: 0, isWhole: true });
   });
 
@@ -46,7 +46,7 @@ describe("What a volume holds", () => {
     expect(isWhole).toBe(true);
   });
 
-  it("counts a file of two names once, and what a link leads to not at all", async () => {
+  it("counts a file with two names once, and never the target of a symbolic link", async () => {
     file("a");
     linkSync(join(folder, "a"), join(folder, "again"));
     symlinkSync("/", join(folder, "everything"));
@@ -54,19 +54,19 @@ describe("What a volume holds", () => {
     expectAbout((await measure()).bytes, mib);
   });
 
-  it("is what it takes on the disk, not what it seems to be", async () => {
+  it("is the space used on disk, not the apparent size", async () => {
     file("sparse", 4_096);
     truncateSync(join(folder, "sparse"), 1_000 * mib);
     expect((await measure()).bytes).toBeLessThan(mib);
   });
 
-  it("is told as the least where there is more than may be counted", async () => {
+  it("is reported as a minimum if there is more than may be counted", async () => {
     for (let n = 0; n < 10; n++) file(`f${n}`, 4_096);
     expect(await measure(10)).toMatchObject({ isWhole: true });
     expect(await measure(9)).toMatchObject({ isWhole: false, bytes: 9 * 4_096 });
   });
 
-  it("is told as the least where a part is closed to us", async () => {
+  it("is reported as a minimum if a part cannot be read", async () => {
     file("open");
     mkdirSync(join(folder, "closed"), { mode: 0 });
     chmodSync(folder, 0o755);
@@ -79,7 +79,7 @@ describe("What a volume holds", () => {
     chmodSync(join(folder, "closed"), 0o700);
   });
 
-  it("is told as the least where more folders wait than may be kept in mind", async () => {
+  it("is reported as a minimum if too many folders wait to be counted", async () => {
     for (let n = 0; n < 10; n++) mkdirSync(join(folder, `d${n}`));
     for (let n = 0; n < 10; n++) file(`d${n}/f`, 4_096);
     expect(await measure(1_000, 10)).toMatchObject({ isWhole: true });
@@ -88,7 +88,7 @@ describe("What a volume holds", () => {
     expect((await measure()).bytes - bytes).toBe(4_096);
   });
 
-  it("is whole below a path of thousands of letters", async () => {
+  it("is complete below a path of thousands of characters", async () => {
     const names = Array.from({ length: 15 }, () => "n".repeat(250));
     mkdirSync(join(folder, ...names), { recursive: true });
     writeFileSync(join(folder, ...names, "deep"), Buffer.alloc(mib, 1));
@@ -97,7 +97,7 @@ describe("What a volume holds", () => {
     expect(isWhole).toBe(true);
   });
 
-  it("never is what a link leads to that took a folder's place meanwhile", async () => {
+  it("never includes the target of a link that replaced a folder meanwhile", async () => {
     mkdirSync(join(folder, "volume/swapped"), { recursive: true });
     mkdirSync(join(folder, "other"));
     file("other/big", 4 * mib);

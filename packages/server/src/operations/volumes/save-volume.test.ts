@@ -16,7 +16,7 @@ const remove = (id: string, caller = scene.admin) => deleteVolume(scene.parts, c
 const pathOf = (id: string) => join(scene.parts.place.volumes.dir, id);
 
 describe("A volume", () => {
-  it("is a directory for its owner alone, and goes with all its files", async () => {
+  it("is a directory that only its owner can access, and is deleted with all its files", async () => {
     const volume = await create();
     expect(volume).toMatchObject({ name: "models", size: 10, dataCenterId: "here" });
     expect(statSync(pathOf(volume.id)).mode & 0o777).toBe(0o700);
@@ -26,7 +26,7 @@ describe("A volume", () => {
     expect(scene.parts.registry.volume(volume.id)).toBeUndefined();
   });
 
-  it("takes the engine's volume that stood for it with it; one that cannot be removed just now is told of", async () => {
+  it("is deleted together with the engine's volume for it; a volume that cannot be removed now is reported", async () => {
     const removed: string[] = [];
     let isAway = false;
     const removeEngines = async (id: string) => {
@@ -45,7 +45,7 @@ describe("A volume", () => {
     expect(scene.parts.registry.volumes()).toEqual([]);
   });
 
-  it("is kept while an earlier version serves that has it", async () => {
+  it("cannot be deleted while an earlier version that uses it serves", async () => {
     const volume = await create();
     await scene.runAll();
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 2, networkVolumeId: volume.id });
@@ -57,7 +57,7 @@ describe("A volume", () => {
     await refused(remove(volume.id), "IN_USE", new RegExp(`Version 1 of the endpoint '${endpoint.id}', which serves`));
   });
 
-  it("is kept while a worker of an earlier version still works with it", async () => {
+  it("cannot be deleted while a worker of an earlier version still uses it", async () => {
     const volume = await create();
     await scene.runAll();
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 2, networkVolumeId: volume.id });
@@ -88,7 +88,7 @@ describe("A volume", () => {
     await refused(updateVolume(scene.parts, grown, { size: 10 }), "INVALID_INPUT", /only grow/);
   });
 
-  it.each(["nothing", "", "../..", "x".repeat(500)])("that is none ('%s') cannot be deleted: 400", async (id) => {
+  it.each(["nothing", "", "../..", "x".repeat(500)])("with an invalid id ('%s') cannot be deleted: 400", async (id) => {
     await refused(remove(id), "INVALID_INPUT", /no network volume/);
   });
 

@@ -38,7 +38,7 @@ describe("A worker's health", () => {
     expect(scene.now(endpoint).provenVersion).toBe(worker.row.version);
   });
 
-  it("takes it out of the rotation at the third failure in a row, says so, and brings it back", async () => {
+  it("takes it out of the rotation at the third failure in a row, reports that, and brings it back", async () => {
     await hear("ready", "failed", "failed");
     expect([isOpen(), worker.row.trouble]).toEqual([true, undefined]);
     await hear("failed");
@@ -47,7 +47,7 @@ describe("A worker's health", () => {
     expect([isOpen(), worker.row.trouble]).toEqual([true, undefined]);
   });
 
-  it("has it replaced when it does not get better", async () => {
+  it("has it replaced if it does not recover", async () => {
     await hear("ready", "failed", "failed", "failed");
     expect(await judge()).toBe(scene.clock.now() + limits.healthPatienceMs);
     await scene.advance(limits.healthPatienceMs - 1);
@@ -58,7 +58,7 @@ describe("A worker's health", () => {
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("is borne with for longer while it has requests: it may be too busy to answer", async () => {
+  it("may be bad for longer while the worker has requests, because it may be too busy to answer", async () => {
     await hear("ready");
     scene.parts.gate.take(endpoint.no, false);
     await hear("failed", "failed", "failed");
@@ -70,7 +70,7 @@ describe("A worker's health", () => {
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("at another host is that host's affair: who cannot reach a worker does not stop it", async () => {
+  it("is judged by its own host: a server that cannot reach a worker does not stop it", async () => {
     worker.row = { ...worker.row, hostNo: worker.row.hostNo + 1 };
     await hear("ready", "failed", "failed", "failed");
     await scene.advance(10 * limits.healthPatienceMs);

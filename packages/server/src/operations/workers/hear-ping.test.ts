@@ -27,7 +27,7 @@ describe("A job that pings leave out", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
-  it("is not judged while the answer that hands it over is not yet written", async () => {
+  it("is not judged until the reply to its take is written", async () => {
     const id = await scene.running(endpoint, worker);
     worker.unwritten.add(id);
     await scene.advance(5_000);
@@ -49,7 +49,7 @@ describe("A job that pings leave out", () => {
     expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
   });
 
-  it("is found again by a ping between that names it", async () => {
+  it("is safe again after a ping in between that names it", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(5_000);
     await scene.ping(worker);
@@ -58,7 +58,7 @@ describe("A job that pings leave out", () => {
     expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS");
   });
 
-  it("is not held against the others of the same worker", async () => {
+  it("does not affect the worker's other jobs", async () => {
     const lost = await scene.running(endpoint, worker);
     const kept = await scene.running(endpoint, worker);
     await scene.advance(5_000);
@@ -81,7 +81,7 @@ describe("A job that pings leave out", () => {
     });
   });
 
-  it("is judged anew after a restart: a ping from before does not count", async () => {
+  it("is judged afresh after a restart: a ping from before does not count", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(5_000);
     await scene.ping(worker);
@@ -106,7 +106,7 @@ describe("A job that pings leave out", () => {
 describe("A job to stop", () => {
   const unstopped = () => scene.stores.reader.unstopped();
 
-  it("is told once, to a poll that is held and to one that comes later", async () => {
+  it("is named once, to a poll that is held or to one that comes later", async () => {
     const first = await scene.running(endpoint, worker);
     const second = await scene.running(endpoint, worker);
     const held = scene.stops(worker);
@@ -124,7 +124,7 @@ describe("A job to stop", () => {
     expect(none.jobs).toEqual([]);
   });
 
-  it("is told again by a server that was started anew", async () => {
+  it("is named again by a restarted server", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     expect(await toldTo(worker)).toEqual([id]);
@@ -132,7 +132,7 @@ describe("A job to stop", () => {
     expect(await toldTo(scene.workersOf(endpoint)[0]!)).toEqual([id]);
   });
 
-  it("has stopped by any word for it", async () => {
+  it("has stopped after any report for it", async () => {
     for (const word of [{ output: 1 }, { error: "stopped" }]) {
       const id = await scene.running(endpoint, worker);
       await cancelJob(scene.parts, endpoint, id);
@@ -142,7 +142,7 @@ describe("A job to stop", () => {
     }
   });
 
-  it("has stopped by one ping that leaves it out, and not by one that names it", async () => {
+  it("has stopped after one ping that leaves it out, but not after one that names it", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await scene.ping(worker, id);
@@ -151,7 +151,7 @@ describe("A job to stop", () => {
     expect(await unstopped()).toEqual([]);
   });
 
-  it("is not confirmed by another worker's word", async () => {
+  it("is not confirmed by another worker's report", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await scene.done(await scene.worker(endpoint), id);
@@ -174,7 +174,7 @@ describe("A poll for jobs to stop", () => {
     expect(poll.jobs).toEqual([]);
   });
 
-  it("of a worker that has ended is held its 20 s", async () => {
+  it("of a worker that has ended is held for its 20 s", async () => {
     await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     worker.dismissed.abort();
     const poll = scene.stops(worker);
@@ -185,7 +185,7 @@ describe("A poll for jobs to stop", () => {
   });
 });
 
-it("An unhealthy worker's last words are kept as the reason of its end", async () => {
+it("The reason that an unhealthy worker reports is kept as the reason of its end", async () => {
   await hearUnhealthy(scene.parts, worker, "gpu: no CUDA device");
   expect(worker.row.exit?.note).toBe("gpu: no CUDA device");
 });

@@ -21,7 +21,7 @@ const shown = async () => (await showWorkers(scene.parts, scene.now(endpoint)))[
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe("A worker is shown", () => {
-  it("as initializing since it was asked for", async () => {
+  it("as initializing since it was requested", async () => {
     expect(await shown()).toMatchObject({ state: "initializing", since: iso(worker().row.createdAt), jobs: 0 });
   });
 
@@ -38,13 +38,13 @@ describe("A worker is shown", () => {
     expect(await shown()).toMatchObject({ state: "idle", since: iso(scene.clock.now()) });
   });
 
-  it("as closing, with the reason, while it ends its jobs", async () => {
+  it("as closing, with the reason, while it finishes its jobs", async () => {
     await scene.running(endpoint, worker());
     await closeWorker(scene.parts, worker(), "it asked for a fresh worker after this job");
     expect(await shown()).toMatchObject({ state: "closing", why: "it asked for a fresh worker after this job" });
   });
 
-  it("as outdated where a new version replaces it", async () => {
+  it("as outdated if a new version replaces it", async () => {
     await scene.take(worker());
     const { id } = worker().row;
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
@@ -52,7 +52,7 @@ describe("A worker is shown", () => {
     expect(view).toMatchObject({ state: "outdated", why: expect.stringContaining("version 2 replaces it") });
   });
 
-  it("as unhealthy where something is known against it", async () => {
+  it("as unhealthy if something is wrong with it", async () => {
     const at = scene.clock.now();
     await scene.parts.registry.changeWorker(worker(), { by: "unhealthy", trouble: { at, why: "its GPU is gone" } });
     expect(await shown()).toMatchObject({ state: "unhealthy", since: iso(at), why: "its GPU is gone" });
@@ -83,7 +83,7 @@ describe("A worker is shown", () => {
     expect(await showWorkers(scene.parts, endpoint)).toHaveLength(1);
   });
 
-  it("to its owner alone", async () => {
+  it("only to its owner", async () => {
     const { caller } = await scene.stranger();
     await refused(showWorker(scene.parts, caller, worker().row.id), "NOT_FOUND");
     await refused(showWorker(scene.parts, scene.admin, "nobody00000000"), "NOT_FOUND");
@@ -91,7 +91,7 @@ describe("A worker is shown", () => {
 });
 
 describe("Cold starts", () => {
-  it("are told as percentiles over the workers that came up", async () => {
+  it("are shown as percentiles over the workers that came up", async () => {
     expect(await showColdStarts(scene.parts, endpoint)).toEqual({ starts: 0 });
     const { createdAt } = worker().row;
     await scene.advance(950);

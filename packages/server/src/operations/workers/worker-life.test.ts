@@ -28,7 +28,7 @@ describe("The end of a worker", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ queuePosition: 1 });
   });
 
-  it("is excused where we had asked for it", async () => {
+  it("is excused if we had asked for it", async () => {
     const id = await scene.running(endpoint, worker);
     await stopWorker(scene.parts, worker, "a test", 30_000);
     await end();
@@ -58,7 +58,7 @@ describe("The end of a worker", () => {
     expect(await scene.state(endpoint, id)).toBe("CANCELLED");
   });
 
-  it("counts once, though it is told twice", async () => {
+  it("counts once even if it is reported twice", async () => {
     const id = await scene.running(endpoint, worker);
     await end();
     await end();
@@ -66,7 +66,7 @@ describe("The end of a worker", () => {
     expect(scene.events.filter(({ type }) => type === "worker.ended")).toHaveLength(1);
   });
 
-  it("before it was of any use is a failed start, with its last words as the reason", async () => {
+  it("before it asked for a job is a failed start, with its last log lines as the reason", async () => {
     await end();
     expect(scene.now(endpoint)).toMatchObject({
       failedStarts: 1,
@@ -78,7 +78,7 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint).failedStarts).toBe(2);
   });
 
-  it("is not seen without its failed start: the next would come without a pause", async () => {
+  it("is never visible without its failed start, or the next worker would start without a pause", async () => {
     let seen: number | undefined;
     scene.during("workers.change", () => {
       if (scene.workersOf(endpoint).length === 0) seen = scene.now(endpoint).failedStarts;
@@ -87,7 +87,7 @@ describe("The end of a worker", () => {
     expect(seen).toBe(1);
   });
 
-  it("is no failed start where we asked for it, where it held a job, or where it had done one", async () => {
+  it("is not a failed start if we asked for it, if it held a job, or if it had done one", async () => {
     const [asked, holding, served] = [worker, await scene.worker(endpoint), await scene.worker(endpoint)];
     await stopWorker(scene.parts, asked, "a test", 0);
     await scene.done(served, await scene.running(endpoint, served));
@@ -96,24 +96,24 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("is no failed start where nobody saw it: its host was silent, or forgot it", async () => {
+  it("is not a failed start if nobody saw it, because its host was silent or forgot it", async () => {
     await endWorker(scene.parts, worker, exit, "its host has been silent for 30 s", { isBlameless: true });
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("is no failed start of the present version where the worker was of an older one", async () => {
+  it("is not a failed start of the present version if the worker was of an older one", async () => {
     await scene.parts.registry.saveEndpoint(endpoint, endpoint.settings, plainRelease);
     await end();
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("is forgiven as a failed start by the first worker that asks for a job", async () => {
+  it("no longer counts as a failed start once a worker asks for a job", async () => {
     await end();
     await scene.take(await scene.worker(endpoint));
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 0, verdict: undefined });
   });
 
-  it("loses no job that was on its way to it in that moment", async () => {
+  it("loses no job that is on its way to it at that moment", async () => {
     const poll = scene.poll(worker);
     await scene.settle();
     let ending: Promise<void> | undefined;
@@ -131,7 +131,7 @@ describe("The end of a worker", () => {
 });
 
 describe("Closing and stopping", () => {
-  it("close a worker for jobs, and then stop it at the earliest time that was asked for", async () => {
+  it("close a worker for jobs, and then stop it at the earliest requested time", async () => {
     await closeWorker(scene.parts, worker, "a test");
     expect(worker.row).toMatchObject({ wanted: "closed", closedAt: scene.clock.now() });
     await stopWorker(scene.parts, worker, "a test", 30_000);
@@ -170,7 +170,7 @@ describe("A worker that another server has stopped, which this one has not heard
     expect(worker.row).toMatchObject(stopped);
   });
 
-  it("is stopped earlier where it is to go sooner", async () => {
+  it("is stopped earlier if it must go sooner", async () => {
     const killAt = scene.clock.now() + 30_000;
     await scene.stores.workers.change(worker.row.no, { by: "stop", stopAt: 1, killAt, why: "theirs" });
     await stopWorker(scene.parts, worker, "ours", 1_000);

@@ -14,7 +14,7 @@ const launch: ContainerLaunch = {
 const hostConfig = (more: Partial<ContainerLaunch>, on = machine) =>
   containerOptions({ ...launch, ...more }, {}, on).HostConfig;
 
-describe("What an engine is asked for", () => {
+describe("The request for a container", () => {
   it("names the GPUs by their ids, whatever runtime gives them", () => {
     expect(hostConfig({ gpus: ["GPU-1", "GPU-2"] })?.DeviceRequests).toEqual([
       { Driver: "", DeviceIDs: ["GPU-1", "GPU-2"], Capabilities: [["gpu"]] },
@@ -22,13 +22,13 @@ describe("What an engine is asked for", () => {
     for (const gpus of [[], undefined]) expect(hostConfig({ gpus })).not.toHaveProperty("DeviceRequests");
   });
 
-  it("bounds the container's disk where the engine can", () => {
+  it("limits the container's disk if the engine can", () => {
     expect(hostConfig({ diskGb: 20 })?.StorageOpt).toEqual({ size: "20G" });
     expect(hostConfig({ diskGb: 20 }, { ...machine, boundsDisks: false })).not.toHaveProperty("StorageOpt");
     for (const diskGb of [0, undefined]) expect(hostConfig({ diskGb })).not.toHaveProperty("StorageOpt");
   });
 
-  it("mounts directories and volumes where they are to be seen", () => {
+  it("mounts directories and volumes at the requested paths", () => {
     const mounts = [
       { source: "/data/a", target: "/runpod-volume" },
       { volume: "millrace-a", target: "/models" },

@@ -70,7 +70,7 @@ describe("A container", () => {
   const sleeping = (secret: string): ContainerLaunch =>
     launchOf({ workerId, command: ["/bin/sleep", "600"], env: { SECRET: secret }, directory });
 
-  it("that was made and never started is made anew, with the secret of now", async () => {
+  it("that was created and never started is created again, with the present secret", async () => {
     const labels = ["--label", `millrace.worker=${workerId}`, "--label", "millrace.host=host0000000001"];
     engine.docker("create", "--name", name, ...labels, "--env", "SECRET=old", image, "/bin/sleep", "600");
     expect(await opened.provider.look(workerId)).toEqual({ state: "unknown" });
@@ -80,7 +80,7 @@ describe("A container", () => {
     );
   });
 
-  it("that was removed behind our back is told of by whoever asks it to stop, or kills it", async () => {
+  it("that was removed behind our back is reported when it is stopped or killed", async () => {
     const handle = await opened.provider.start(sleeping("a"));
     engine.docker("rm", "-f", name);
     for (const ask of [() => opened.provider.stop(workerId), () => opened.provider.kill(workerId, handle)]) {
@@ -91,7 +91,7 @@ describe("A container", () => {
     expect(await opened.provider.look(workerId, handle)).toEqual({ state: "unknown" });
   });
 
-  it("of a host is told of after each connection, and another host's is not", async () => {
+  it("of a host is reported after each connection, and another host's is not", async () => {
     const others = dockerProvider(
       openEngine({ host: engine.host, certificates: undefined }),
       "host0000000002",
@@ -109,7 +109,7 @@ describe("A container", () => {
     await others.leave(0);
   });
 
-  it("that runs is known with its own address, to who looks, too", async () => {
+  it("that runs is reported with its own address", async () => {
     const handle = await opened.provider.start(sleeping("a"));
     const address = engine.docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", name);
     expect(address).toMatch(/^198\.18\./);
@@ -117,20 +117,20 @@ describe("A container", () => {
     expect(await opened.provider.look(workerId)).toEqual({ state: "running", handle });
   });
 
-  it("is not begun once it is not wanted any more", async () => {
+  it("is not started once it is no longer wanted", async () => {
     const starting = { note: () => {}, reached: () => {}, signal: AbortSignal.abort() };
     await expect(opened.provider.start(sleeping("a"), starting)).rejects.toThrow(/not wanted/);
     expect(engine.docker("ps", "-aq")).toBe("");
   });
 
-  it("has a bound on its memory, and goes before others where that runs out", async () => {
+  it("has a limit on its memory, and is killed before other processes if memory runs out", async () => {
     await opened.provider.start(sleeping("a"));
     expect(hostConfig().Memory).toBeGreaterThan(2 ** 28);
     expect(hostConfig().Memory).toBeLessThan(totalmem());
     expect(hostConfig().OomScoreAdj).toBe(limits.containerOomScore);
   });
 
-  it("has the memory and the processors that it was given, as far as the machine has them", async () => {
+  it("gets the memory and processors that it was given, as far as the machine has them", async () => {
     await opened.provider.start({ ...sleeping("a"), memoryMib: 96, cpus: 0.5 });
     expect(hostConfig()).toMatchObject({ Memory: 96 * 2 ** 20, NanoCpus: 5e8 });
     engine.docker("rm", "-f", name);
@@ -138,7 +138,7 @@ describe("A container", () => {
     expect(hostConfig().NanoCpus).toBe(availableParallelism() * 1e9);
   });
 
-  it("is asked for with its GPUs, and told in words where the engine has none to give", async () => {
+  it("is requested with its GPUs, and fails with a clear reason if the engine has none", async () => {
     const refusal = await opened.provider.start({ ...sleeping("a"), gpus: ["GPU-1", "GPU-2"] }).catch((error) => error);
     expect(refusal).toMatchObject({ blame: "gpu" });
     expect(refusal.message).toMatch(/^no GPU could be given .*could not select device driver .*gpu/);
@@ -146,7 +146,7 @@ describe("A container", () => {
     expect(engine.docker("ps", "-aq")).toBe("");
   });
 
-  it("whose disk the engine cannot bound runs without a bound, and that is said once", async () => {
+  it("whose disk the engine cannot limit runs without a limit, which is reported once", async () => {
     const warnings: string[] = [];
     const own = dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, (text) =>
       warnings.push(text),
@@ -179,7 +179,7 @@ describe("A container", () => {
     expect(await opened.provider.logTail(workerId)).toMatch(/no-such-command/);
   });
 
-  it("sees one volume of the engine's wherever it is mounted, which outlives it and goes when it is removed", async () => {
+  it("sees the engine's volume wherever it is mounted; the volume outlives it and is deleted on request", async () => {
     const facts = engineFacts(openEngine({ host: engine.host, certificates: undefined }));
     const mounts = ["/runpod-volume", "/models"].map((target) => ({ target, volume: "millrace-volume00000001" }));
     const run = async (script: string) => {
@@ -204,7 +204,7 @@ describe("A container", () => {
     await facts.volumes.remove("volume00000001");
   });
 
-  it("is reached at its ports: at its own address, and where they are published on an address of this machine", async () => {
+  it("can be reached at its ports: at its own address, and on an address of this machine if they are published", async () => {
     const reached = { host: engine.host, certificates: undefined };
     const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
     const publishing = dockerProvider(openEngine(reached, { publishOn: "127.0.0.1" }), "host0000000001", logsDir);
@@ -225,7 +225,7 @@ describe("A container", () => {
     rmSync(logsDir, { recursive: true });
   });
 
-  it("has its image judged before anything runs, where it is here and its engine answers in time", async () => {
+  it("has its image checked before anything runs, if it is present and the engine answers in time", async () => {
     const { imageComplaint } = engineFacts(openEngine({ host: engine.host, certificates: undefined }));
     expect(await imageComplaint(image, true)).toBeUndefined();
     expect(await imageComplaint(image, false)).toMatch(/names no command: set dockerStartCmd/);
@@ -240,7 +240,7 @@ describe("A container", () => {
     silent.close();
   });
 
-  it("of an engine that is away may have been started or not: that is not known, and said so", async () => {
+  it("of an engine that is away may or may not have started, and is reported as uncertain", async () => {
     const away = dockerProvider(
       openEngine({ host: "unix:///nowhere.sock", certificates: undefined }),
       "host",

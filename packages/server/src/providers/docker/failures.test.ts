@@ -37,18 +37,18 @@ describe("A pull that failed", () => {
     ["as quotes have it", JSON.stringify(`${auth.username}:${auth.password}`)],
     ["as a header has it", `Basic ${Buffer.from(`some.one:${auth.password}`).toString("base64")} is unauthorized`],
     ["at the place where it is cut", `${"x".repeat(490)} ${auth.password}`],
-  ])("says nothing of the credentials that a registry says again %s", (_how, text) => {
+  ])("does not reveal credentials that a registry repeats %s", (_how, text) => {
     const { message } = whyNotPulled(new Error(text), "a:1", auth);
     expect(message).toContain("…");
     expect(message).not.toMatch(/some\.one|secret|a "|a %22|a%20%22|c29tZS5vbmU|a \\"/);
   });
 
-  it("keeps its words where a user has the name of a letter", () => {
+  it("keeps its message readable even if the user's name is a single letter", () => {
     const short = { username: "a", password: "long enough" };
     expect(whyNotPulled(new Error("a bad manifest of a"), "b:1", short).message).toMatch(/: … bad manifest of …$/);
   });
 
-  it.each(pulls)("means %s where the engine says %j", (meaning, text) => {
+  it.each(pulls)("means %s if the engine says %j", (meaning, text) => {
     const { message, blame } = whyNotPulled(new Error(text), "team/echo:2", undefined);
     expect(message).toMatch(/^the image 'team\/echo:2' is not on this machine and could not be pulled: /);
     expect(message).toMatch(meaning);
@@ -56,12 +56,12 @@ describe("A pull that failed", () => {
     expect(blame).toBe("image");
   });
 
-  it("for want of access says that there were credentials, where there were", () => {
+  it("for lack of access mentions the credentials if there were any", () => {
     const refused = whyNotPulled(new Error("unauthorized: incorrect username or password"), "a:1", auth);
     expect(refused.message).toMatch(/does not accept the credentials of the template/);
   });
 
-  it("is told as it is where nobody knows what it means", () => {
+  it("is reported unchanged if its meaning is unknown", () => {
     expect(whyNotPulled(new Error("the moon is full"), "a:1", undefined).message).toMatch(/pulled: the moon is full$/);
   });
 });
@@ -76,7 +76,7 @@ describe("A container that could not be started", () => {
     ["image", 'OCI runtime create failed: exec: "/serve": stat /serve: no such file or directory: unknown'],
     ["image", "No such image: a:1"],
     ["start", "mkdir /var/lib/docker/overlay2/x: read-only file system"],
-  ])("is blamed on %s where the engine says %j", (blame, text) => {
+  ])("is blamed on %s if the engine says %j", (blame, text) => {
     expect(whyNot(Object.assign(new Error(text), { statusCode: 500 }), "a:1", "unix:///x")).toMatchObject({ blame });
   });
 });

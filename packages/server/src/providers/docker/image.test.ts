@@ -31,7 +31,7 @@ const found = JSON.stringify({ Architecture: "amd64", Config: { Cmd: ["serve"] }
 
 describe("An image's name", () => {
   it.each(["python:3.12/get?", "a/../../containers/x", "x#f", "a b", "a\r\nX: y", "--privileged"])(
-    "that is none is never a part of what an engine is asked: %j",
+    "that is invalid never becomes part of a request to the engine: %j",
     async (image) => {
       const engine = await engineThat((_request, response) => response.end(found));
       const refusal = { blame: "image", message: expect.stringMatching(/no name of a container image/) };
@@ -41,7 +41,7 @@ describe("An image's name", () => {
     },
   );
 
-  it("is asked for with its registry, its tag and its digest", async () => {
+  it("is requested with its registry, tag and digest", async () => {
     const engine = await engineThat((_request, response) => response.end(found));
     const image = `localhost:5000/team/echo:1@sha256:${"a".repeat(64)}`;
     await imagesOf(engine)({ image, hasCommand: false }, machine, starting);
@@ -49,8 +49,8 @@ describe("An image's name", () => {
   });
 });
 
-describe("An engine that does not end what it says of an image", () => {
-  it("is not listened to for ever", async () => {
+describe("An engine whose answer about an image does not end", () => {
+  it("is given up after a while", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let began: (response: ServerResponse) => void = () => {};
     const answering = new Promise<ServerResponse>((resolve) => {

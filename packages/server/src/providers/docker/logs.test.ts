@@ -39,7 +39,7 @@ async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Pro
   return lines;
 }
 
-it("lines that came faster than microseconds pass are given since the time that each of them was shown with", async () => {
+it("lines that came within one microsecond can be requested since the time shown for each of them", async () => {
   const lines = Array.from({ length: 20 }, (_, n) => ({ ns: 5_000_000 + n * 100, text: `line ${n}` }));
   const engines = container(lines);
   const all = await linesOf(engines);
@@ -51,7 +51,7 @@ it("lines that came faster than microseconds pass are given since the time that 
   }
 });
 
-it("of a follower that wants no earlier line it begins when it was asked, though the container was looked up meanwhile", async () => {
+it("a follower that wants no earlier lines gets those since its request, even if looking up the container took time", async () => {
   const { logs } = container([
     { ns: 4_000_000, text: "before" },
     { ns: 6_000_000, text: "meanwhile" },

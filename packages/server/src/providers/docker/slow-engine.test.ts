@@ -54,8 +54,8 @@ const hurried = () => {
     later(act, ms === limits.engineAnswerMs ? 50 : ms)) as typeof setTimeout);
 };
 
-describe("Of an engine that is asked for a log and says nothing", () => {
-  it("the last lines are not waited for for ever, nor is the log", async () => {
+describe("An engine that does not answer a request for a log", () => {
+  it("delays neither the last lines nor the log forever", async () => {
     hurried();
     onLogs = () => {};
     const provider = dockerProvider(engine, "host", directory);
@@ -68,7 +68,7 @@ describe("Of an engine that is asked for a log and says nothing", () => {
   });
 });
 
-it("The last lines of a container show nobody its own secret", async () => {
+it("The last lines of a container never show its own secret", async () => {
   onLogs = (reply) => reply.end(frame(`+ curl -H 'Authorization: ${secret}'\n`));
   const said = await dockerProvider(engine, "host", directory).logTail("worker00000001");
   expect(said).toMatch(/^\+ curl -H 'Authorization: /);
@@ -76,12 +76,12 @@ it("The last lines of a container show nobody its own secret", async () => {
 });
 
 describe("A pull", () => {
-  it("of which nothing comes any more fails, saying that the registry could not be reached", async () => {
+  it("without further progress fails, saying that the registry could not be reached", async () => {
     onPull = (reply) => reply.write('{"status":"Pulling from library/big"}\n');
     await expect(pull(engine, "big", undefined, () => {}, 100)).rejects.toThrow(/registry could not be reached/);
   });
 
-  it("goes on for as long as something comes", async () => {
+  it("continues for as long as there is progress", async () => {
     onPull = (reply) => {
       let left = 10;
       const timer = setInterval(() => {
@@ -94,7 +94,7 @@ describe("A pull", () => {
     await pull(engine, "big", undefined, () => {}, 200);
   });
 
-  it("that the engine does not even begin fails, too", async () => {
+  it("that the engine does not even begin fails too", async () => {
     onPull = () => {};
     await expect(pull(engine, "big", undefined, () => {}, 100)).rejects.toThrow(/does not answer/);
   });

@@ -59,7 +59,7 @@ describe("A worker's files", () => {
     expect(await texts({ search })).toEqual([]);
   });
 
-  it("that were written before lines had times are readable: about when the file was written, in their order", async () => {
+  it("that were written before lines had times are readable, in order, with about the time of the file", async () => {
     writeFileSync(path, "one\ntwo\n\nfour\n");
     utimesSync(path, 1_790_000_000, 1_790_000_000);
     const lines = await read();
@@ -69,7 +69,7 @@ describe("A worker's files", () => {
     for (const at of times) expect(Math.abs(at - 1_790_000_000_000_000)).toBeLessThan(100);
   });
 
-  it("with half a line at their end give it when it is whole", async () => {
+  it("with an incomplete last line return it once it is complete", async () => {
     writeFileSync(path, `${stored(1)}${stored(2).slice(0, -3)}`);
     expect(await texts()).toEqual(["line 1"]);
     const reader = readLogFiles(directory, "w", { signal, follow: true }, () => false);
@@ -100,7 +100,7 @@ describe("A worker's files", () => {
     file.close();
   });
 
-  it("that went on twice while their reader was away are read from the oldest that is left", async () => {
+  it("that were rotated twice while their reader was away are read from the oldest line left", async () => {
     writeFileSync(path, stored(1));
     const reader = readLogFiles(directory, "w", { signal, follow: true }, () => false);
     await reader.next();
@@ -125,7 +125,7 @@ describe("A worker's files", () => {
     expect((await reader.next()).done).toBe(true);
   });
 
-  it("are held to their bound also when they are gone on with", () => {
+  it("stay within their bound even when writing resumes", () => {
     const half = "z".repeat(limits.logFileBytesMax * 0.6);
     for (let n = 0; n < 3; n++) {
       const file = new LogFile(path); // another keeper each time

@@ -90,7 +90,7 @@ describe("The keeper of local processes", () => {
     await end;
   };
 
-  it("ends with its last worker where no server is there", async () => {
+  it("ends with its last worker if there is no server", async () => {
     const { puppet } = await start();
     await leave(60_000);
     expect(existsSync(join(dataDir, "keeper.sock"))).toBe(true);
@@ -99,7 +99,7 @@ describe("The keeper of local processes", () => {
     await gone;
   });
 
-  it("ends at once with a server that leaves no worker behind", async () => {
+  it("ends at once when its server leaves without workers", async () => {
     const { puppet } = await start();
     await ended(puppet);
     const gone = keeperGone(dataDir);
@@ -107,14 +107,14 @@ describe("The keeper of local processes", () => {
     await gone;
   });
 
-  it("stops what is left where it may not live on", async () => {
+  it("stops remaining workers if they may not live on", async () => {
     const { puppet } = await start();
     const gone = keeperGone(dataDir);
     await leave(0);
     await Promise.all([puppet.ended, gone]);
   });
 
-  it("stops those that are paused, too", async () => {
+  it("stops paused workers too", async () => {
     const { puppet } = await start();
     await provider.pause(id);
     const gone = keeperGone(dataDir);
@@ -129,13 +129,13 @@ describe("The keeper of local processes", () => {
     await puppet.ended;
   });
 
-  it("is a process beside the server: its workers are its children, each in a group of its own", async () => {
+  it("is a process of its own, with its workers as children, each in its own process group", async () => {
     const { puppet, handle } = await start();
     expect(puppet.ppid).not.toBe(process.pid);
     expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.startTime });
   });
 
-  it("lets no child outlive its leader, though it has a session of its own", async () => {
+  it("lets no child outlive its leader, not even in a session of its own", async () => {
     const { puppet } = await start();
     const stray = await strayOf(puppet);
     await ended(puppet);
@@ -153,7 +153,7 @@ describe("The keeper of local processes", () => {
     expect(await otherStray.ask("hello")).toBe("hello");
   });
 
-  it("that follows one that was killed ends all that this one has left", async () => {
+  it("that replaces a killed one ends everything that the killed one left", async () => {
     const { puppet } = await start();
     const stray = await strayOf(puppet);
     const { puppet: other } = await start("worker00000002");
@@ -164,7 +164,7 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, stray.ended, other.ended]);
   });
 
-  it("ends a worker that it does not know by its mark, and does not start it after that", async () => {
+  it("ends an unknown worker by its mark in the environment, and does not start it afterwards", async () => {
     const { puppet: known } = await start("worker00000002");
     const { env } = (await known.ask("where")) as { env: Record<string, string> };
     const unknown = await stage.stranger("unknown", { ...env, RUNPOD_POD_ID: id });
@@ -174,7 +174,7 @@ describe("The keeper of local processes", () => {
     expect(await known.ask("hello")).toBe("hello");
   });
 
-  it("kills a worker that it knows without being told its handle, though it cleared its environment", async () => {
+  it("kills a known worker without being given its handle, even if it cleared its environment", async () => {
     const { puppet } = await start(id, ["env", "-i", ...stage.command(id)]);
     puppet.do("child", "child");
     const child = await stage.meet("child");
@@ -182,7 +182,7 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, child.ended]);
   });
 
-  it("leaves a start unsure that it did not answer", async () => {
+  it("leaves a start that it did not answer uncertain", async () => {
     const { puppet } = await start();
     process.kill(puppet.ppid, "SIGSTOP");
     const starting = provider.start(launchOf("worker00000002"));
@@ -190,7 +190,7 @@ describe("The keeper of local processes", () => {
     await expect(starting).rejects.toBeInstanceOf(StartUnsure);
   });
 
-  it("when it is killed itself, its workers are told lost, and are still found and killed by their handles", async () => {
+  it("reports its workers lost when it is killed itself; they are still found and killed by their handles", async () => {
     const { puppet, handle } = await start(id, ["env", "-i", ...stage.command(id)]); // it carries no mark
     puppet.do("child", "child");
     const child = await stage.meet("child");
@@ -203,7 +203,7 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, child.ended]);
   });
 
-  it("when it is killed, tells of adopted workers, too", async () => {
+  it("reports adopted workers lost too when it is killed", async () => {
     const { puppet } = await start();
     await leave(60_000);
     await provider.look(id);
@@ -214,7 +214,7 @@ describe("The keeper of local processes", () => {
     await puppet.ended;
   });
 
-  it("writes what a worker says to a file for its owner's eyes, lines that repeat counted", async () => {
+  it("writes a worker's output to a file that only its owner can read, with repeated lines counted", async () => {
     const { puppet } = await start();
     await puppet.ask("say", `${"again\n".repeat(1_000)}then\n`);
     await ended(puppet);
@@ -249,19 +249,19 @@ describe("A process that only has a worker's old number", () => {
     expect(await stranger.ask("hello")).toBe("hello");
   });
 
-  it("is never killed for it, though it is another worker", async () => {
+  it("is never killed for it, even if it is another worker", async () => {
     const other = await stage.stranger("other", { RUNPOD_POD_ID: "worker00000002" });
     killGroup("worker00000001", { pid: other.pid, startTime: "1" });
     expect(await other.ask("hello")).toBe("hello");
   });
 
-  it("is killed where it is the worker itself", async () => {
+  it("is killed if it is the worker itself", async () => {
     const own = await stage.stranger("own", { RUNPOD_POD_ID: "worker00000001" });
     killGroup("worker00000001", { pid: own.pid, startTime: statOf(own.pid)!.startTime });
     await own.ended;
   });
 
-  it("is killed where its leader is gone and its children carry the worker's id", async () => {
+  it("is killed if its leader is gone and its children carry the worker's id", async () => {
     const leader = await stage.stranger("leader", { RUNPOD_POD_ID: "worker00000001" });
     leader.do("child", "child");
     const child = await stage.meet("child");

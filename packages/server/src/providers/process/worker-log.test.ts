@@ -26,7 +26,7 @@ const written = () => readFileSync(path, "utf8").replaceAll(/^\d{16} [12] /gm, "
 const piped = () => readFileSync(path, "utf8").replaceAll(/^\d{16} /gm, "");
 
 describe("A worker's log", () => {
-  it("joins lines that come in pieces, each pipe by itself", () => {
+  it("joins lines that come in pieces, each pipe separately", () => {
     log.write("stdout", "one ");
     log.write("stderr", "oh");
     log.write("stdout", "line\ntwo");
@@ -35,7 +35,7 @@ describe("A worker's log", () => {
     expect(piped()).toBe("1 one line\n2 oh no\n1 two\n");
   });
 
-  it("gives each line a time of its own, later than the one before, also while the clock stands or is set back a little", () => {
+  it("gives each line its own time, later than the one before, even while the clock stands still or is set back a little", () => {
     log.write("stdout", "one\ntwo\n");
     vi.setSystemTime(Date.now() - 2_000);
     log.write("stdout", "three\n");
@@ -49,7 +49,7 @@ describe("A worker's log", () => {
     expect(times).toEqual([first, first + 1, first + 2, first - 3_602_000_000]);
   });
 
-  it("never holds the worker's secret, nor does its tail", () => {
+  it("never contains the worker's secret, nor does its tail", () => {
     const own = new WorkerLog(path, ["s3cret"]);
     own.write("stdout", "token=s3");
     own.write("stdout", "cret&s3cret\nnow s3cret");
@@ -58,7 +58,7 @@ describe("A worker's log", () => {
     expect(written()).toBe("token=****&****\nnow ****\n");
   });
 
-  it("never holds what it was told to hide, of which it remembers the newest", () => {
+  it("never contains texts that it was told to hide, of which it remembers the newest", () => {
     const own = new WorkerLog(path, ["s3cret"]);
     for (let n = 0; n <= limits.logSecretsMax; n++) own.hide(`<${n}>`);
     own.write("stdout", `s3cret <0> <1> <${limits.logSecretsMax}>\n`);
@@ -66,7 +66,7 @@ describe("A worker's log", () => {
     expect(written()).toBe("**** <0> **** ****\n");
   });
 
-  it("searches no line of a flood for what it is to hide, and writes no secret as JSON at each line", () => {
+  it("does not search dropped lines for hidden texts, nor convert secrets to JSON for each line", () => {
     const own = new WorkerLog(path, ["s3cret"]);
     for (const secret of ['a"b', "other"]) own.hide(secret);
     const [searched, escaped] = [vi.spyOn(HiddenTexts.prototype, "mask"), vi.spyOn(JSON, "stringify")];
@@ -76,7 +76,7 @@ describe("A worker's log", () => {
     expect(written()).toMatch(/^\*{4}0\n.*\[500 more lines in that second\]\n$/s);
   });
 
-  it("takes a line's end as Windows writes it", () => {
+  it("accepts Windows line ends", () => {
     log.write("stdout", "a\r\nb\rc\n");
     log.close();
     expect(written()).toBe("a\nb\rc\n");
@@ -89,7 +89,7 @@ describe("A worker's log", () => {
     expect(piped()).toBe("1 a\n2 a\n");
   });
 
-  it("tells after a while of a line that goes on repeating, and of lines left out, though none comes behind them", () => {
+  it("reports a repeating line, and lines left out, after a while even if no other line follows", () => {
     log.write("stdout", "a\n");
     log.write("stdout", "a\na\n");
     log.tellCounts();
@@ -128,20 +128,20 @@ describe("A worker's log", () => {
     expect(kept.slice(-2)).toEqual(["[500 more lines in that second]", "later"]);
   });
 
-  it("tells how many lines it left out, also when none comes after them", () => {
+  it("reports how many lines it left out, even if no line follows", () => {
     log.write("stdout", Array.from({ length: limits.logLinesPerSecondMax + 5 }, (_, n) => `${n}\n`).join(""));
     log.close();
     expect(written()).toContain("[5 more lines in that second]");
   });
 
-  it("cuts lines that are too long, also such as never end", () => {
+  it("cuts lines that are too long, even if they never end", () => {
     log.write("stdout", `${"x".repeat(limits.logLineBytesMax + 5)}\n`);
     for (let n = 0; n < 100; n++) log.write("stderr", "y".repeat(10_000));
     log.close();
     for (const line of written().split("\n")) expect(line.length).toBeLessThanOrEqual(limits.logLineBytesMax);
   });
 
-  it("keeps two files of a bounded size, whatever comes", () => {
+  it("keeps two files of a bounded size, whatever the output", () => {
     let second = 0;
     vi.spyOn(Date, "now").mockImplementation(() => second * 1_000);
     for (let n = 0; n < 1_500; n++) {
@@ -156,7 +156,7 @@ describe("A worker's log", () => {
     }
   });
 
-  it("remembers the last lines that say something, and what has no end yet", () => {
+  it("remembers the last lines with content, and an incomplete line", () => {
     log.write("stdout", Array.from({ length: 50 }, (_, n) => `line ${n}\n\n`).join(""));
     log.write("stderr", "and then");
     expect(log.tail().split("\n")).toEqual(["line 46", "line 47", "line 48", "line 49", "and then"]);
@@ -165,7 +165,7 @@ describe("A worker's log", () => {
     log.close();
   });
 
-  it("goes on in the file that is there", () => {
+  it("continues in the existing file", () => {
     log.write("stdout", "before\n");
     log.close();
     const next = new WorkerLog(path);

@@ -13,7 +13,7 @@ export function chunks(setting: () => Setting): void {
       ({ scene, first, second } = setting());
     });
 
-    it("are handed out once, in order, up to a number of bytes, and one at least", async () => {
+    it("are handed out once, in order, at least one and up to a number of bytes", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const { chunks } = scene.stores;
@@ -30,7 +30,7 @@ export function chunks(setting: () => Setting): void {
       expect(await chunks.handOut(no, 1_000)).toEqual({ chunks: [], more: false });
     });
 
-    it("keep their order, large or small, though none was waited for", async () => {
+    it("keep their order, large or small, even if appended without waiting", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const outputs = Array.from({ length: 6 }, (_, n) => `"${n}${n % 2 ? "" : "x".repeat(limits.largeCallBytes)}"`);
@@ -52,13 +52,13 @@ export function chunks(setting: () => Setting): void {
       await scene.append(id, first, ...Array.from({ length: 40 }, (_, n) => `${n + 100}`));
       const handed = await Promise.all(Array.from({ length: 30 }, () => scene.stores.chunks.handOut(no, 6)));
       const indexes = handed.map(({ chunks }) => chunks.map(({ index }) => index)).filter((each) => each.length > 0);
-      // which of them comes first is nobody's business; what each gets is in order, without a gap
+      // either may come first, but each must get chunks in order and without a gap
       indexes.sort((a, b) => a[0]! - b[0]!);
       expect(indexes.flat()).toEqual(Array.from({ length: 40 }, (_, n) => n));
       expect(indexes.length).toBeGreaterThan(10);
     });
 
-    it("come back where a reply could not deliver them, unless something was handed out since", async () => {
+    it("come back if a reply could not deliver them, unless more were handed out since", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const { chunks } = scene.stores;
@@ -100,7 +100,7 @@ export function chunks(setting: () => Setting): void {
       });
     });
 
-    it("are stored once where the same call comes again, by the name that their worker gave it", async () => {
+    it("are stored once if a call with the same name is repeated", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const post = (name: string | undefined, ...outputs: string[]) => {
@@ -111,7 +111,7 @@ export function chunks(setting: () => Setting): void {
       expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
       expect(await Promise.all([post("run-2", "2", "3"), post("run-2", "2", "3")])).toEqual([true, true]);
       expect(await stored()).toEqual(["1", "2", "3"]);
-      // another name is another chunk, and so is each that has none
+      // another name is another chunk, and so is every chunk without a name
       for (const name of ["other-2", undefined, undefined]) await post(name, "4");
       expect(await stored()).toEqual(["1", "2", "3", "4", "4", "4"]);
       expect((await scene.stores.chunks.handOut(no, 1_000)).chunks.map(({ index }) => index)).toEqual([
@@ -119,7 +119,7 @@ export function chunks(setting: () => Setting): void {
       ]);
     });
 
-    it("are stored in a later start, whatever the name in the one before", async () => {
+    it("are stored in a later start, whatever the names in the earlier one", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const post = () => scene.stores.chunks.append(scene.endpointNo, id, first, [{ output: "1" }], "run-1");
@@ -130,7 +130,7 @@ export function chunks(setting: () => Setting): void {
       expect(await scene.stores.chunks.read(no, 0, 1_000)).toMatchObject([{ index: 0, start: 2 }]);
     });
 
-    it("can be read again and again, from any of them on", async () => {
+    it("can be read repeatedly, from any chunk on", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, "10", "20", "30");

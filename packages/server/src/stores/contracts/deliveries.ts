@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { isFinal } from "../../domain/jobs/job.js";
 import { completed, day, failed, type Scene, type Setting, statuses } from "./scene.js";
 
-/** Webhooks are made with the end of their job, and tried until they are settled. */
+/** Webhooks are created when their job ends, and tried until they are settled. */
 export function deliveries(setting: () => Setting): void {
   describe("deliveries", () => {
     let scene: Scene;
@@ -35,13 +35,13 @@ export function deliveries(setting: () => Setting): void {
       expect((await scene.deliveries()).map(({ jobId }) => jobId)).toEqual([hooked]);
     });
 
-    it("are not made twice by words that come twice", async () => {
+    it("are not made twice by repeated results", async () => {
       const id = await scene.jobIn("COMPLETED", first, { webhook });
       await scene.settle(id, first);
       expect(await scene.deliveries()).toHaveLength(1);
     });
 
-    it("wait for their next time, and tell each attempt", async () => {
+    it("wait for their next time, and list each attempt", async () => {
       await scene.jobIn("COMPLETED", first, { webhook });
       const no = (await scene.deliveries())[0]!.no;
       await scene.stores.deliveries.record(no, attempt(scene.now), { state: "pending", nextAt: scene.now + 10_000 });
@@ -54,7 +54,7 @@ export function deliveries(setting: () => Setting): void {
       ]);
     });
 
-    it("keep an attempt once, though its record is written twice because the first answer was lost", async () => {
+    it("keep an attempt once, even if its record is written twice because the first reply was lost", async () => {
       await scene.jobIn("COMPLETED", first, { webhook });
       const no = (await scene.deliveries())[0]!.no;
       const again = { state: "pending", nextAt: scene.now + 10_000 } as const;
@@ -65,7 +65,7 @@ export function deliveries(setting: () => Setting): void {
       ]);
     });
 
-    it("tell how large their bodies will be, by the bytes of the input and of what the worker said", async () => {
+    it("tell how large their bodies will be, from the bytes of the input and the output", async () => {
       for (const verdict of [failed("é"), completed('"漢漢"')]) {
         const id = await scene.submit({ webhook, body: '"é"' });
         await scene.takeOne(first);

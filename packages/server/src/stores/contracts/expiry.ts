@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { day, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** What becomes of a job when its time is over. */
+/** What happens to a job when its ttl or retention is over. */
 export function expiry(setting: () => Setting): void {
   describe("expiry", () => {
     let scene: Scene;
@@ -35,7 +35,7 @@ export function expiry(setting: () => Setting): void {
       expect(idsOf(await scene.take(first))).toEqual([id]);
     });
 
-    it("stops what still runs, drops its late result, and deletes it when its worker has stopped", async () => {
+    it("stops a running job, drops its late result, and deletes it when its worker has stopped", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first, {
         ttlEndAt: startAt + 10_000,
         webhook: "https://example.com/hook",
@@ -52,7 +52,7 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.deliveries()).toEqual([]);
     });
 
-    it("sweeps in batches, the oldest first, and says whether more is there", async () => {
+    it("sweeps in batches, the oldest first, and says whether there are more", async () => {
       for (const n of [3, 1, 2]) await scene.submit({ id: `old-${n}`, ttlEndAt: startAt + n * 1_000 });
       scene.now += 3_000;
       expect(await scene.stores.jobs.sweep(scene.now, 2)).toMatchObject({ deleted: 2, more: true });

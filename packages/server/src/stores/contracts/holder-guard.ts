@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { completed, failed, idsOf, type Scene, type Setting } from "./scene.js";
 
-/** Only the present holder of a job may write to it. */
+/** Only the worker that holds a job may write to it. */
 export function holderGuard(setting: () => Setting): void {
   describe("the holder's guard", () => {
     let scene: Scene;
@@ -12,7 +12,7 @@ export function holderGuard(setting: () => Setting): void {
       ({ scene, first, second } = setting());
     });
 
-    it("drops every word of a worker that lost its job", async () => {
+    it("drops every report of a worker that lost its job", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(second);
@@ -24,7 +24,7 @@ export function holderGuard(setting: () => Setting): void {
       expect((await scene.job(id)).output).toBe('"mine"');
     });
 
-    it("lets one of two ends at the same moment win", async () => {
+    it("lets one of two simultaneous ends win", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const job = await scene.job(id);
       const [cancelled, done] = await Promise.all([
@@ -48,7 +48,7 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, starts: 2 });
     });
 
-    it("applies a change only to the start that was read, also where the same worker has the job again", async () => {
+    it("applies a change only to the start that was read, even if the same worker has the job again", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const read = await scene.job(id);
       await scene.change(id, { by: "giveBack", excused: false });
@@ -74,7 +74,7 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second });
     });
 
-    it("says when a job began only of the start that was read, while it runs", async () => {
+    it("records the beginning only for the start that was read, while it runs", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first, { executionTimeoutMs: 9_000 });
       const read = { ...(await scene.job(id)), workerNo: first };
       await scene.stores.jobs.begin(read, scene.now + 10, scene.now + 20);
@@ -88,7 +88,7 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ deadlineAt: undefined, takenAt: scene.now - 1_000 });
     });
 
-    it("takes a worker's last word on a stopped job as its being stopped, and nothing more", async () => {
+    it("takes a worker's final result for a stopped job only as the confirmation of its stop", async () => {
       const id = await scene.jobIn("CANCELLED", first);
       expect(await scene.settle(id, second, completed("1"))).toBeUndefined();
       expect((await scene.job(id)).stopWanted).toBe(true);
@@ -96,7 +96,7 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "CANCELLED", stopWanted: false, output: undefined });
     });
 
-    it("forgets a stop only for the worker it was meant for", async () => {
+    it("clears a stop only for the worker it was meant for", async () => {
       const id = await scene.jobIn("CANCELLED", first);
       const { no } = await scene.job(id);
       await scene.stores.jobs.confirmStopped(second, [no]);
@@ -105,7 +105,7 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.stores.reader.heldBy(first)).toEqual([]);
     });
 
-    it("lists nothing to stop of a worker that has ended", async () => {
+    it("lists nothing to stop for a worker that has ended", async () => {
       await scene.jobIn("CANCELLED", first);
       await scene.stores.workers.change(first, { ...workerChanges.end, endedAt: scene.now });
       expect(await scene.stores.reader.unstopped()).toEqual([]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { failed, type Scene, type Setting } from "./scene.js";
 
-/** A key that comes again finds its first job. */
+/** A repeated key finds its first job. */
 export function idempotency(setting: () => Setting): void {
   describe("an idempotency key", () => {
     let scene: Scene;
@@ -19,7 +19,7 @@ export function idempotency(setting: () => Setting): void {
       ...more,
     });
 
-    it("gives the first job again, with its present state, and makes no second one", async () => {
+    it("returns the first job again, with its present state, and makes no second one", async () => {
       const id = await scene.submit({ idempotency: key() });
       await scene.takeOne(first);
       expect(await scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))).toEqual({
@@ -37,7 +37,7 @@ export function idempotency(setting: () => Setting): void {
       expect(await scene.tally()).toMatchObject({ waiting: 1 });
     });
 
-    it("tells what body and route it came with, whatever comes now", async () => {
+    it("returns the body and route of its first use, whatever is sent now", async () => {
       await scene.submit({ idempotency: key({ bodyHash: "first", route: "runsync" }) });
       const again = await scene.stores.jobs.submit(scene.newJob({ idempotency: key({ bodyHash: "other" }) }));
       expect(again).toMatchObject({ kind: "known", record: { bodyHash: "first", route: "runsync" } });
@@ -61,7 +61,7 @@ export function idempotency(setting: () => Setting): void {
       });
     });
 
-    it("is not touched by what becomes of later jobs", async () => {
+    it("is not affected by later jobs", async () => {
       const early = await scene.submit({ idempotency: key(), retentionMs: 60_000 });
       await scene.takeOne(first);
       await scene.settle(early, first);
@@ -90,7 +90,7 @@ export function idempotency(setting: () => Setting): void {
       });
     });
 
-    it("is not kept of a submission that was refused", async () => {
+    it("is not stored for a refused submission", async () => {
       const taken = await scene.submit();
       await expect(scene.stores.jobs.submit(scene.newJob({ id: taken, idempotency: key() }))).rejects.toThrow();
       await scene.submit({ idempotency: key() });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { completed, day, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** How a job goes from its submission to its end, and starts over. */
+/** A job's life from submission to end, and its retry. */
 export function jobLife(setting: () => Setting): void {
   describe("a job's life", () => {
     let scene: Scene;
@@ -38,7 +38,7 @@ export function jobLife(setting: () => Setting): void {
       });
     });
 
-    it("hands a taken job over with all that was submitted, and counts the start", async () => {
+    it("hands a taken job over with everything that was submitted, and counts the start", async () => {
       const id = await scene.submit({
         webhook: "https://example.com/hook",
         s3Config: "sealed",
@@ -78,7 +78,7 @@ export function jobLife(setting: () => Setting): void {
       expect(await scene.job(id)).toMatchObject({ status: "COMPLETED", progress: undefined, output: '{"a":1}' });
     });
 
-    it("ends by its worker's word, with times and retention from that word", async () => {
+    it("ends by its worker's report, with times and retention from that report", async () => {
       const id = await scene.submit({ retentionMs: 60_000 });
       scene.now += 200;
       await scene.takeOne(first);
@@ -107,21 +107,21 @@ export function jobLife(setting: () => Setting): void {
       expect((await scene.job(id)).expiresAt).toBe(startAt + 20_000);
     });
 
-    it("keeps the sentence of whoever ended it, and tells its worker to stop", async () => {
+    it("keeps the reason of the one who ended it, and tells its worker to stop", async () => {
       const id = await scene.jobIn("TIMED_OUT", first);
       expect(await scene.job(id)).toMatchObject({ error: "too slow", stopWanted: true, deadlineAt: undefined });
       expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);
       expect(idsOf(await scene.stores.reader.unstopped())).toEqual([id]);
     });
 
-    it("does not ask a worker to stop what waited", async () => {
+    it("does not ask a worker to stop a job that was waiting", async () => {
       const id = await scene.submit();
       expect(await scene.change(id, { by: "cancel" })).toMatchObject({ status: "CANCELLED", executionMs: 0 });
       expect(await scene.job(id)).toMatchObject({ stopWanted: false, error: undefined, workerId: "" });
       expect(await scene.stores.reader.unstopped()).toEqual([]);
     });
 
-    it("starts over by a retry: at the back, with starts at 0 and nothing of the run before", async () => {
+    it("starts over by a retry: at the back, with starts at 0 and without anything from the run before", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first, { webhook: "https://example.com/hook" });
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(first);

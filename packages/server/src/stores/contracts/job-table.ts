@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Change, type JobEvent, mayHappen, transitions } from "../../domain/jobs/job.js";
 import { completed, idsOf, type Scene, type Setting, statuses } from "./scene.js";
 
-/** No job changes its state but by a row of the job table. */
+/** Jobs change state only by a row of the job table. */
 export function jobTable(setting: () => Setting): void {
   describe("the job table", () => {
     let scene: Scene;
@@ -22,7 +22,7 @@ export function jobTable(setting: () => Setting): void {
     const pairs = Object.entries(changes).flatMap(([event, change]) =>
       statuses.map((status) => [event as keyof typeof changes, status, change] as const),
     );
-    it.each(pairs)("keeps to its row: %s of a job that is %s", async (event, status, change) => {
+    it.each(pairs)("is followed: %s of a job that is %s", async (event, status, change) => {
       const id = await scene.jobIn(status, first);
       const before = await scene.job(id);
       const tally = await scene.tally();
@@ -37,12 +37,12 @@ export function jobTable(setting: () => Setting): void {
       }
     });
 
-    it.each(statuses)("takes only what waits: not a job that is %s", async (status) => {
+    it.each(statuses)("allows takes only of waiting jobs: not of a job that is %s", async (status) => {
       const id = await scene.jobIn(status, first);
       expect(idsOf(await scene.take(second))).toEqual(mayHappen("take", status) ? [id] : []);
     });
 
-    it.each(statuses)("hears a worker's words only on what runs: not on a job that is %s", async (status) => {
+    it.each(statuses)("allows a worker's reports only on running jobs: not on a job that is %s", async (status) => {
       const id = await scene.jobIn(status, first);
       const runs = status === "IN_PROGRESS";
       expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, "1")).toBe(runs);

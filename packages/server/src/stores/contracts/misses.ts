@@ -4,10 +4,10 @@ import type { Stores } from "../../store/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
-/** What a server that does not know something finds of it. */
+/** Lookups of ids and keys that a server does not know yet. */
 export function misses(setting: () => Setting): void {
   describe("what a server does not know", () => {
-    it("is found by its id while it is there", async () => {
+    it("is found by its id while it exists", async () => {
       const { scene, first } = setting();
       const { stores, now } = scene;
       const { id: ownerId, no: ownerNo } = await stores.keys.createUser({
@@ -35,7 +35,7 @@ export function misses(setting: () => Setting): void {
       ]);
     });
 
-    it("is asked for by one query for many, and nothing is read beside it", async () => {
+    it("is read by one query for many, and nothing else is read", async () => {
       const { stores, now } = setting().scene;
       let queries = 0;
       const existing = (hashes: readonly string[]) => {

@@ -6,7 +6,10 @@ import { plainTemplate } from "../../testing/facts-fixture.js";
 const settings = { ...endpointDefaults, name: "it's old", templateId: "template000001" };
 const quoted = (value: object) => `'${JSON.stringify(value).replaceAll("'", "''")}'`;
 
-/** What a database held before endpoints had versions; one endpoint's template is gone with the endpoint itself. */
+/**
+ * The rows of a database from before endpoints had versions; one endpoint's template was deleted together with the
+ * endpoint.
+ */
 export const olderRows = [
   `INSERT INTO template (no, id, owner_no, settings) VALUES (1, 'template000001', 1, ${quoted(plainTemplate)})`,
   `INSERT INTO endpoint (no, id, owner_no, settings, version, created_at) VALUES (1, 'endpoint000001', 1, ${quoted(settings)}, 7, 5)`,
@@ -17,7 +20,7 @@ export const olderRows = [
    VALUES (1, 'worker00000001', 1, 7, 1, 'running', 5, 6, 7)`,
 ];
 
-/** That all of it is there, and a new worker could be made of it. */
+/** Checks that all of it is there, and that a new worker could be made from it. */
 export async function expectOlderRows(stores: Stores): Promise<void> {
   const [endpoint] = await stores.endpoints.all();
   expect(endpoint).toMatchObject({ id: "endpoint000001", version: 7, provenVersion: 7, settings });

@@ -6,13 +6,13 @@ import { storeContract } from "../contract.js";
 import { openPostgres } from "../postgres/open.js";
 import type { Opened } from "./scene.js";
 
-/** Makes a database on a server and resolves with its address. */
+/** Creates a database on a server and resolves with its URL. */
 export async function makeDatabase(server: TestPostgres, name: string): Promise<string> {
   await asAdmin(server.url(), `CREATE DATABASE ${name} TEMPLATE template0`);
   return server.url(name);
 }
 
-/** Runs statements on a connection of their own. */
+/** Runs statements on a separate connection. */
 export async function asAdmin(url: string, text: string): Promise<void> {
   const admin = new pg.Client(url);
   await admin.connect();
@@ -20,7 +20,7 @@ export async function asAdmin(url: string, text: string): Promise<void> {
   await admin.end();
 }
 
-/** Empties whatever tables there are, but the one that tells the schema's version. */
+/** Empties all tables except the one with the schema's version. */
 const emptied = `
   DO $$ BEGIN
     EXECUTE coalesce((SELECT 'TRUNCATE ' || string_agg(quote_ident(relname), ', ') || ' RESTART IDENTITY' FROM pg_class
@@ -40,7 +40,7 @@ const cleared = `
 /** Opens a database as one of several servers does. */
 export const openAs = (hostId: string, url: string) => openPostgres({ url, hostId, onBack: () => {} });
 
-/** Opens one database again and again, emptied each time. */
+/** Opens the same database again and again, emptied each time. */
 export async function openEmptied(url: string): Promise<Opened> {
   await asAdmin(url, emptied);
   const open = () => openAs("host", url);

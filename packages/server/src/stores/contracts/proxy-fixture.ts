@@ -1,15 +1,17 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy before a database, which can break connections while the database goes on with what was sent. */
+/**
+ * A TCP proxy in front of a database. It can break connections while the database goes on with what it has received.
+ */
 export interface TestProxy {
   readonly port: number;
-  /** Breaks the next connection on which bytes like these are sent, when the answer to them comes. */
+  /** Breaks the next connection that sends such bytes, when their answer arrives. */
   cutAnswerTo(isThose: (bytes: Buffer) => boolean): void;
   /** Breaks every connection. */
   cutAll(): void;
-  /** Nothing comes through the connections of now any more, and nobody is told: as when a cable is pulled. */
+  /** Stops all present connections without closing them, like a pulled cable. */
   freezeAll(): void;
-  /** How many connections were broken. */
+  /** The number of connections broken so far. */
   cuts(): number;
   end(): Promise<void>;
 }
@@ -22,7 +24,7 @@ export async function startProxy(serverPort: number): Promise<TestProxy> {
   const frozen = new WeakSet<Socket>();
   const cut = (near: Socket) => {
     cuts++;
-    near.resetAndDestroy(); // the database goes on with the statement, and finds out later
+    near.resetAndDestroy(); // the database continues with the statement, and finds out later
   };
 
   const proxy = createServer((near) => {

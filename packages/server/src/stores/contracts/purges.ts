@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** A purge ends what waits, and nothing else. */
+/** A purge ends waiting jobs and nothing else. */
 export function purges(setting: () => Setting): void {
   describe("cancelling all that waits", () => {
     let scene: Scene;

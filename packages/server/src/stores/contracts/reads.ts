@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { completed, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** What the readers of jobs and tallies tell. */
+/** The results of the readers of jobs and tallies. */
 export function reads(setting: () => Setting): void {
   describe("reads", () => {
     let scene: Scene;
@@ -26,11 +26,11 @@ export function reads(setting: () => Setting): void {
     });
 
     it.each(["COMPLETED", "FAILED", undefined] as const)(
-      "list no more bytes than fit, and one job at least: %s",
+      "list at least one job, and no more bytes than fit: %s",
       async (status) => {
         const ids = await scene.submitMany(4);
         await scene.take(first, 4);
-        // two bytes each where it matters: bytes are counted, not characters
+        // characters of two bytes: the limit is in bytes, not characters
         const text = `"${"ü".repeat(499)}"`;
         for (const id of ids)
           await scene.settle(id, first, status === "FAILED" ? failed("ü".repeat(499)) : completed(text));

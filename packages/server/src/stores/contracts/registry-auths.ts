@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Scene, Setting } from "./scene.js";
 
-/** Credentials of registries are kept as they were given. */
+/** Credentials of registries are stored as they were given. */
 export function registryAuths(setting: () => Setting): void {
   describe("the credentials of registries", () => {
     let scene: Scene;

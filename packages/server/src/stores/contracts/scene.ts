@@ -5,10 +5,10 @@ import { limits } from "../../limits/index.js";
 import type { NewJob, Stores, TakenJob } from "../../store/index.js";
 import { plainTemplate } from "../../testing/facts-fixture.js";
 
-/** A database as the contract opens it: empty at first. */
+/** A database as the contract opens it, empty at first. */
 export interface Opened {
   readonly stores: Stores;
-  /** Closes it and opens it again, with what it holds; undefined where it keeps nothing. */
+  /** Closes it and opens it again with its content; undefined if it keeps nothing. */
   readonly reopen: (() => Promise<Stores>) | undefined;
   end(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export const completed = (output?: JsonText) => ({ status: "COMPLETED", output }
 export const failed = (error: string) => ({ status: "FAILED", error, output: undefined }) as const;
 export const idsOf = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id);
 
-/** One endpoint with workers over a database, and a time that tests move. */
+/** One endpoint with workers over a database, with a clock that tests move. */
 export class Scene {
   now = startAt;
   stores: Stores;
@@ -118,7 +118,7 @@ export class Scene {
     return this.stores.reader.findTexts(this.endpointNo, jobId, this.now, bytesMax);
   }
 
-  /** Reads a job, and changes it as it was read. */
+  /** Reads a job and applies a change to it as it was read. */
   async change(jobId: string, change: Change) {
     return this.stores.jobs.change(await this.job(jobId), change, this.now);
   }
@@ -136,7 +136,7 @@ export class Scene {
     return this.stores.deliveries.list([this.endpointNo], undefined, 100);
   }
 
-  /** Brings a new job into a state, held by `workerNo` where it was taken, and leaves nothing else waiting. */
+  /** Brings a new job into a state, held by `workerNo` once it was taken, and leaves nothing else waiting. */
   async jobIn(status: JobStatus, workerNo: number, more: Partial<NewJob> = {}): Promise<string> {
     const id = await this.submit(more);
     if (status === "IN_QUEUE") return id;
@@ -158,7 +158,7 @@ export class Scene {
   }
 }
 
-/** What each test begins with: an empty database with one endpoint, and two workers of it. */
+/** Every test begins with an empty database with one endpoint and two of its workers. */
 export interface Setting {
   readonly scene: Scene;
   readonly first: number;

@@ -3,7 +3,7 @@ import { limits } from "../../limits/index.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** Who gets which job, and in what order. */
+/** Which worker gets which job, and in what order. */
 export function takes(setting: () => Setting): void {
   describe("taking", () => {
     let scene: Scene;
@@ -27,7 +27,7 @@ export function takes(setting: () => Setting): void {
       );
     });
 
-    it("finds what was submitted before it, small or large, committed or not, where the store says so", async () => {
+    it("finds jobs submitted before it, small or large, committed or not, if the store promises that", async () => {
       for (let n = 0; n < 20; n++) {
         const { jobs } = scene.stores;
         const body = `"${"x".repeat(n % 2 ? limits.largeCallBytes : 1)}"`;
@@ -35,12 +35,12 @@ export function takes(setting: () => Setting): void {
         const taken = await scene.take(first);
         await submitted;
         if (jobs.isInOrder) expect(taken).toHaveLength(1);
-        // the others are asked again once it is committed
+        // the others are asked again once the first is committed
         else expect(taken.length + (await scene.take(first)).length).toBe(1);
       }
     });
 
-    it("serves the first who asks first, and says whether anything was left", async () => {
+    it("serves the first asker first, and says whether any job was left", async () => {
       const ids = await scene.submitMany(4);
       const asks = [
         { workerNo: second, count: 2 },
@@ -66,7 +66,7 @@ export function takes(setting: () => Setting): void {
       ["both", (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 2 }))],
     ])("hands %s no more bytes at once than fit, and the rest in their order", async (_, asksOf) => {
       const workers = await Promise.all([3, 4, 5, 6, 7].map((n) => scene.worker(`worker0000000${n}`)));
-      // two bytes each: bytes are counted, not characters
+      // two bytes per character: the limit is in bytes
       const body = `"${"ü".repeat(0.2 * limits.takeBytesMax)}"`;
       const ids: string[] = [];
       for (let n = 0; n < 5; n++) ids.push(await scene.submit({ body }));
@@ -91,7 +91,7 @@ export function takes(setting: () => Setting): void {
       expect(await scene.take(first)).toEqual([]);
     });
 
-    it("gives a worker that is not wanted running nothing, and serves the next", async () => {
+    it("gives nothing to a worker that is not wanted running, and serves the next", async () => {
       const third = await scene.worker("worker00000003");
       const fourth = await scene.worker("worker00000004");
       const ids = await scene.submitMany(2);
@@ -103,7 +103,7 @@ export function takes(setting: () => Setting): void {
       expect(jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([[ids[0], fourth]]);
     });
 
-    it("does not say that nothing is left where nobody may take", async () => {
+    it("does not report an empty queue if no worker may take", async () => {
       const id = await scene.submit();
       await scene.stores.workers.change(first, workerChanges.stop);
       const asks = [{ workerNo: first, count: 1 }];
@@ -126,7 +126,7 @@ export function takes(setting: () => Setting): void {
       expect(idsOf(await scene.take(second, 2))).toEqual([ids[1], ids[2]]);
     });
 
-    it("counts a start that was lost, and excuses one that we took back", async () => {
+    it("counts a lost start, and excuses one that we took back", async () => {
       const id = await scene.submit();
       await scene.takeOne(first);
       await scene.change(id, { by: "giveBack", excused: false });

@@ -4,7 +4,7 @@ import { stringOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { completed, failed, type Scene, type Setting } from "./scene.js";
 
-/** What clients and handlers send comes back as it was. */
+/** Texts of clients and handlers come back unchanged. */
 export function texts(setting: () => Setting): void {
   describe("texts and numbers", () => {
     let scene: Scene;
@@ -23,7 +23,7 @@ export function texts(setting: () => Setting): void {
     const ways: { as: string; json: (text: string) => JsonText }[] = [
       { as: "a text", json: (text) => text },
       { as: "bytes", json: (text) => Buffer.from(text) },
-      // a body's input lies within the body
+      // an input is a view into the bytes of a body
       { as: "bytes among others", json: (text) => Buffer.from(`{"input":${text}}`).subarray(9, -1) },
     ];
     const cases = ways.flatMap((way) => Object.entries(traps).map(([it, text]) => ({ ...way, it, text })));
@@ -44,14 +44,14 @@ export function texts(setting: () => Setting): void {
       expect(chunks.map(({ output }) => stringOf(output) === text)).toEqual([true, true]);
     });
 
-    it("are read apart from their job where they are large, as of one moment", async () => {
+    it("are read apart from their job if they are large, all from one moment", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const short = `"${"x".repeat(limits.textReadBytesMax - 2)}"`;
       const { jobs } = scene.stores;
       await jobs.progress(scene.endpointNo, id, first, short);
       expect(await scene.find(id)).toMatchObject({ progress: short, unreadBytes: 0 });
       expect((await scene.findTexts(id))?.texts).toBeUndefined();
-      // letters of three bytes, so that no piece ends where a letter does
+      // characters of three bytes, so that piece boundaries fall inside characters
       const large = `"${"漢".repeat(limits.textPieceBytes)}"`;
       const bytes = Buffer.byteLength(large);
       await jobs.progress(scene.endpointNo, id, first, large);
@@ -76,7 +76,7 @@ export function texts(setting: () => Setting): void {
       expect(await scene.findTexts(id)).toBeUndefined();
     });
 
-    it("stay the call's own where they are bytes that came with others", async () => {
+    it("stay the call's own if they are views into bytes shared with others", async () => {
       const bodies = Array.from({ length: 8 }, (_, n) => `{"n":"${`${n}`.repeat(limits.jsonThreadBytes)}"}`);
       await Promise.all(bodies.map((body, n) => scene.submit({ body: n % 2 === 0 ? Buffer.from(body) : body })));
       const taken = await scene.take(first, bodies.length);
@@ -91,7 +91,7 @@ export function texts(setting: () => Setting): void {
       expect((await scene.job(id)).error).toBe("a\u0000b");
     });
 
-    it.each(["a\u0000b", "a\ud800b", "a'b\\\"%_$1;--", "é漢😀"])("do no harm wherever they come: %j", async (text) => {
+    it.each(["a\u0000b", "a\ud800b", "a'b\\\"%_$1;--", "é漢😀"])("do no harm in any field: %j", async (text) => {
       const { jobs, chunks, deliveries, volumes, endpoints, workers, decisions } = scene.stores;
       const { endpointNo, now } = scene;
       const id = await scene.jobIn("IN_PROGRESS", first);
@@ -122,7 +122,7 @@ export function texts(setting: () => Setting): void {
       expect((await scene.deliveries())[0]?.attempts).toHaveLength(1);
     });
 
-    it("tell an empty text from none", async () => {
+    it("distinguish an empty text from none", async () => {
       const none = await scene.jobIn("COMPLETED", first);
       const empty = await scene.jobIn("IN_PROGRESS", first);
       await scene.settle(empty, first, completed('""'));

@@ -11,7 +11,7 @@ import {
 import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Scene, Setting } from "./scene.js";
 
-/** How a worker comes to each stage. */
+/** The changes that bring a worker to each stage. */
 const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
   running: [],
   closed: [workerChanges.close],
@@ -19,10 +19,10 @@ const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
   stopped: [workerChanges.stop],
   ended: [workerChanges.stop, workerChanges.end],
 };
-/** What may happen once, and has. */
+/** Events that may happen only once, and have happened. */
 const done: readonly (readonly WorkerChange[])[] = [[], [workerChanges.place, workerChanges.ready]];
 
-/** No worker's row changes but by a row of the table of its life. */
+/** Workers' rows change only by a row of the table of their life. */
 export function workerRows(setting: () => Setting): void {
   let scene: Scene;
   let no: number;
@@ -40,7 +40,7 @@ export function workerRows(setting: () => Setting): void {
 
   describe("the table of a worker's life", () => {
     const events = Object.keys(workerTransitions) as WorkerEvent[];
-    it.each(events)("is kept at every stage, for the first time and again: %s", async (event) => {
+    it.each(events)("is followed at every stage, for the first time and again: %s", async (event) => {
       for (const [stage, way] of Object.entries(waysTo)) {
         for (const before of done) {
           no = await scene.worker(`life-${event}-${stage}-${before.length}`);
@@ -54,7 +54,7 @@ export function workerRows(setting: () => Setting): void {
       }
     });
 
-    it("has one winner where two changes are made from one stage", async () => {
+    it("has one winner if two changes are made from the same stage", async () => {
       const { change } = scene.stores.workers;
       const isMade = await Promise.all([change(no, workerChanges.pause), change(no, workerChanges.close)]);
       expect([...isMade].sort()).toEqual([false, true]);
@@ -66,7 +66,7 @@ export function workerRows(setting: () => Setting): void {
         expect(await scene.stores.workers.change(987_654, change)).toBe(false);
     });
 
-    it("forgets what was known against a worker that is well again", async () => {
+    it("clears the problem of a worker that is healthy again", async () => {
       await apply([workerChanges.unhealthy]);
       expect((await row()).trouble).toEqual(workerChanges.unhealthy.trouble);
       await apply([workerChanges.healthy]);
@@ -91,7 +91,7 @@ export function workerRows(setting: () => Setting): void {
       });
     });
 
-    it.each(["closed", "stopped", "ended"] as const)("is given none where it is %s by now", async (stage) => {
+    it.each(["closed", "stopped", "ended"] as const)("is given none if it is %s by now", async (stage) => {
       await apply(waysTo[stage]);
       expect(await place(1)).toBe(false);
       expect((await row()).placedAt).toBeUndefined();

@@ -51,7 +51,7 @@ describe("An array as it is sent", () => {
     expect(await sent("text", small(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
   });
 
-  it("keeps whatever text there is", async () => {
+  it("keeps any text", async () => {
     const text = fc.option(fc.string({ unit: "binary" }));
     await fc.assert(
       fc.asyncProperty(fc.array(text), async (values) => {
@@ -80,7 +80,7 @@ describe("An array as it is sent", () => {
     expect(await sent("bigint", numbers([true, false]))).toEqual(["1", "0"]);
   });
 
-  it("does not round what is no whole number", () => {
+  it("does not round numbers that are not integers", () => {
     for (const value of [1.5, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => numbers([value])).toThrow(RangeError);
   });
 });

@@ -7,8 +7,8 @@ const bigintOid = 20;
 const headerBytes = 20;
 
 /**
- * A one-dimensional array in PostgreSQL's binary format. As text every quote of a JSON body would be escaped here and
- * unescaped there: for the bodies of a group that is most of the work.
+ * A one-dimensional array in PostgreSQL's binary format. In text format every quote of a JSON body would be escaped
+ * here and unescaped there, which is most of the work for a group's bodies.
  */
 function encode(
   oid: number,
@@ -33,7 +33,10 @@ function encode(
   return array;
 }
 
-/** A text as PostgreSQL takes it: a NUL (in an id of a URL, or what a process printed) would fail the whole statement. */
+/**
+ * A text that PostgreSQL can store: a NUL (in an id from a URL, or in a process's output) would fail the whole
+ * statement.
+ */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text);
 
 /** `text[]`, where nothing is NULL. Bytes are UTF-8 without NUL. */
@@ -49,7 +52,7 @@ export function texts(values: readonly (string | Uint8Array | undefined | null)[
   });
 }
 
-/** `bigint[]`, where nothing is NULL; booleans are 0 and 1. */
+/** A `bigint[]` without NULLs; booleans are 0 and 1. */
 export function numbers(values: readonly (number | boolean | undefined | null)[]): Buffer {
   const sizes = values.map((value) => (value === undefined || value === null ? null : 8));
   return encode(bigintOid, sizes, (into, at, n) => into.writeBigInt64BE(BigInt(Number(values[n])), at));

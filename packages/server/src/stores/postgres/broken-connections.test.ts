@@ -110,7 +110,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     await countsHold();
   });
 
-  it("tells what it settled", async () => {
+  it("returns the settled job", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker, { webhook: "https://example.com/" });
     const settle = () => stores.jobs.settle(scene.endpointNo, id, worker, completed('"mine"'), scene.now + 7);
     expect(await lost(when, id, "job_output", settle)).toEqual({
@@ -138,7 +138,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     await countsHold();
   });
 
-  it("hands out no job that went to the same worker in the same millisecond before", async () => {
+  it("does not hand out again a job that went to the same worker in the same millisecond", async () => {
     const ids = await scene.submitMany(3);
     const now = scene.now + 123_456;
     const take = () => stores.jobs.take(scene.endpointNo, [{ workerNo: worker, count: 1 }], now);
@@ -154,7 +154,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     expect((await scene.stores.chunks.read(no, 0, 100)).map(({ output }) => output)).toEqual(["1", "2"]);
   });
 
-  it("notes progress", async () => {
+  it("records progress", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker);
     const note = () => stores.jobs.progress(scene.endpointNo, id, worker, '"half"');
     expect(await lost(when, id, "job_output", note)).toBe(true);
@@ -166,7 +166,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     { by: "cancel", status: "CANCELLED", tally: { waiting: 0, failed: 0 } },
     { by: "timeOut", error: "too slow", status: "TIMED_OUT", tally: { failed: 1 } },
     { by: "fail", error: "lost", status: "FAILED", tally: { failed: 1 } },
-  ] as const)("tells that it has applied: $by", async ({ status, tally, ...change }) => {
+  ] as const)("reports that it was applied: $by", async ({ status, tally, ...change }) => {
     const id = await scene.jobIn("IN_PROGRESS", worker);
     const job = await scene.job(id);
     const at = scene.now + 234_567;
@@ -177,7 +177,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     await countsHold();
   });
 
-  it("tells that it has tried again what failed", async () => {
+  it("reports a retried job", async () => {
     const id = await scene.jobIn("FAILED", worker);
     const job = await scene.job(id);
     const at = scene.now + 234_567;
@@ -189,7 +189,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
 });
 
 describe("A database that breaks connections again and again", () => {
-  it("loses and doubles nothing, and nobody hears more than that it is busy", { timeout: 120_000 }, async () => {
+  it("loses and duplicates nothing, and callers see at most that it is busy", { timeout: 120_000 }, async () => {
     const outcomes: { submitted: string[]; taken: Map<string, number>; settled: string[]; refused: number } = {
       submitted: [],
       taken: new Map(),

@@ -8,7 +8,7 @@ import { tallied } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import type { Verb } from "./writer.js";
 
-/** A part of a statement: what a job's former run has said is gone. */
+/** SQL fragment: clears the output of a job's earlier run. */
 const cleared = (source: string) => `
   outputs AS (DELETE FROM job_output WHERE job_no IN (SELECT no FROM ${source})),
   streams AS (DELETE FROM stream WHERE job_no IN (SELECT no FROM ${source})),
@@ -20,10 +20,10 @@ const noted = (source: string, at: string, event: string, worker: string, note: 
     FROM ${source} s)`;
 
 export const changeSql = {
-  /** Statements that follow see what a word that was on its way has written. */
+  /** Later statements then see what a report that was in flight has written. */
   lock: "SELECT 1 FROM job WHERE endpoint_no = $1 AND no = $2 FOR UPDATE",
 
-  /** Whether this very change was made before its connection broke. */
+  /** Finds whether this very change was committed before its connection broke. */
   made: `SELECT ${settledColumns} FROM job_event e JOIN job j ON j.endpoint_no = $1 AND j.no = e.job_no
     WHERE e.job_no = $2 AND e.at = $3 AND e.event = $4 AND e.worker_no IS NOT DISTINCT FROM $5::bigint`,
 
@@ -153,7 +153,7 @@ function apply(changing: Changing, change: Change): Promise<Settled | undefined>
   }
 }
 
-/** Applies a change where the job still is as it was read. */
+/** Applies a change if the job is still as it was read. */
 export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled | undefined> = {
   callsMax: 1,
   async run({ connection, lane, again }, [args]) {
@@ -174,7 +174,7 @@ export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled
 
 type Begin = Parameters<JobStore["begin"]>;
 
-/** Says when a running job began. */
+/** Records when a running job began. */
 export const beginVerb: Verb<Begin, void> = {
   callsMax: 1,
   async run({ connection }, [args]) {
@@ -202,7 +202,7 @@ export const confirmStoppedVerb: Verb<[workerNo: number, jobNos: readonly number
 
 type Purge = [endpointNo: number, upToPlace: number, error: string, now: number, limit: number];
 
-/** Cancels waiting jobs up to a place, a batch at a time. */
+/** Cancels waiting jobs up to a place, one batch at a time. */
 export const cancelWaitingVerb: Verb<Purge, Settled[]> = {
   callsMax: 1,
   async run({ connection, lane }, [args]) {

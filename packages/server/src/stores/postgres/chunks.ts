@@ -5,11 +5,14 @@ import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connection.js";
 import type { Lanes, Verb } from "./writer.js";
 
-/** One read fetches this many rows at most: a reply of more waits for the next call. */
+/** One read fetches at most this many rows; the rest waits for the next call. */
 const page = 1_000;
 const columns = `"index", start, output, metrics`;
 
-/** The first chunks from `from` on whose bytes fit (`$2`), and one at least: rows beyond the limit never leave the database. */
+/**
+ * The first chunks from `from` on whose bytes fit (`$2`), and at least one: rows beyond the limit never leave the
+ * database.
+ */
 const fittingFrom = (from: string) => `
     SELECT ${columns}, bytes FROM (
       SELECT ${columns}, sum(octet_length(output) + coalesce(octet_length(metrics), 0)) OVER w AS bytes, row_number() OVER w AS n
@@ -37,7 +40,7 @@ export const chunkSql = {
     FROM held h JOIN grown g ON g.job_no = h.no
     JOIN unnest($6::bigint[], $7::bigint[], $8::text[], $9::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
   SELECT n FROM held`,
-  /** Whether this very call has been stored before its connection broke. */
+  /** Finds whether this very call was stored before its connection broke. */
   appended: `SELECT 1 FROM job j JOIN stream s ON s.job_no = j.no
     WHERE j.endpoint_no = $1 AND j.id = $2 AND s.token = $3`,
   handOut: `
@@ -49,7 +52,7 @@ export const chunkSql = {
   SELECT f.*, o.next_index FROM fit f CROSS JOIN open o ORDER BY f."index"`,
   handBack: `UPDATE stream SET handed_index = $1::bigint WHERE job_no = $2 AND handed_index = $3
     AND EXISTS (SELECT 1 FROM chunk WHERE job_no = $2 AND "index" = $1 AND start = $4)`,
-  /** A large page comes without its texts. */
+  /** A large page is read without its texts. */
   read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
     FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
   readLarge: `${fittingFrom("$3")} ORDER BY "index"`,
@@ -121,8 +124,9 @@ type UnreadRow = Omit<ChunkRow, "output"> & { output: null };
 type Reads = Pick<Connections, "read">;
 
 /**
- * Chunks: appended by their holder, each handed to one reader, in order, over several servers too. Large pages are read by
- * connections of their own, `largeReads`: they are few, so that their texts come one after the other, and no small read waits.
+ * Chunks are appended by the worker that holds the job, and each is handed to one reader, in order, across several
+ * servers too. Large pages are read on connections of their own, `largeReads`. These are few, so that large texts come
+ * one after another and no small read waits.
  */
 export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
   return {

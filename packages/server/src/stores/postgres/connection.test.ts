@@ -23,7 +23,7 @@ const grow = `INSERT INTO job (no, endpoint_no, id, place, status, low_priority,
     execution_timeout_ms, retention_ms, has_webhook, keyed)
   SELECT n, 1, 'job-' || n, n, 0, 0, n, n, n, n, 1, 1, 0, 0 FROM generate_series(1, 50000) n`;
 
-it("plans statements anew that were planned while a table was small", async () => {
+it("statements planned while a table was small are planned again", async () => {
   let now = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => now);
   /** How a take finds the rows that it has picked. */

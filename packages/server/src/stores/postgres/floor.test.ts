@@ -77,7 +77,7 @@ describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries
     await passJobs(dead);
   });
 
-  it("takes are served in order, and look past the dead once in ten seconds", async () => {
+  it("takes are served in order, and scan the dead entries once in ten seconds", async () => {
     const ids = await scene.submitMany(300);
     const taken: string[] = [];
     const times: number[] = [];
@@ -92,7 +92,7 @@ describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries
     console.info(`a take from the beginning: ${first.toFixed(1)} ms; from the floor: ${middle.toFixed(1)} ms`);
   });
 
-  it("the floor is what spares them", async () => {
+  it("only the floor saves them the scan", async () => {
     await scene.submitMany(3);
     const { place } = await scene.job("job-1");
     expect(await pagesOf(0)).toBeGreaterThan(50 * (await pagesOf(place)));
@@ -100,7 +100,7 @@ describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries
 });
 
 describe("A take that looks from a floor", () => {
-  it("serves first what was given back, and then goes on in order", async () => {
+  it("serves first the jobs that were given back, and then the others in order", async () => {
     const ids = await scene.submitMany(40);
     expect(await take(20)).toEqual(ids.slice(0, 20));
     expect(await take(5)).toEqual(ids.slice(20, 25));
@@ -108,7 +108,7 @@ describe("A take that looks from a floor", () => {
     expect(await take(4)).toEqual([ids[1], ids[3], ids[22], ids[25]]);
   });
 
-  it("puts what is tried again to the end", async () => {
+  it("puts retried jobs at the end", async () => {
     const ids = await scene.submitMany(3);
     expect(await take(1)).toEqual([ids[0]]);
     await scene.settle(ids[0]!, worker, { status: "FAILED", error: "no", output: undefined });
@@ -129,7 +129,7 @@ describe("A take that looks from a floor", () => {
     return () => holder.query("COMMIT");
   }
 
-  it("finds what was committed late when nothing else is left", async () => {
+  it("finds a job that was committed late when no other is left", async () => {
     const commit = await lateSubmission("late");
     const ids = await scene.submitMany(4);
     expect(await take(1)).toEqual([ids[0]]);
@@ -139,7 +139,7 @@ describe("A take that looks from a floor", () => {
     expect(await scene.stores.tallies.recount(scene.endpointNo)).toEqual(await scene.tally());
   });
 
-  it("is given no more than it asked for where it looks a second time", async () => {
+  it("gets no more than it asked for if it looks a second time", async () => {
     const commit = await lateSubmission("late-1", "late-2");
     const ids = await scene.submitMany(3);
     expect(await take(1)).toEqual([ids[0]]);
@@ -149,7 +149,7 @@ describe("A take that looks from a floor", () => {
     expect(await take(2)).toEqual(["late-2"]);
   });
 
-  it("goes back to what another take held, and did not want after all", async () => {
+  it("goes back to jobs that another take had locked and not taken", async () => {
     const ids = await scene.submitMany(4);
     await holder.query("BEGIN");
     await holder.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE", [ids[0]]);
@@ -158,7 +158,7 @@ describe("A take that looks from a floor", () => {
     expect(await take(2)).toEqual([ids[0], ids[2]]);
   });
 
-  it("finds what was committed late after ten seconds, though others wait", async () => {
+  it("finds a job that was committed late after ten seconds, even while others wait", async () => {
     const commit = await lateSubmission("late");
     const ids = await scene.submitMany(6);
     expect(await take(1)).toEqual([ids[0]]);

@@ -51,7 +51,7 @@ async function work(): Promise<void> {
 }
 
 describe("Hosts that have not been seen for a day", () => {
-  it("are forgotten, and what they counted stays", async () => {
+  it("are forgotten, and their counts stay", async () => {
     await work();
     const tally = await scene.tally();
     expect(await lanesOf(goneNo)).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ describe("Hosts that have not been seen for a day", () => {
     expect(await hosts()).toEqual(["host"]);
   });
 
-  it("are there again when they return", async () => {
+  it("are added again when they return", async () => {
     await forget();
     const { now } = scene;
     const facts = { ...plainHost, location: "CZ" };
@@ -91,7 +91,7 @@ describe("Hosts that have not been seen for a day", () => {
     expect(await lanesOf(goneNo)).toBeGreaterThan(0);
   });
 
-  it("are not those that only begin, nor those that left a moment ago", async () => {
+  it("do not include hosts that are only starting, or that left a moment ago", async () => {
     const other = await openAs("new host", url);
     await scene.stores.shared!.leave(await scene.stores.hosts.ensure("host", scene.now), scene.now - 1);
     await forget();

@@ -6,7 +6,7 @@ import { sweepVerb } from "./sweep.js";
 import { takeVerb } from "./take.js";
 import type { Lanes } from "./writer.js";
 
-/** The queue's writes: clients' calls on connections of their own, workers' words and our own on others. */
+/** The queue's writes: clients' calls on one set of connections, workers' reports and our own writes on another. */
 export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
   const take = takeVerb();
   return {

@@ -5,7 +5,7 @@ import type { Connections } from "./connection.js";
 import { postgresJobReader } from "./reader.js";
 import { postgresTallyReader } from "./tallies.js";
 
-it("A list of waiting jobs is one question for what runs, and one for all positions", async () => {
+it("A list of waiting jobs takes one query for the running jobs, and one for all positions", async () => {
   const scene = await Scene.open();
   const endpoint = await scene.endpoint();
   for (let n = 0; n < 50; n++) await scene.submit(endpoint);

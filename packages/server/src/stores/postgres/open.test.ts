@@ -54,7 +54,7 @@ describe("Opening a database", () => {
   });
 
   it.each(["LATIN1", "SQL_ASCII"])(
-    "that does not hold every text is refused with one sentence: %s",
+    "that cannot store every text is refused with one sentence: %s",
     async (encoding) => {
       const name = `in_${encoding.toLowerCase()}`;
       await asAdmin(server.url(), `CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}'`);
@@ -65,7 +65,7 @@ describe("Opening a database", () => {
     },
   );
 
-  it("that cannot be made tells the cause, and leaves nothing half done", async () => {
+  it("whose schema cannot be made reports the cause, and is left unchanged", async () => {
     const url = await makeDatabase(server, "taken");
     await asAdmin(url, "CREATE TABLE job (other text)");
     await expect(openAs("host", url)).rejects.toThrow(/relation "job" already exists/);
@@ -123,12 +123,12 @@ describe("A database set up in its own way", () => {
 describe("A failure of the database", () => {
   const failure = (code: string) => Object.assign(new Error("it failed"), { code });
 
-  it.each(["08006", "57P01", "57P03", "25P03", "53300", "ECONNRESET", "EPIPE"])("is a moment's trouble: %s", (code) => {
+  it.each(["08006", "57P01", "57P03", "25P03", "53300", "ECONNRESET", "EPIPE"])("is temporary: %s", (code) => {
     expect(isLost(failure(code))).toBe(true);
     expect(worded(failure(code))).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("has its own word where the disk is full, and else is a failure", () => {
+  it("has its own error if the disk is full, and is otherwise a failure", () => {
     expect(worded(failure("53100"))).toMatchObject({ code: "STORAGE_FULL" });
     for (const code of ["23505", "42601", "22021"]) {
       expect(isLost(failure(code))).toBe(false);

@@ -51,12 +51,15 @@ const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
   write: (queries) => words.call(statementsVerb, [queries]),
 });
 
-/** Texts are kept as they came, whatever they hold: a database of another encoding would change or refuse some. */
+/**
+ * Texts are stored as they arrived, whatever they contain: a database with another encoding would change or refuse
+ * some.
+ */
 async function checkEncoding(connection: Connection): Promise<void> {
   const [row] = await connection.query<{ encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
   if (row?.encoding === "UTF8") return;
   throw new Error(
-    `The database's encoding is ${row?.encoding}, and has to be UTF8: name one in MILLRACE_DATABASE_URL that was made with ENCODING 'UTF8' TEMPLATE template0.`,
+    `The database's encoding is ${row?.encoding} but must be UTF8: in MILLRACE_DATABASE_URL name a database created with ENCODING 'UTF8' TEMPLATE template0.`,
   );
 }
 
@@ -65,13 +68,13 @@ export { isLost as isUnreachable } from "./failures.js";
 export interface PostgresOptions {
   /** `postgres://…` */
   readonly url: string;
-  /** The host's id: its tally rows are its own. */
+  /** The host's id; the host has tally rows of its own. */
   readonly hostId: string;
-  /** Called when the database answers again after it did not. */
+  /** Called when the database answers again after an outage. */
   readonly onBack: () => void;
 }
 
-/** Opens (and migrates) the PostgreSQL stores. Throws with one sentence where the database is of a newer version. */
+/** Opens (and migrates) the PostgreSQL stores. Throws a one-sentence error if the database is of a newer version. */
 export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
   const textReads = new Connections(url, limits.textReadersMax);

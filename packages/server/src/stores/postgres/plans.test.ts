@@ -236,7 +236,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["sharedSql.beat", ["worker_pkey"]],
     ["sharedSql.grant", ["rate_grant_pkey"]],
     ["sharedSql.forgetGrants", ["rate_grant_bucket"]],
-  ])("the plan of %s goes by %j", async (name, indexes) => {
+  ])("the plan of %s uses %j", async (name, indexes) => {
     const used = (await plan(hot[name]!)).flatMap((node) => node["Index Name"] ?? []);
     for (const index of indexes) expect(used.join(" ")).toMatch(new RegExp(`(^| )(${index})( |$)`));
   });
@@ -250,7 +250,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     expect(found).toEqual([]);
   });
 
-  it("no statement of the cool tables goes through what may be long", async () => {
+  it("no statement of the cool tables scans a table that may be long", async () => {
     const found: string[] = [];
     for (const text of Object.values(await cool())) {
       if (rare.test(text)) continue;
@@ -265,7 +265,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     expect(used).toEqual(["delivery_job_id"]);
   });
 
-  it("takes, and finds what has expired, in the order of the index", async () => {
+  it("takes jobs, and finds expired ones, in the order of the index", async () => {
     for (const name of ["readerSql.list", "sweepSql.expired", "readerSql.overdue", "tallySql.oldest"]) {
       const sorts = (await plan(hot[name]!)).filter((node) => node["Node Type"] === "Sort");
       expect([name, sorts]).toEqual([name, []]);
@@ -280,7 +280,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     expect(below(take!, false)).toEqual([]);
   });
 
-  it("the check sees a scan where there is one", async () => {
+  it("the check detects a scan", async () => {
     expect(scans(await plan("SELECT * FROM job WHERE retention_ms = $1"))).not.toEqual([]);
     expect(scans(await plan("SELECT count(*) FROM job"))).not.toEqual([]);
   });

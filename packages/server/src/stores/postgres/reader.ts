@@ -25,7 +25,7 @@ export const readerSql = {
   submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
   list: page(),
   listStatus: page(" AND j.status = $6"),
-  // an index of those that ended badly: past a million that went well
+  // an index of jobs that ended badly skips a million that succeeded
   listTroubled: page(" AND j.status >= 3 AND j.status = $6"),
   held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND (status = 1 OR stop_wanted = 1)`,
   overdue: `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
@@ -41,7 +41,10 @@ export const readerSql = {
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
 
-/** Reads of the queue: what is asked for in one turn of the event loop is one query. Large texts have connections of their own. */
+/**
+ * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts are read on
+ * connections of their own.
+ */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
   const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
     const rows = await reads.read<JobRow & { n: number }>(readerSql.find, [

@@ -27,14 +27,14 @@ export const toSettled = (row: SettledRow): Settled => ({
   executionMs: row.taken_at === null ? 0 : row.finished_at - row.taken_at,
 });
 
-/** A part of a statement: the deliveries of the jobs of `source` that ended. */
+/** SQL fragment: the deliveries of the jobs in `source` that ended. */
 export const delivered = (source: string): string => `delivered AS (
     INSERT INTO delivery (job_no, job_id, endpoint_no, webhook_id, url, state, next_at)
     SELECT s.no, s.id, s.endpoint_no, 'msg_' || replace(gen_random_uuid()::text, '-', ''), i.webhook, 'pending', s.finished_at
     FROM ${source} s JOIN job_input i ON i.job_no = s.no WHERE s.has_webhook = 1)`;
 
 export const settleSql = {
-  /** By the job's id: `status + 0` keeps it from the index of what its worker holds, which may be a thousand jobs. */
+  /** Looks up by the job's id: `status + 0` avoids the index of what its worker holds, which may be a thousand jobs. */
   settle: `
   WITH word AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) WITH ORDINALITY
@@ -58,11 +58,11 @@ export const settleSql = {
   })}
   SELECT * FROM settled`,
 
-  /** Whether this very word was recorded before its connection broke. */
+  /** Finds whether this very report was recorded before its connection broke. */
   settled: `SELECT ${settledColumns} FROM job j
     WHERE j.endpoint_no = $1 AND j.id = $2 AND j.worker_no = $3 AND j.status = $4 AND j.finished_at = $5`,
 
-  /** Words of those that no longer hold the job: each confirms a stop. */
+  /** Reports from workers that no longer hold the job: each confirms a stop. */
   heardStopped: `UPDATE job j SET stop_wanted = 0
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w (endpoint_no, id, worker_no)
     WHERE j.endpoint_no = w.endpoint_no AND j.id = w.id AND j.worker_no = w.worker_no AND j.stop_wanted = 1`,
@@ -76,7 +76,7 @@ export const settleSql = {
 
 type Word = [endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number];
 
-/** Records workers' last words. */
+/** Records workers' final results. */
 export const settleVerb: Verb<Word, Settled | undefined> = {
   key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
   inKeyOrder: true,
@@ -106,7 +106,7 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
         texts(others.map(([, jobId]) => jobId)),
         numbers(others.map(([, , workerNo]) => workerNo)),
       ]);
-      // what is settled is committed, and is to be told; a stop that was not noted is confirmed by the next ping
+      // settled jobs are committed and must be announced; a stop not recorded here is confirmed by the next ping
       await stopped.catch((error) => {
         if (isLost(error) || settled.size === 0) throw error;
       });
@@ -115,7 +115,7 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
   },
 };
 
-/** Records how far a job is. */
+/** Records a job's progress. */
 export const progressVerb: Verb<[endpointNo: number, jobId: string, workerNo: number, progress: JsonText], boolean> = {
   callsMax: 1,
   run: async ({ connection }, [[endpointNo, jobId, workerNo, progress] = [0, "", 0, ""]]) => [

@@ -12,11 +12,11 @@ import { folded, goneLane } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import type { Lanes, Verb } from "./writer.js";
 
-/** Any number will do, as long as all servers lock the same one while they change resources. */
+/** Any number will do, as long as all servers use the same one for changes of resources. */
 const changeLock = 7_246_551_906;
 
 export const sharedSql = {
-  /** A server that stood still for so long that its host was forgotten is there again. */
+  /** Adds the host again if a server was suspended for so long that its host was deleted. */
   beat: `
   WITH alive AS (
     INSERT INTO host (no, id, seen_at, facts) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
@@ -35,7 +35,7 @@ export const sharedSql = {
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
   hosts: "SELECT no, facts, seen_at FROM host",
   leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = $2 WHERE no = $1",
-  /** A host that was never seen only begins. */
+  /** A host that was never seen is only starting. */
   forgetHosts: `
   WITH gone AS MATERIALIZED (SELECT no FROM host WHERE seen_at > 0 AND seen_at <= $2::bigint),
   ${folded("gone")},
@@ -62,7 +62,7 @@ interface HostRow {
   facts: string | null;
   seen_at: number;
 }
-/** What a server that has not yet said it has: nothing that anybody could be given. */
+/** The facts of a host that has not reported any yet: it has nothing to give to a worker. */
 const unknownFacts: HostFacts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
 const toHost = (row: HostRow): Host => ({
   ...unknownFacts,
@@ -75,7 +75,7 @@ const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>
   callsMax: 1,
   async run({ connection }, [args]) {
     const [hostId, { hostNo, facts, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
-    // two servers that have heard of the same workers write them in the same order
+    // sorted, so that two servers that have heard of the same workers lock rows in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
       hostNo,
@@ -127,7 +127,10 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
   },
 };
 
-/** Takes the lock that all servers share, again for a while where the connection breaks; what has begun is not begun again. */
+/**
+ * Takes the lock that all servers share, and retries for a while if the connection breaks; a change that has begun is
+ * not begun again.
+ */
 async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
   const giveUpAt = realTime.monotonicMs() + limits.databasePatienceMs;
   const begun: { changing?: Promise<T> } = {};
@@ -136,7 +139,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
       await reads.lend(async (connection) => {
         await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
         begun.changing = change();
-        await begun.changing.catch(() => {}); // its caller hears of it
+        await begun.changing.catch(() => {}); // its caller gets the error
         await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
       });
     } catch (error) {
@@ -148,7 +151,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
   }
 }
 
-/** What servers on one database tell each other: leases, hosts, signs of workers, rates. */
+/** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
 export function postgresSharedStore(reads: Connections, words: Lanes, hostId: string): SharedStore {
   let forgetAt = 0;
   const forgetVerb: Verb<[bucket: number], void> = {

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.end();
 });
 
-it("a job whose last word is stored while expired ones are looked for stays until its webhook was sent", async () => {
+it("a job whose result is stored during a sweep stays until its webhook was sent", async () => {
   const jobId = await scene.submit({ webhook: "http://127.0.0.1/", ttlEndAt: scene.now + 1_000 });
   const worker = await scene.worker("worker00000001");
   await scene.take(worker, 1);
@@ -52,7 +52,7 @@ it("a job whose last word is stored while expired ones are looked for stays unti
   expect((await sweep((connection) => connection))[0]).toMatchObject({ stopped: [{ id: jobId }] });
 });
 
-it("a job whose delivery ends while expired ones are looked for does not wait for it for ever", async () => {
+it("a job whose delivery ends during a sweep does not wait for it forever", async () => {
   const worker = await scene.worker("worker00000002");
   const jobId = await scene.jobIn("COMPLETED", worker, { webhook: "http://127.0.0.1/", retentionMs: 1_000 });
   scene.now += 2_000;

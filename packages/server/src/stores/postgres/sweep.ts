@@ -21,15 +21,15 @@ export const sweepSql = {
   expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
     WHERE expires_at <= $1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
   /**
-   * Of locked jobs. The deliveries are locked, too: one that ends meanwhile either is seen here, or finds its job waiting
-   * for it.
+   * For locked jobs. The deliveries are locked too: one that ends meanwhile is either seen here, or finds that its job
+   * is waiting for it.
    */
   pending: "SELECT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending' FOR UPDATE",
   awaitDelivery: `UPDATE job j SET awaits_delivery = 1
     FROM unnest($1::bigint[], $2::bigint[]) AS p (endpoint_no, no) WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no`,
   keepStatus: `UPDATE idempotency i SET last_status = p.status
     FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
-  /** What still runs is marked to be stopped first. */
+  /** Running jobs are first marked to be stopped. */
   vanish: `
   WITH gone AS (
     UPDATE job j SET status = 4, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
@@ -83,7 +83,7 @@ async function sweep(connection: Connection, lane: number, now: number, limit: n
   return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
 }
 
-/** Jobs whose webhooks are still to be delivered are swept after that. */
+/** Jobs with undelivered webhooks are swept after the delivery. */
 async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promise<ExpiredRow[]> {
   const nos = rows.filter((row) => row.has_webhook === 1).map(({ no }) => no);
   if (nos.length === 0) return rows;
@@ -98,7 +98,7 @@ async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promi
   return rows.filter(({ no }) => !pending.has(no));
 }
 
-/** Deletes what has expired, a batch at a time. */
+/** Deletes expired jobs, one batch at a time. */
 export const sweepVerb: Verb<[now: number, limit: number], Swept> = {
   callsMax: 1,
   run: async ({ connection, lane }, [[now, limit] = [0, 0]]) => [

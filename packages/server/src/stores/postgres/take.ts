@@ -15,10 +15,11 @@ const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bi
 
 export const takeSql = {
   /**
-   * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places lie before
-   * the floor), then from the floor on, up to the job whose input reaches `$7` bytes: sizes are read without the inputs. Tells
-   * beside each job nothing but what its worker is handed; `asked`, `found`, `there` and `first` come in a row of their own.
-   * `first`, which becomes the floor, counts what another take holds just now: it may leave some of it.
+   * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places are
+   * before the floor), then from the floor on, up to the job whose input reaches `$7` bytes; sizes are read without the
+   * inputs. Each row has only what its worker is handed; `asked`, `found`, `there` and `first` come in a row of their
+   * own. `first` becomes the next floor. It includes jobs that another take has locked at the moment, since that take
+   * may leave some of them.
    */
   take: `
   WITH slot AS MATERIALIZED (
@@ -55,12 +56,14 @@ export const takeSql = {
     (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
     (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT place FROM job WHERE ${waiting} AND place >= $4::bigint ORDER BY place LIMIT 1)`,
 
-  /** What a take whose connection broke has given to these workers already. */
+  /** The jobs that a take whose connection broke has already given to these workers. */
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
     WHERE t.worker_no = ANY ($1::bigint[]) AND ${isHeld("t")} AND t.taken_at = $2 AND t.endpoint_no = $3 ORDER BY t.place`,
 };
 
-/** Where looking for waiting jobs begins: beside an old snapshot dead entries pile up at the head of the index. */
+/**
+ * Where the search for waiting jobs begins: with an old snapshot open, dead entries pile up at the head of the index.
+ */
 interface Floor {
   place: number;
   foundAt: number;
@@ -71,7 +74,7 @@ interface Turn {
   readonly asked: number;
   /** Whether it found more than it had room for. */
   readonly isCut: boolean;
-  /** How many waited when it began. */
+  /** How many jobs were waiting when it began. */
   readonly there: number;
   readonly first: number | undefined;
 }
@@ -110,10 +113,15 @@ async function givenAlready(connection: Connection, endpointNo: number, asks: re
   return (await connection.query<TakenRow>(takeSql.given, [workers, now, endpointNo])).map(toTakenJob);
 }
 
-/** Hands out waiting jobs. Every 10 s one take looks from the very beginning: what it finds first is the next floor. */
+/**
+ * Hands out waiting jobs. Every 10 s one take searches from the very beginning; the first job it finds is the next
+ * floor.
+ */
 export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now: number], Taken> {
   const floors = new Map<number, Floor>();
-  /** What each endpoint's takes of the last millisecond have answered: such a job was not lost with a connection. */
+  /**
+   * The jobs that each endpoint's takes have returned in the last millisecond: these were not lost with a connection.
+   */
   const answered = new Map<number, { at: number; nos: Set<number> }>();
 
   async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
@@ -126,7 +134,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
       const room = limits.takeBytesMax - bytesOf(found.jobs);
       const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0, room).catch((error) => {
         if (isLost(error) || found.jobs.length === 0) throw error;
-        return undefined; // what was taken first is committed, and is to be handed out
+        return undefined; // jobs taken first are committed and must be handed out
       });
       const jobs = [...found.jobs, ...(rest?.jobs ?? [])];
       return { jobs, dry: rest !== undefined && !rest.isCut && jobs.length < found.asked };
@@ -154,7 +162,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
 
 const bytesOf = (jobs: readonly TakenJob[]) => jobs.reduce((sum, { inputBytes }) => sum + inputBytes, 0);
 
-/** What is still asked for once these jobs were given. */
+/** What is still wanted after these jobs were given. */
 function left(asks: readonly Ask[], given: readonly TakenJob[]): Ask[] {
   return asks.map(({ workerNo, count }) => ({
     workerNo,

@@ -15,8 +15,8 @@ const columns = Object.values(counts);
 const sums = Object.fromEntries(Object.entries(counts).map(([name, column]) => [name, `sum(${column})`]));
 
 /**
- * A part of a statement: adds up, by endpoint, what the rows of `source` change in the counts, and writes it into the row of
- * the group's lane (`$1`). `changes` are aggregate expressions; what is not named stays.
+ * SQL fragment: adds up, by endpoint, how the rows of `source` change the counts, and writes that into the row of the
+ * group's lane (`$1`). `changes` are aggregate expressions; counts not named there stay the same.
  */
 export function tallied(source: string, changes: Partial<Record<keyof Tally, string>>): string {
   const sums = (Object.keys(counts) as (keyof Tally)[]).map((name) => changes[name] ?? "0").join(", ");
@@ -27,14 +27,14 @@ export function tallied(source: string, changes: Partial<Record<keyof Tally, str
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
 
-/** The tally rows of a host are its own: so many from its number times this on. */
+/** The tally rows of a host are its own: this many, starting at its number times this. */
 export const lanesPerHost = 100;
-/** The tally row of all hosts that are gone: no host has the number 0. */
+/** The tally row for all hosts that are gone: no host has the number 0. */
 export const goneLane = 0;
 
 /**
- * A part of a statement: what the hosts of `source` have counted becomes one row (`$1`). One that writes meanwhile either did so
- * before, and is added up, or begins a row anew.
+ * SQL fragment: adds up the counts of the hosts in `source` into one row (`$1`). A concurrent write either came before
+ * and is added up, or begins a new row.
  */
 export const folded = (source: string): string => `folded AS (
     DELETE FROM tally t USING endpoint e, ${source} g WHERE t.endpoint_no = e.no
@@ -43,8 +43,8 @@ export const folded = (source: string): string => `folded AS (
   ${tallied("folded", sums)}`;
 
 /**
- * Jobs in the hands of a worker, by the index of those and by no other: through `status = 1` alone, a table that was never
- * analyzed is read by the whole index of deadlines.
+ * Jobs that a worker holds, found only by their own index: with `status = 1` alone, a table that was never analyzed is
+ * read through the whole index of deadlines.
  */
 export const isHeld = (job: string): string =>
   `(${job}.status = 1 OR ${job}.stop_wanted = 1) AND ${job}.status + 0 = 1`;
@@ -64,13 +64,13 @@ export const tallySql = {
     count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = $1`,
 };
 
-/** Reads of an endpoint's counts: the rows of all lanes, added up. */
+/** Reads of an endpoint's counts: the sum of the rows of all lanes. */
 export function postgresTallyReader(reads: Connections): TallyReader {
   const tally = async (no: number): Promise<Tally> => ({
     ...none,
     ...(await reads.read<Tally>(tallySql.tally, [no]))[0],
   });
-  // a list asks for the same endpoint once for each job that waits
+  // a list asks for the same endpoint once per waiting job
   const holdings = gathered(async (asked: readonly number[]) => {
     const rows = await reads.read<{ endpoint_no: number; no: number; held: number }>(tallySql.holdings, [
       numbers([...new Set(asked)]),

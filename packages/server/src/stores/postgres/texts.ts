@@ -12,8 +12,8 @@ const whole = (text: string) => `CASE WHEN ${textBytes} <= $4::bigint THEN o.${t
 const pieceChars = limits.textPieceBytes;
 
 /**
- * A job and its large texts, a row for each piece. `|| ''` fetches a text once: each piece of a stored one would fetch and
- * unpack the whole.
+ * A job and its large texts, one row per piece. `|| ''` fetches a text once; otherwise each piece would fetch and
+ * decompress the whole.
  */
 const textsSql = `
   WITH found AS MATERIALIZED (
@@ -40,7 +40,7 @@ const inputSql = `
 const inOrder = (rows: { n: number; piece: string }[]): Uint8Array[] | undefined =>
   rows.length === 0 ? undefined : rows.sort((a, b) => a.n - b.n).map(({ piece }) => Buffer.from(piece));
 
-/** Reads large texts by connections of their own: small reads never wait for them. */
+/** Reads large texts on connections of their own, so that small reads never wait for them. */
 export function postgresTextReader(reads: Connections): Pick<JobReader, "findTexts" | "input"> {
   return {
     async findTexts(endpointNo, jobId, now, bytesMax) {

@@ -1,6 +1,6 @@
 import type { Connection } from "./statement.js";
 
-/** Runs several statements in one commit; what fails leaves nothing behind. */
+/** Runs several statements in one commit; a failure leaves nothing behind. */
 export async function transaction<T>(connection: Connection, run: () => Promise<T>): Promise<T> {
   await connection.query("BEGIN");
   try {
@@ -8,7 +8,7 @@ export async function transaction<T>(connection: Connection, run: () => Promise<
     await connection.query("COMMIT");
     return result;
   } catch (error) {
-    await connection.query("ROLLBACK").catch(() => {}); // its connection may be gone
+    await connection.query("ROLLBACK").catch(() => {}); // the connection may be gone
     throw error;
   }
 }

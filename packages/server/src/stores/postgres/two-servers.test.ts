@@ -98,7 +98,7 @@ describe("Two servers on one database", () => {
     await countsHold();
   });
 
-  it("make one job of one key, whoever is asked how often", async () => {
+  it("make one job per key, whichever is asked and however often", async () => {
     const keyed = (n: number) => ({
       idempotency: { keyHash: `key-${n % 20}`, bodyHash: "body", route: "run", expiresAt: scene.now + day },
     });
@@ -109,7 +109,7 @@ describe("Two servers on one database", () => {
     await countsHold();
   });
 
-  it("let one of those win who end a job at once", { timeout: 120_000 }, async () => {
+  it("let one of several simultaneous ends of a job win", { timeout: 120_000 }, async () => {
     const changes: Change[] = [
       { by: "cancel" },
       { by: "timeOut", error: "too slow" },
@@ -140,7 +140,7 @@ describe("Two servers on one database", () => {
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
   });
 
-  it("leave no chunk of a former start in the next one", { timeout: 120_000 }, async () => {
+  it("leave no chunk of an earlier start in the next one", { timeout: 120_000 }, async () => {
     for (const round of times(25)) {
       const id = await scene.submit();
       await scene.takeOne(workers[0]!);
@@ -194,7 +194,7 @@ describe("Two servers on one database", () => {
     expect(handed.sort((a, b) => a - b)).toEqual(times(100));
   });
 
-  it("cancel or hand out what waits, never both", async () => {
+  it("either cancel or hand out a waiting job, never both", async () => {
     for (const round of times(5)) {
       const ids = await scene.submitMany(60);
       const upTo = await scene.stores.reader.lastPlace();
@@ -211,7 +211,7 @@ describe("Two servers on one database", () => {
     }
   });
 
-  it("sweep at the same time, each its own, and what is stopped once", async () => {
+  it("sweep different jobs at the same time, and stop each running one once", async () => {
     await scene.submitMany(120, {
       ttlEndAt: startAt + 10_000,
       idempotency: undefined,
@@ -230,7 +230,7 @@ describe("Two servers on one database", () => {
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
   });
 
-  it("settle many jobs in opposite orders, and nobody hears of a deadlock", { timeout: 120_000 }, async () => {
+  it("settle many jobs in opposite orders without a deadlock", { timeout: 120_000 }, async () => {
     for (const round of times(6)) {
       const ids = await scene.submitMany(150);
       await scene.take(workers[0]!, 150);
@@ -249,7 +249,7 @@ describe("Two servers on one database", () => {
   it.each([
     ["settle jobs", (id: string) => scene.settle(id, workers[0]!)],
     ["append chunks", (id: string) => scene.append(id, workers[0]!, '"chunk"')],
-  ])("%s in one order, however the words came, and answer each its own", async (_, say) => {
+  ])("%s in one order, however the calls came, and return each its own result", async (_, say) => {
     const [low, high] = (await scene.submitMany(2)) as [string, string];
     await scene.take(workers[0]!, 2);
     const other = new pg.Client(url);
@@ -273,7 +273,7 @@ describe("Two servers on one database", () => {
     }
   });
 
-  it("read the workers that were written since a mark, also those that were on their way when it was made", async () => {
+  it("read the workers written since a mark, including writes in flight when it was made", async () => {
     const { shared } = both[1];
     const since = async (mark: string) => (await shared!.workersSince(mark, 0)).map(({ no }) => no).sort();
     const { workers: begun } = await shared!.marks();
@@ -348,7 +348,7 @@ describe("Two servers on one database", () => {
     expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.all"])]);
   });
 
-  it("read the templates and endpoints that others changed, and what has not changed is the same object as before", async () => {
+  it("read the templates and endpoints that others changed, and keep the objects of unchanged ones", async () => {
     const settings = { ...plainTemplate, readme: "first" };
     const made = [];
     for (const n of times(5)) made.push(await both[0].templates.create({ id: `resource${n}`, ownerNo: 1, settings }));
@@ -375,7 +375,7 @@ describe("Two servers on one database", () => {
     expect(renamed.map(({ settings: { name } }) => name)).toEqual(["renamed"]);
   });
 
-  it("say what they heard of the same workers in any order, and nobody hears of a deadlock", async () => {
+  it("record signs of the same workers in any order without a deadlock", async () => {
     const many = await Promise.all(times(60).map((n) => scene.worker(`shared${String(n).padStart(8, "0")}`)));
     const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
     for (const round of times(10)) {
@@ -397,7 +397,7 @@ describe("Two servers on one database", () => {
     }
   });
 
-  it("give a waiting worker its place where they own the scaler, and not where the other one does", async () => {
+  it("give a waiting worker its place if they own the scaler, and not if the other one does", async () => {
     const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
     const moments = { now: startAt, seenAt: startAt, untilAt: startAt + 5_000 };
     const beat = { hostNo: hosts[1]!, facts: plainHost, ...moments, leases: ["scale"], signs: [] };
@@ -407,7 +407,7 @@ describe("Two servers on one database", () => {
     expect(await both[1].workers.place(workers[0]!, found)).toBe(true);
   });
 
-  it("save an endpoint while submissions to it never end", async () => {
+  it("can save an endpoint during endless submissions to it", async () => {
     let over = false;
     const submitting = times(60).map(async (n) => {
       while (!over) await submit(n);

@@ -8,7 +8,7 @@ type Made = Parameters<WorkerStore["create"]>[0];
 type Row = Selectable<Tables["worker"]>;
 
 export const workerSql = {
-  // the lease's row is locked: whoever takes it over meanwhile waits, and then reads the new worker
+  // locks the lease's row: whoever takes the lease over meanwhile waits, and then sees the new worker
   create: `
   WITH owner AS MATERIALIZED (SELECT holder FROM lease WHERE name = 'scale' FOR SHARE)
   INSERT INTO worker (id, endpoint_no, version, host_no, wanted, created_at, resources, throttled_at, why)
@@ -39,8 +39,8 @@ export function placeWorker(words: Lanes, hostNo: number): WorkerStore["place"] 
 }
 
 /**
- * Makes a worker's row, unless another server owns the scaler: what an owner decided that stood still, or whose word was
- * held up, comes too late.
+ * Creates a worker's row, unless another server owns the scaler: decisions of an owner that was suspended or delayed
+ * come too late.
  */
 export function createWorker(words: Lanes, hostNo: number): WorkerStore["create"] {
   const verb: Verb<[made: Made], Row | undefined> = {
@@ -54,7 +54,7 @@ export function createWorker(words: Lanes, hostNo: number): WorkerStore["create"
   };
   return async (made) => {
     const row = await words.call(verb, [made]);
-    if (!row) throw new Error("another server decides by now how many workers there are");
+    if (!row) throw new Error("another server now owns the scaler");
     return toWorker(row);
   };
 }

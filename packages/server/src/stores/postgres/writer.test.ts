@@ -31,7 +31,7 @@ function open() {
 }
 
 describe("Large calls on PostgreSQL", () => {
-  it("have one connection at a time, and the others are left to small calls", async () => {
+  it("use one connection at a time, and leave the others to small calls", async () => {
     const { small, large, sent, land } = open();
     for (const name of ["A", "B", "C"]) large(name);
     expect(await sent()).toEqual(["A"]);
@@ -43,7 +43,7 @@ describe("Large calls on PostgreSQL", () => {
     expect(await sent()).toEqual(["A", "x", "y", "B"]);
   });
 
-  it("have the next free connection, however many small ones wait", async () => {
+  it("get the next free connection, however many small ones wait", async () => {
     const { small, large, sent, land } = open();
     for (const name of ["a", "b", "c"]) {
       small(name);
@@ -55,14 +55,14 @@ describe("Large calls on PostgreSQL", () => {
     expect(await sent()).toEqual(["a", "b", "c", "A"]);
   });
 
-  it("never share a group with small ones, and share one up to its bytes", async () => {
+  it("never share a group with small ones, and share one up to its size", async () => {
     const { small, large, sent } = open();
     for (const name of ["A", "B", "C"]) large(name, limits.groupBytesMax / 2);
     small("x");
     expect(await sent()).toEqual(["A B", "x"]);
   });
 
-  it("are followed by the small calls of their key, once they have landed", async () => {
+  it("are followed by the small calls of their key once they are committed", async () => {
     const { small, large, sent, land } = open();
     large("A");
     small("A's second");

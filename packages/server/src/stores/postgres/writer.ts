@@ -4,23 +4,23 @@ import { limits } from "../../limits/index.js";
 import type { Connection, Connections } from "./connection.js";
 import { isConflict, isLost, worded } from "./failures.js";
 
-/** What a group is run with. */
+/** What a group runs with. */
 export interface Group {
   readonly connection: Connection;
-  /** The tally row that this group may write: no other group writes it at the same time. */
+  /** The tally row that this group may write; no other group writes it at the same time. */
   readonly lane: number;
-  /** The call was sent before, and the connection broke: it may be committed already. Such a call is alone. */
+  /** The call was sent before and its connection broke, so it may be committed already. Such a call runs alone. */
   readonly again: boolean;
 }
 
-/** A kind of write: how calls of it are run together, in one commit. */
+/** A kind of write: how calls of this kind run together in one commit. */
 export interface Verb<Args extends readonly unknown[], Result> {
   run(group: Group, calls: readonly Args[]): Promise<Result[]>;
-  /** At most so many calls in a group; 1: each alone. */
+  /** The maximum number of calls in a group; 1 means that each runs alone. */
   readonly callsMax?: number;
-  /** Two calls of one key never stand in one group: the second sees what the first has done. */
+  /** Two calls with the same key are never in one group: the second must see what the first has done. */
   readonly key?: (...args: Args) => string;
-  /** A group locks a row for each call: in the order of their keys, lest two groups wait for each other. */
+  /** A group locks one row per call, in the order of their keys, so that two groups cannot deadlock. */
   readonly inKeyOrder?: boolean;
 }
 
@@ -37,7 +37,7 @@ interface Call {
 // biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; the writer only calls them
 type AnyVerb = Verb<any, unknown>;
 
-/** Calls of one verb that wait. */
+/** Waiting calls of one verb. */
 interface Queue {
   readonly verb: AnyVerb;
   readonly calls: Call[];
@@ -49,20 +49,20 @@ const isLarge = ({ bytes }: Call): boolean => bytes >= limits.largeCallBytes;
 const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Some connections that write, each one group at a time: while a group is on its way the next one gathers. A promise resolves
- * when its group is committed. A group that fails is run again call by call, so that a bad row fails alone. Large calls are in
- * groups of their own, on one connection at a time: the others are left to small ones.
+ * Connections for writing, each with one group in flight at a time, while the next group gathers. A promise resolves
+ * when its group is committed. A group that fails is retried call by call, so that a bad row fails alone. Large calls
+ * are in groups of their own, on one connection at a time, which leaves the others to small calls.
  */
 export class Lanes {
   readonly #connections: Connections;
   readonly #free: number[];
   readonly #size: number;
-  /** How much more than its share may wait: workers' words are refused last. */
+  /** How much more than its share may wait: workers' reports are refused last. */
   readonly #factor: number;
   readonly #onBack: () => void;
   readonly #small: Queues = new Map();
   readonly #large: Queues = new Map();
-  /** The keys of the large group that is on its way. */
+  /** The keys of the large group in flight. */
   #largeOnTheWay: ReadonlySet<string | undefined> | undefined;
   #length = 0;
   #bytes = 0;
@@ -79,7 +79,7 @@ export class Lanes {
     this.#onBack = onBack;
   }
 
-  /** Queues a write; refused when too much waits already. */
+  /** Queues a write; refuses it if too much is waiting already. */
   call<Args extends readonly unknown[], Result>(verb: Verb<Args, Result>, args: Args, bytes = 0): Promise<Result> {
     const isFull =
       this.#length >= this.#factor * limits.queuedCallsMax ||
@@ -93,7 +93,7 @@ export class Lanes {
     });
   }
 
-  /** Writes what is queued, then takes no more. */
+  /** Writes what is queued and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#length > 0 || this.#free.length < this.#size) await new Promise<void>((idle) => (this.#idle = idle));
@@ -109,7 +109,10 @@ export class Lanes {
     this.#bytes += call.bytes;
   }
 
-  /** A small call behind a large one of its key waits with the large ones: calls of one key keep their order. */
+  /**
+   * A small call behind a large one with the same key waits with the large ones, so that calls of one key keep their
+   * order.
+   */
   #queuesOf(verb: AnyVerb, call: Call): Queues {
     if (isLarge(call)) return this.#large;
     if (call.key === undefined) return this.#small;
@@ -145,7 +148,7 @@ export class Lanes {
     }
   }
 
-  /** Takes what fits from a queue, and puts what is left at the end of the round. */
+  /** Takes what fits from a queue, and moves the rest to the end of the round. */
   #nextGroup(queues: Queues, { verb, calls }: Queue): Call[] {
     queues.delete(verb);
     const group: Call[] = [];
@@ -191,7 +194,7 @@ export class Lanes {
     }
   }
 
-  /** Their connection broke: what may be sent again waits for the next one, for a while. */
+  /** Handles a broken connection: calls that may be sent again wait a while for the next one. */
   #lost(verb: AnyVerb, group: readonly Call[], error: unknown): void {
     for (const call of [...group].reverse()) {
       if (realTime.monotonicMs() > call.giveUpAt) call.reject(worded(error));
@@ -200,7 +203,7 @@ export class Lanes {
     if (!this.#away) void this.#wait();
   }
 
-  /** Nothing is sent until the database answers again; those who have waited too long are refused meanwhile. */
+  /** Sends nothing until the database answers again; calls that have waited too long are refused meanwhile. */
   async #wait(): Promise<void> {
     this.#away = true;
     for (;;) {

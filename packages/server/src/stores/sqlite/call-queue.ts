@@ -2,9 +2,9 @@ import { limits } from "../../limits/index.js";
 
 /** A call that waits for its group. */
 export interface Waiting<Call> {
-  /** About how many bytes it writes, without its pieces. */
+  /** The approximate number of bytes it writes, without its pieces. */
   readonly bytes: number;
-  /** Calls of one endpoint keep their order; a call without an endpoint has none to keep. */
+  /** Calls of one endpoint keep their order; calls without an endpoint have no order. */
   readonly endpointNo: number | undefined;
   /** The pieces of its large texts, which must be on disk before the call is written. */
   readonly pieces?: { readonly left: Call[]; onTheWay: number };
@@ -70,7 +70,7 @@ export class CallQueue<Call extends Waiting<Call>> {
     else this.#calls = left.concat(this.#calls.slice(at));
   }
 
-  /** Moves large calls, and pieces of others, into a group: at least one of them, and up to `bytesMax`. */
+  /** Moves large calls, and pieces of others, into a group: at least one, and up to `bytesMax`. */
   moveLarge(group: Call[], bytesMax: number): void {
     const lines = this.#largeLines();
     const gone = new Set<Call>();
@@ -98,7 +98,7 @@ export class CallQueue<Call extends Waiting<Call>> {
     this.#drop(gone);
   }
 
-  /** Takes a call out whose pieces could not be written; false where it has left already. */
+  /** Removes a call whose pieces could not be written; false if it has left the queue already. */
   remove(call: Call): boolean {
     const isHere = this.#calls.includes(call);
     if (isHere) {
@@ -108,14 +108,17 @@ export class CallQueue<Call extends Waiting<Call>> {
     return isHere;
   }
 
-  /** Takes all calls out. */
+  /** Removes all calls. */
   clear(): Call[] {
     this.#large = 0;
     this.#bytes = 0;
     return this.#calls.splice(0);
   }
 
-  /** By endpoint, the large calls that no small one stands before: the endpoint that waited longest for its turn first. */
+  /**
+   * The large calls per endpoint that have no small call before them; the endpoint that waited longest for its turn
+   * comes first.
+   */
   #largeLines(): Call[][] {
     const lines = new Map<number | undefined, Call[]>();
     const behindSmall = new Set<number>();

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { openForWriting } from "./driver.js";
 import { bringLog } from "./wal.js";
 
-/** What the thread answers to each request: how many pages of the log are left. */
+/** The thread's answer to each request: the number of log pages left. */
 export type Brought = { readonly pagesLeft: number } | { readonly fatal: string };
 
 const { path } = workerData as { path: string };

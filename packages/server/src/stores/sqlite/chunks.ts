@@ -8,7 +8,7 @@ import { type StorableText, type TextCutter, type TextPiece, textsInPieces, text
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
 
-/** One read fetches this many rows at most: a reply of more waits for the next call. */
+/** One read fetches at most this many rows; the rest waits for the next call. */
 const page = 1_000;
 
 const { bytes, whole } = textsInPieces;
@@ -53,7 +53,7 @@ class SqliteChunks {
     if (!job) return false;
     this.#sql.open.run(job.no);
     const grown = this.#sql.grow.get(chunks.length, name ?? null, job.no);
-    if (!grown) return true; // it is stored already
+    if (!grown) return true; // already stored
     const { next_index: next } = grown;
     chunks.forEach(({ output, metrics }, at) => {
       const index = next - chunks.length + at;
@@ -76,7 +76,7 @@ class SqliteChunks {
     if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
   }
 
-  /** The first chunks whose bytes fit, and one at least: their sizes are read without them. */
+  /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
   read(jobNo: number, fromIndex: number, bytesMax: number): Found<Chunk[]> {
     let count = 0;
     let bytes = 0;
@@ -90,7 +90,7 @@ class SqliteChunks {
   }
 }
 
-/** What is written of chunks. */
+/** The writes of chunks. */
 export function chunkVerbs(db: Database): Verbs {
   const chunks = new SqliteChunks(db);
   return {
@@ -103,7 +103,7 @@ export function chunkVerbs(db: Database): Verbs {
 const bytesOf = (chunks: readonly NewChunk[]): number =>
   chunks.reduce((sum, { output, metrics }) => sum + sizeOf(output) + sizeOf(metrics), 0);
 
-/** Chunks: appended by their holder, each handed to one reader, in order. */
+/** Chunks are appended by the worker that holds the job, and each is handed to one reader, in order. */
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: TextCutter): ChunkStore {
   const reads = new SqliteChunks(readDb);
   const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
@@ -118,7 +118,7 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
       return writer.word("appendChunks", args, { bytes, endpointNo, pieces });
     },
     handOut: (...args) => writer.word("handOut", args),
-    // their places alone: the outputs are not for the thread
+    // only their places: the thread does not need the outputs
     handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
     read: (...args) => turns.run(() => reads.read(...args)),
   };

@@ -12,7 +12,7 @@ describe("The reserve beside a database", () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it("is a file of real bytes for its owner only, and can be given up once", () => {
+  it("is a file of real bytes that only its owner can read, and can be released once", () => {
     const reserve = diskReserve(join(directory, "millrace.db"));
     const file = statSync(join(directory, "reserve"));
     expect([file.size, file.mode & 0o777]).toEqual([limits.diskReserveFileBytes, 0o600]);
@@ -21,7 +21,7 @@ describe("The reserve beside a database", () => {
     expect(existsSync(join(directory, "reserve"))).toBe(false);
   });
 
-  it("is made again when there is room, and then new jobs are taken again", () => {
+  it("is made again when there is room, and then new jobs are accepted again", () => {
     diskReserve(join(directory, "millrace.db")).release();
     const reserve = diskReserve(join(directory, "millrace.db"));
     expect(reserve.hasRoom()).toBe(true);

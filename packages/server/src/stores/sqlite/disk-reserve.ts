@@ -3,18 +3,21 @@ import { dirname, join } from "node:path";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 
-/** Room for finishing, cancelling and cleaning while the disk is full: new jobs are refused before, and a file is given up then. */
+/**
+ * Room to finish, cancel and delete jobs on a full disk: new jobs are refused early, and finally a reserve file is
+ * deleted.
+ */
 export interface DiskReserve {
-  /** Whether new jobs are taken: the disk has more than the reserve left. */
+  /** Whether new jobs are accepted: more than the reserve is free on the disk. */
   hasRoom(): boolean;
-  /** Gives up the file; false where it was given up already. */
+  /** Deletes the file; false if it was deleted already. */
   release(): boolean;
 }
 
-/** The reserve of an in-memory store: never needed. */
+/** The reserve of an in-memory store, which never needs one. */
 export const noReserve: DiskReserve = { hasRoom: () => true, release: () => false };
 
-/** The reserve beside a database file. The file system is asked at most once a second. */
+/** The reserve beside a database file. Checks the file system at most once a second. */
 export function diskReserve(database: string): DiskReserve {
   const file = join(dirname(database), "reserve");
   let askedAt = Number.NEGATIVE_INFINITY;
@@ -24,7 +27,7 @@ export function diskReserve(database: string): DiskReserve {
     room = bavail * bsize > limits.diskReserveBytes;
     if (!room || existsSync(file)) return;
     try {
-      // real bytes: a hole would hold no room
+      // write real bytes: a sparse file would reserve nothing
       writeFileSync(file, Buffer.alloc(limits.diskReserveFileBytes, 1), { mode: 0o600 });
     } catch {
       rmSync(file, { force: true });

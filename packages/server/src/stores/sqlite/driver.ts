@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { limits } from "../../limits/index.js";
 
-/** A value SQLite stores. */
+/** A value that SQLite stores. */
 export type Value = string | number | bigint | Uint8Array | null;
 
 /** The part of node:sqlite's interface that we use. */
@@ -25,7 +25,7 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
   return new DatabaseSync(path, options);
 }
 
-/** Opens the one connection that writes: a commit is on the disk when it returns. */
+/** Opens the only connection that writes: a commit is on disk when it returns. */
 export function openForWriting(path: string): Database {
   const db = openDatabase(path);
   db.exec(`PRAGMA busy_timeout = ${limits.lockMs}`);
@@ -45,7 +45,7 @@ export function cached(db: Database): (sql: string) => Statement {
     let statement = statements.get(sql);
     if (!statement) {
       statement = db.prepare(sql);
-      // lists of ids of every length make ever new texts
+      // lists of ids have a new text for every length
       if (statements.size < 500) statements.set(sql, statement);
     }
     return statement;

@@ -1,4 +1,4 @@
-/** The disk has failed: what it holds is unknown, and the process must end. */
+/** The disk has failed: its content is unknown, and the process must end. */
 export const isFatal = (error: unknown): boolean =>
   error instanceof Error && /disk I\/O error|disk image is malformed/i.test(error.message);
 

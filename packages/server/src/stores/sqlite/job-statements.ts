@@ -3,7 +3,7 @@ import type { Database } from "./driver.js";
 import { jobSql, textsInPieces } from "./stored-texts.js";
 
 const settledColumns = "no, id, endpoint_no, has_webhook, queued_at, taken_at, low_priority";
-/** What a change of a job returns of it. */
+/** The columns that a change of a job returns. */
 export interface SettledRow {
   no: number;
   id: string;
@@ -47,7 +47,7 @@ export const jobStatements = (db: Database) => ({
     `SELECT ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy FROM job_input i WHERE i.job_no = ?`,
   ),
   takeOne: db.prepare(taking(`${waiting} LIMIT 1`)),
-  // up to the job that fills the room: sizes are read without the inputs, and only where several jobs are asked for
+  // up to the job that fills the room: sizes are read without the inputs, and only if several jobs are requested
   take: db.prepare(
     taking(`SELECT no FROM (SELECT no, sum(${bytes("i.body")}) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
       FROM (${waiting} LIMIT ?4) waits CROSS JOIN job_input i ON i.job_no = no) sized WHERE coalesce(before, 0) < ?5`),

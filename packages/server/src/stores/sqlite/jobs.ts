@@ -36,7 +36,7 @@ export class SqliteJobs {
         return { kind: "known", record: { jobId, bodyHash, route, lastStatus: statusOf(known.status) } };
       }
     }
-    // the first place is the job's number for good: unlike a row id it is never used again
+    // the first place is the job's number for good: unlike a row id it is never reused
     const no = this.#tallies.nextPlace();
     sql.insert.run(
       no,
@@ -258,10 +258,10 @@ const verbs = [
   "sweep",
 ] as const;
 
-/** What the queue writes. */
+/** The writes of the queue. */
 export function jobVerbs(db: Database, tallies: Tallies): Verbs {
   const jobs = new SqliteJobs(db, tallies);
-  // biome-ignore lint/suspicious/noExplicitAny: the arguments go on as they came
+  // biome-ignore lint/suspicious/noExplicitAny: the arguments are passed on as they came
   return Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)]));
 }
 

@@ -24,7 +24,7 @@ async function turnsOf(act: () => Promise<unknown>): Promise<number> {
 }
 
 describe("A list of a queue", () => {
-  it("by a state that few jobs have is found over many turns, whole and in order", async () => {
+  it("by a rare state is found over many turns, complete and in order", async () => {
     const worker = await scene.worker("worker00000001");
     const count = 2.5 * limits.listedRowsPerTurn;
     const old = await scene.submit();
@@ -42,7 +42,7 @@ describe("A list of a queue", () => {
     expect((await list({ status: "COMPLETED" })).jobs).toEqual([]);
   });
 
-  it("of many readers at once takes turns", async () => {
+  it("for many readers at once takes turns", async () => {
     await Promise.all(Array.from({ length: 200 }, () => scene.submit()));
     const list = () => scene.stores.reader.list(scene.endpointNo, { limit: 100 }, scene.now);
     const readers = 40;
@@ -51,7 +51,7 @@ describe("A list of a queue", () => {
     expect(turns).toBeGreaterThanOrEqual(readers / perTurn - 1);
   });
 
-  it("by a state shows no job that has left it since it was found, and goes on behind those", async () => {
+  it("by a state skips jobs that have left it since they were found, and continues after them", async () => {
     const worker = await scene.worker("worker00000001");
     const ids = [];
     for (let n = 0; n < 6; n++) ids.push(await scene.submit());
@@ -72,7 +72,7 @@ describe("A list of a queue", () => {
     expect(turns).toBeLessThanOrEqual(1);
   });
 
-  it("asks once for the places of all its waiting jobs", async () => {
+  it("queries the positions of all its waiting jobs at once", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => scene.submit()));
     const jobs = await Promise.all(ids.map((id) => scene.job(id)));
     const position = (place: number, max: number) => scene.stores.reader.position(scene.endpointNo, place, max);

@@ -1,6 +1,9 @@
 import { openDatabase } from "./driver.js";
 
-/** Holds a data directory for one process: the system lets go of it however the process ends. `undefined`: someone else holds it. */
+/**
+ * Locks a data directory for one process: the system releases it however the process ends. Returns `undefined` if
+ * another process holds the lock.
+ */
 export function lockDirectory(path: string): { release: () => void } | undefined {
   const db = openDatabase(path);
   try {

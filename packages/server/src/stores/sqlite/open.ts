@@ -29,7 +29,7 @@ function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
     }),
     read: async ({ sql, parameters }) => reads(sql).all(...(parameters as Value[])),
     texts: textsInPieces,
-    // the text and its values alone: the rest of a query is not for another thread
+    // only the text and its values: the rest of a query cannot cross to another thread
     write: (queries) => writer.word("statements", [queries.map(({ sql, parameters }) => ({ sql, parameters }))]),
   };
 }
@@ -37,11 +37,11 @@ function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
   readonly path: string;
-  /** Called when the disk has failed: the process must end, and be started again. */
+  /** Called when the disk has failed: the process must end and be restarted. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** Where a database is written: in memory on this thread, which alone can reach it; a file by a thread of its own. */
+/** Opens a database's writer: in memory on this thread, which alone can reach it; for a file in a thread of its own. */
 function openWriter(path: string): {
   readDb: Database;
   textDb?: Database;
@@ -63,13 +63,13 @@ function openWriter(path: string): {
   }
   const readDb = openDatabase(path, { readOnly: true });
   readDb.exec("PRAGMA cache_size = -65536");
-  readDb.prepare("SELECT 1 FROM counter").get(); // it holds the log's index from now on
+  readDb.prepare("SELECT 1 FROM counter").get(); // keeps the log's index open from now on
   const textDb = openDatabase(path, { readOnly: true });
   db.close();
   return { readDb, textDb, ...threaded(path) };
 }
 
-/** Opens (and migrates) the SQLite stores. Throws with one sentence where the database is of a newer version. */
+/** Opens (and migrates) the SQLite stores. Throws a one-sentence error if the database is of a newer version. */
 export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
   const { readDb, textDb, close, ...sending } = openWriter(path);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);

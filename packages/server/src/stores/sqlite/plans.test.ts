@@ -91,13 +91,13 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
     ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
     ["what is to be stopped", ["WHERE stop_wanted = 1 AND worker_no IN"], "job_held"],
-  ])("the plan of %s goes by an index", (_, words, index) => {
+  ])("the plan of %s uses an index", (_, words, index) => {
     const plan = planOf(statement(...words));
     expect(plan.join("\n")).toMatch(new RegExp(`SEARCH (job|j) .*USING (COVERING )?INDEX ${index}`));
     expect(plan.filter(isScan)).toEqual([]);
   });
 
-  it("lists failed jobs by the index of the troubled, past all that went well", () => {
+  it("lists failed jobs by their own index, skipping all that succeeded", () => {
     const plan = planOf(statement("FROM job INDEXED BY job_troubled", "AND no >= ?3"));
     expect(plan.join("\n")).toMatch(/SEARCH job USING INDEX job_troubled/);
   });
@@ -140,7 +140,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     expect(new Set(texts).size).toBeGreaterThan(50);
   });
 
-  it("the check sees a scan where there is one", () => {
+  it("the check detects a scan", () => {
     expect(planOf("SELECT * FROM job WHERE retention_ms = 5")).toEqual(["SCAN job"]);
   });
 });

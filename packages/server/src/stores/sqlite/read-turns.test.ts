@@ -25,7 +25,7 @@ async function turnsOf(calls: readonly Promise<unknown>[]): Promise<number[]> {
 const most = (turns: readonly number[]) => Math.max(...turns.map((each) => turns.filter((n) => n === each).length));
 
 describe("Reads in turns", () => {
-  it("are made at once while there is budget left, and none of it is lost on small ones", async () => {
+  it("run at once while there is budget left, and small ones leave budget for others", async () => {
     const turns = new ReadTurns(10);
     const calls = Array.from({ length: 9 }, (_, value) => turns.run(() => ({ value, bytes: 1 })));
     expect(await turnsOf(calls)).toEqual(Array.from({ length: 9 }, () => 0));
@@ -64,7 +64,7 @@ describe("Large chunks", () => {
   const store = sqliteChunkStore(db, {} as never, {} as never);
   for (let n = 0; n < 3; n++) add.run(n, `"${"x".repeat(limits.chunkBytesMax - 2)}"`);
 
-  it("are read by one reader in a turn of the budget", async () => {
+  it("are read by one reader per turn", async () => {
     const ended = await turnsOf(Array.from({ length: 10 }, () => store.read(1, 0, limits.chunkBytesMax)));
     expect(most(ended)).toBeLessThanOrEqual(2);
   });

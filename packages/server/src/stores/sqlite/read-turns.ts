@@ -1,10 +1,10 @@
-/** What a read has found, and how many bytes it has read. */
+/** The result of a read, and the number of bytes it has read. */
 export interface Found<T> {
   readonly value: T;
   readonly bytes: number;
 }
 
-/** Lets reads that hold the thread take turns: together they have a budget of bytes for each turn of the event loop. */
+/** Makes reads that block the thread take turns: they share a budget of bytes per turn of the event loop. */
 export class ReadTurns {
   readonly #bytesPerTurn: number;
   readonly #waiting: (() => void)[] = [];
@@ -15,7 +15,7 @@ export class ReadTurns {
     this.#bytesLeft = bytesPerTurn;
   }
 
-  /** Reads at once where there is budget left, else in a later turn, in the order of the calls. */
+  /** Reads at once if budget is left, otherwise in a later turn, in the order of the calls. */
   run<T>(read: () => Found<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const go = () => {
@@ -27,7 +27,7 @@ export class ReadTurns {
           reject(error);
         }
       };
-      const isOver = this.#bytesLeft <= 0; // then the next turn is set already
+      const isOver = this.#bytesLeft <= 0; // the next turn is then scheduled already
       if (isOver) this.#waiting.push(go);
       else this.#go([go]);
     });

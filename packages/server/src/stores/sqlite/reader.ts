@@ -11,9 +11,9 @@ import { findSql, sqliteTextReader } from "./texts.js";
 const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
 const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");
 
-/** Reads of the queue, on the connection that only reads; large texts on one of their own where there is one. */
+/** Reads of the queue, on the read-only connection; large texts on a connection of their own, if there is one. */
 export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
-  /** A window of so many jobs of an endpoint by an index, and the jobs of one status within it. */
+  /** A window of this many jobs of an endpoint by an index, and the jobs of one status within it. */
   const search = (index: string, where: string) => {
     const jobs = `SELECT no FROM job INDEXED BY ${index} WHERE endpoint_no = ?1 AND no < ?2 AND ${where}`;
     return {
@@ -27,12 +27,12 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
     ),
     list: db.prepare(page(listed)),
-    // a job may have changed its status since the search found it
+    // a job's status may have changed since the search found it
     listed: db.prepare(
       page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3 AND j.status = ?6"),
     ),
     all: search("job_listed", "true"),
-    // an index of failed jobs: it skips the million that went well
+    // an index of failed jobs skips the million that succeeded
     troubled: search("job_troubled", "status >= 3"),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
     overdue: db.prepare(
@@ -49,14 +49,14 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
     firstPlaces: db.prepare("SELECT place FROM job WHERE endpoint_no = ? AND status = 0 ORDER BY place LIMIT ?"),
   };
-  // answers that leave in one turn wake their readers once: one by one they cost twice as much
+  // replies sent in one turn wake their readers once: one by one they cost twice as much
   const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) =>
     asked.map((key) => {
       const row = sql.find.get(...key);
       return row && toJob(row);
     }),
   );
-  // a page asks for the positions of all its jobs in one turn
+  // a page requests the positions of all its jobs in one turn
   const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
     const [first, ...others] = asked;
     if (first === undefined || others.length === 0) return asked.map((one) => sql.position.get(...one).n as number);
@@ -74,7 +74,10 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   const searchTurns = new ReadTurns(limits.listedRowsPerTurn);
 
   type Search = { status: JobStatus; limit: number; beforeNo: number; gone?: { readonly aborted: boolean } };
-  /** The numbers of the newest jobs of a status, one more than `limit`. Matches can be far apart: each turn searches one window. */
+  /**
+   * The numbers of the newest jobs of a status, one more than `limit`. Matches can be far apart, so each turn searches
+   * one window.
+   */
   async function numbersOf(endpointNo: number, { status, limit, beforeNo, gone }: Search, now: number) {
     const { window, within } = code[status] >= code.FAILED ? sql.troubled : sql.all;
     const found: number[] = [];
@@ -111,7 +114,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
         const last = numbers.at(-1);
         const more = page.more || numbers.length > limit;
         if (page.jobs.length > 0 || last === undefined || !more) return { ...page, more };
-        before = last; // all of them have changed their status meanwhile
+        before = last; // the status of all of them has changed meanwhile
       }
     },
     heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),

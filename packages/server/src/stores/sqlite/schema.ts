@@ -1,6 +1,6 @@
 import type { Database } from "./driver.js";
 
-/** Each step brings a database from the version of its index to the next. A step that has landed never changes. */
+/** Each step brings a database from the version of its index to the next. A released step never changes. */
 const steps: readonly string[] = [
   `
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -97,7 +97,7 @@ CREATE TABLE decision (
 CREATE INDEX decision_endpoint ON decision (endpoint_no, no);
 CREATE INDEX decision_until ON decision (until_at);
 `,
-  // what servers tell each other of a worker; one that has the database to itself leaves them empty
+  // what servers tell each other about a worker; with a single server these stay empty
   `
 ALTER TABLE worker ADD COLUMN asked_at INTEGER;
 ALTER TABLE worker ADD COLUMN seen_at INTEGER NOT NULL DEFAULT 0;
@@ -132,16 +132,17 @@ INSERT INTO version (endpoint_no, n, made_at, settings, template)
   SELECT e.no, e.version, e.created_at, e.settings, t.settings FROM endpoint e
   JOIN template t ON t.id = json_extract(e.settings, '$.templateId');
 `,
-  // both words are sealed
+  // user and password are both sealed
   `
 CREATE TABLE registry_auth (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, name TEXT NOT NULL,
   username TEXT NOT NULL, password TEXT NOT NULL
 ) STRICT;
 `,
-  // the worker's own name of the last append, so that one which was stored and not acknowledged is not stored twice
+  // the worker's name for the last append, so that one that was stored but not acknowledged is not stored twice
   "ALTER TABLE stream ADD COLUMN name TEXT;",
-  // texts too large for one write are stored in pieces before the rows that refer to them, and go with those rows
+  // texts too large for one write are stored in pieces before the rows that refer to them, and are deleted with those
+  // rows
   `
 CREATE TABLE text_piece (text_no INTEGER NOT NULL, n INTEGER NOT NULL, piece BLOB NOT NULL, PRIMARY KEY (text_no, n)) STRICT;
 CREATE TABLE staged_text (no INTEGER PRIMARY KEY) STRICT;
@@ -173,7 +174,7 @@ CREATE TRIGGER chunk_stored AFTER INSERT ON chunk WHEN new.output_text IS NOT NU
 CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT NULL
   BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;
 `,
-  // a sweep went through all expired jobs whose webhooks hang, each time: now it sees each of them once
+  // each sweep used to visit all expired jobs with pending webhooks: now it sees each of them once
   `
 ALTER TABLE job ADD COLUMN awaits_delivery INTEGER NOT NULL DEFAULT 0;
 DROP INDEX job_expiry;
@@ -181,10 +182,12 @@ CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_del
 `,
 ];
 
-/** The version that this code writes. */
+/** The schema version that this code writes. */
 export const schemaVersion = steps.length;
 
-/** Brings the schema to this code's version, or to an earlier one; a newer one is refused with one sentence. */
+/**
+ * Brings the schema to this code's version, or to an earlier one; refuses a newer database with a one-sentence error.
+ */
 export function migrate(db: Database, upTo = schemaVersion): void {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   if (version > schemaVersion) {

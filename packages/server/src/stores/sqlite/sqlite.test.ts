@@ -11,7 +11,7 @@ import { openSqlite } from "./open.js";
 import { migrate, schemaVersion } from "./schema.js";
 
 describe("A sweep", () => {
-  it("is over with the job that reaches its bytes: of its input, its result or its chunks", async () => {
+  it("ends its batch with the job whose input, result or chunks reach its size limit", async () => {
     const scene = await Scene.open(openMemory);
     const worker = await scene.worker("worker00000001");
     const text = `"${"x".repeat(limits.sweepBytesMax)}"`;
@@ -82,7 +82,7 @@ describe("A database file", () => {
     ["an end without a final state", "finished_at = 5"],
     ["a running job that nobody holds", "status = 1, taken_at = 1, deadline_at = 2"],
     ["a state that there is none of", "status = 6, finished_at = 5"],
-  ])("cannot hold %s", async (_, change) => {
+  ])("cannot store %s", async (_, change) => {
     await openSqlite({ path, onFatal }).close();
     const db = openDatabase(path);
     db.exec(`INSERT INTO job (endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,

@@ -43,7 +43,7 @@ describe("A text in pieces", () => {
     return { texts, staged };
   }
 
-  it("goes with the row that refers to it", async () => {
+  it("is deleted with the row that refers to it", async () => {
     const id = await scene.submit({ body: large("i") });
     const { no } = await scene.takeOne(worker);
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
@@ -69,7 +69,7 @@ describe("A text in pieces", () => {
     expect(await stored()).toEqual({ texts: 0, staged: 0 });
   });
 
-  it("is dropped where its call comes to nothing", async () => {
+  it("is deleted if its call fails", async () => {
     const { jobs, endpoints } = scene.stores;
     const id = await scene.jobIn("COMPLETED", worker);
     expect(await scene.settle(id, worker, completed(large("o")))).toBeUndefined();
@@ -110,7 +110,7 @@ describe("A text in pieces", () => {
     expect([await inputOf(first!.no), await inputOf(second!.no)]).toEqual([large("i"), large("j")]);
   });
 
-  it("has its size in lists, in takes and in deliveries, and is in a page that it fits in", async () => {
+  it("counts with its size in lists, takes and deliveries, and is in a page that it fits into", async () => {
     const bytes = large("o").length;
     const id = await scene.submit({ body: large("i"), webhook: "https://example.com/" });
     const [taken] = await scene.take(worker, 2);
@@ -123,7 +123,7 @@ describe("A text in pieces", () => {
     expect((await list(bytes)).jobs).toMatchObject([{ output: large("o"), unreadBytes: 0 }]);
   });
 
-  it("of a multiple of a piece's size is read whole", async () => {
+  it("with a multiple of a piece's size is read whole", async () => {
     for (const bytes of [limits.storedPieceBytes, limits.storedPieceBytes + 1, 2 * limits.storedPieceBytes]) {
       const text = `"${"x".repeat(bytes - 2)}"`;
       const id = await scene.submit({ body: text });
@@ -135,8 +135,8 @@ describe("A text in pieces", () => {
   });
 });
 
-describe("A database in which all texts were in their rows", () => {
-  it("is read as it is", async () => {
+describe("A database from before texts were stored in pieces", () => {
+  it("is read unchanged", async () => {
     const directory = newDirectory();
     const path = join(directory, "millrace.db");
     const older = openDatabase(path);

@@ -9,7 +9,7 @@ export interface PiecedText {
   readonly textNo: number;
 }
 
-/** A text on its way to its row: the text itself where it is small. */
+/** A text on its way to its row: a small one is the text itself. */
 export type StorableText = JsonText | PiecedText;
 
 /** One write of a large text. */
@@ -21,8 +21,7 @@ export interface TextPiece {
 }
 
 /**
- * Cuts large texts into pieces: a text of 20 MB written at once would keep every other write waiting for a tenth of a
- * second.
+ * Cuts large texts into pieces: a text of 20 MB written at once would delay every other write by a tenth of a second.
  */
 export class TextCutter {
   #nextNo: number;
@@ -45,20 +44,20 @@ export class TextCutter {
 
 const isPieced = (text: StorableText): text is PiecedText => typeof text === "object" && "textNo" in text;
 
-/** The values of a text's two columns: the text, which is empty where it is in pieces, and their number. */
+/** The values of a text's two columns: the text, empty if it is in pieces, and the number of its pieces. */
 export const textValues = (text: StorableText | undefined): [text: Value, textNo: Value] => {
   if (text === undefined) return [null, null];
   return isPieced(text) ? ["", text.textNo] : [text, null];
 };
 
-/** Columns beside which another, named with `_text`, holds the number of a text in pieces; as queries name them. */
+/** Columns, as queries name them, with a second column `…_text` for the number of a text in pieces. */
 const pieced = new Set(["i.body", "o.output", "o.progress", "c.output"]);
 
 const inPlaceOr = (column: string, inPlace: string, ofPieces: string): string =>
   `CASE WHEN ${column}_text IS NULL THEN ${inPlace}
     ELSE (SELECT ${ofPieces} FROM text_piece WHERE text_no = ${column}_text) END`;
 
-/** A text of such a column, joined where it is in pieces. */
+/** SQL for the text of such a column, joined if it is in pieces. */
 export const wholeText = (column: string): string =>
   inPlaceOr(column, column, "group_concat(CAST(piece AS TEXT), '' ORDER BY n)");
 
@@ -74,8 +73,8 @@ export const textsInPieces: TextColumns = {
 export const jobSql = jobTextSql(textsInPieces);
 
 /**
- * What is written of texts in pieces. A text whose row is not stored yet is listed as staged, so that nothing of it stays
- * when that row never comes.
+ * The writes of texts in pieces. A text whose row is not stored yet is listed as staged, so that it can be deleted if
+ * that row never comes.
  */
 export function textVerbs(db: Database): Verbs {
   const stage = db.prepare("INSERT INTO staged_text (no) VALUES (?)");
@@ -87,14 +86,14 @@ export function textVerbs(db: Database): Verbs {
       if (n === 0) stage.run(textNo);
       insert.run(textNo, n, bytes);
     },
-    /** Drops those that no row refers to. */
+    /** Deletes those texts that no row refers to. */
     dropStaged: (textNos: readonly number[]) => {
       for (const no of textNos) if (unstage.get(no)) drop.run(no);
     },
   };
 }
 
-/** Texts that a crash left without their rows. */
+/** Texts that a crash left without rows. */
 export const stagedTexts = (db: Database): number[] =>
   db
     .prepare("SELECT no FROM staged_text")

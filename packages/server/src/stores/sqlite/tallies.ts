@@ -2,7 +2,7 @@ import type { Tally, TallyReader } from "../../store/index.js";
 import type { Database } from "./driver.js";
 import type { Gathered } from "./transactions.js";
 
-/** Changes of an endpoint's counts, added up in memory and written once a group. */
+/** Changes of an endpoint's counts, added up in memory and written once per group. */
 export class Tallies implements Gathered {
   readonly #deltas = new Map<number, Record<keyof Tally, number>>();
   readonly #counter: ReturnType<Database["prepare"]>;
@@ -44,7 +44,7 @@ export class Tallies implements Gathered {
     this.#deltas.clear();
   }
 
-  /** Places drawn in a group that failed stay unused: order needs no gaplessness. */
+  /** Places drawn in a failed group stay unused: the order may have gaps. */
   discard(): void {
     this.#deltas.clear();
     this.#savedPlace = -1;

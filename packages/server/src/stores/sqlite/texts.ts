@@ -6,14 +6,14 @@ import { type JobRow, joined, toJob } from "../tables/job-row.js";
 import type { Database, Statement } from "./driver.js";
 import { jobSql } from "./stored-texts.js";
 
-/** One job, its texts where they are small. */
+/** One job, with its texts if they are small. */
 export const findSql = `SELECT ${jobSql.jobColumnsBounded} FROM job j ${joined}
   WHERE j.endpoint_no = ? AND j.id = ? AND j.expires_at > ?`;
 
 /**
- * Reads large texts as bytes, one job at a time and a piece per turn of the event loop: 20 MB read at once take up to
- * 100 ms. On a connection of its own the pieces are read in one transaction, so that no write comes between them; a
- * database in memory has one connection, and is read in one turn.
+ * Reads large texts as bytes, one job at a time and one piece per turn of the event loop: reading 20 MB at once takes
+ * up to 100 ms. On a connection of its own the pieces are read in one transaction, so that no write comes between them;
+ * a database in memory has only one connection, and is read in one turn.
  */
 export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobReader, "findTexts" | "input"> {
   const hasOwnSnapshot = textDb !== undefined;
@@ -26,7 +26,7 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
     return from.prepare(`SELECT ${piece} AS piece FROM ${table} WHERE job_no = ?2`);
   };
   const [output, error, progress] = [pieceOf("output"), pieceOf("error"), pieceOf("progress")];
-  // an input never changes: it needs no transaction, and does not wait for results
+  // an input never changes, so it needs no transaction and does not wait for results
   const input = pieceOf("body", "job_input", readDb);
 
   async function read(

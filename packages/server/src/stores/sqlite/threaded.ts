@@ -11,7 +11,7 @@ const isPlain = (value: unknown): value is object =>
 
 const valuesIn = (value: unknown): unknown[] => (isPlain(value) ? Object.values(value).flatMap(valuesIn) : [value]);
 
-/** The memory of the large texts of a group that are bytes: it goes to the thread as it is. */
+/** The buffers of a group's large texts: they are transferred to the thread without a copy. */
 function movable(group: readonly Write[]): ArrayBuffer[] {
   const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array;
   const large = group
@@ -24,7 +24,7 @@ function movable(group: readonly Write[]): ArrayBuffer[] {
 
 type Answered<Value> = { readonly value: Value } | { readonly fatal: string };
 
-/** A thread that answers each message, in the order they came. After a failure it is sent nothing more. */
+/** A thread that answers each message in order. After a failure no more messages are sent to it. */
 class Answering<Message, Answer, Value> {
   readonly #thread: Worker;
   readonly #asked: { resolve: (value: Value) => void; reject: (error: Error) => void }[] = [];
@@ -67,8 +67,8 @@ class Answering<Message, Answer, Value> {
 }
 
 /**
- * The transactions of a database file, in a thread of their own: a commit that waits for the disk holds up nobody else. A
- * large log is brought into the file by another thread, which starts when it is first needed.
+ * Runs the transactions of a database file in a thread of their own, so that a commit that waits for the disk delays
+ * nothing else. Another thread checkpoints a large log; it starts when it is first needed.
  */
 export function threaded(path: string): {
   send: (group: readonly Write[], bytes: number) => Promise<Outcome[]>;

@@ -10,7 +10,7 @@ export interface Write {
   readonly args: readonly unknown[];
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export type Outcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string; readonly isFull: boolean; readonly isLocked?: boolean };
@@ -18,19 +18,19 @@ export type Outcome =
 // biome-ignore lint/suspicious/noExplicitAny: each store types its own verbs; here they are only called
 export type Verbs = Readonly<Record<string, (...args: any[]) => unknown>>;
 
-/** What runs inside each transaction beside the calls: counts gathered in memory, written once a group. */
+/** Runs inside each transaction beside the calls: counts gathered in memory and written once per group. */
 export interface Gathered {
   /** Writes what was gathered, just before the commit. */
   flush(): void;
-  /** Forgets what was gathered, after a rollback. */
+  /** Discards what was gathered, after a rollback. */
   discard(): void;
 }
 
 /**
- * Runs groups of writes on the only connection that writes, each in one transaction. A group that fails is run again write by
- * write, so that a bad row fails alone; but where another process holds the lock, each would wait for it again, and the group
- * fails as one. Throws where the disk has failed: a failed fsync is never retried, since what the disk
- * holds is unknown, and the process must end.
+ * Runs groups of writes on the only connection that writes, each group in one transaction. A failed group is retried
+ * write by write, so that a bad row fails alone. If another process holds the lock, the group fails as a whole, because
+ * each write would wait for the lock again. Throws if the disk has failed: a failed fsync is never retried, since the
+ * disk's content is unknown, and the process must end.
  */
 export class Transactions {
   readonly #db: Database;
@@ -48,8 +48,8 @@ export class Transactions {
   }
 
   /**
-   * Brings the log into the database file when enough has gathered in it; throws where the disk has failed. What a reader's
-   * snapshot holds back is brought soon after: the log begins anew only once all of it is in the file.
+   * Checkpoints the log if it is large enough; throws if the disk has failed. If a reader's snapshot holds back a part,
+   * the rest follows soon: the log restarts only once all of it is in the database file.
    */
   checkpoint(): void {
     if (this.#isHeld || this.#writesToCheckpoint > 0) return;
@@ -57,12 +57,15 @@ export class Transactions {
     this.#writesToCheckpoint = pagesLeft > 0 ? limits.checkpointAgainWrites : limits.checkpointWrites;
   }
 
-  /** Leaves the log to another connection, until `finishCheckpoint`: two would wait for each other, and one may fail. */
+  /**
+   * Leaves checkpoints to another connection until `finishCheckpoint`: two would wait for each other, and one might
+   * fail.
+   */
   holdCheckpoints(): void {
     this.#isHeld = true;
   }
 
-  /** Brings the end of the log, which was written beside the other connection's checkpoint. */
+  /** Checkpoints the end of the log, which was written during the other connection's checkpoint. */
   finishCheckpoint(): void {
     this.#isHeld = false;
     this.#writesToCheckpoint = 0;
@@ -75,7 +78,7 @@ export class Transactions {
       return this.#commit(group);
     } catch (error) {
       if (isFatal(error)) throw error;
-      // with the room that was given up, what is on its way is finished
+      // the freed space lets calls that are in flight finish
       if (isFull(error) && this.#reserve.release()) return this.run(group);
       if (isLocked(error))
         return group.map(() => ({ ok: false, message: error.message, isFull: false, isLocked: true }));
@@ -96,7 +99,7 @@ export class Transactions {
       try {
         this.#db.exec("ROLLBACK");
       } catch {
-        // SQLite has rolled back by itself
+        // SQLite has already rolled back
       }
       throw error;
     }

@@ -5,9 +5,9 @@ import { isFatal } from "./failures.js";
 const pieceBytes = 2 ** 20;
 
 /**
- * Writes a database's log over itself, and syncs it. After a sync that failed the system may show bytes that never reached
- * the disk, and that no later sync brings there: commits that follow them in the log would be lost with them.
- * Only for who holds the database alone, before it is opened.
+ * Rewrites a database's log in place and syncs it. After a failed sync the system may show bytes that never reached the
+ * disk and that no later sync will write; commits that follow them in the log would be lost with them. Call it only
+ * before the database is opened, and only as its sole user.
  */
 export function rewriteWal(database: string): void {
   const path = `${database}-wal`;
@@ -28,8 +28,8 @@ export function rewriteWal(database: string): void {
 }
 
 /**
- * Brings what no reader needs of a database's log into its file, and returns how many pages are left. Throws where the disk
- * has failed. Called by ourselves: SQLite says nothing when a sync fails in a checkpoint of its own.
+ * Checkpoints whatever part of a database's log no reader needs, and returns how many pages are left. Throws if the
+ * disk has failed. We call it ourselves because SQLite does not report a sync that fails in an automatic checkpoint.
  */
 export function bringLog(db: Database): number {
   try {
@@ -37,6 +37,6 @@ export function bringLog(db: Database): number {
     return busy ? Number.POSITIVE_INFINITY : log - checkpointed;
   } catch (error) {
     if (isFatal(error)) throw error;
-    return Number.POSITIVE_INFINITY; // on a full disk the log keeps what it has
+    return Number.POSITIVE_INFINITY; // on a full disk the log keeps its content
   }
 }

@@ -5,20 +5,20 @@ import { type Parcel, packed, unpacked } from "./parcel.js";
 import type { Write } from "./transactions.js";
 import { writes } from "./writes.js";
 
-/** What the thread answers to each group, in the order they came. */
+/** The thread's answer to each group, in order. */
 export type Answer = { readonly outcomes: Parcel } | { readonly fatal: string };
 
-/** Verbs whose answers may hold large texts. */
+/** Verbs whose results may hold large texts. */
 const bulky = new Set(["take", "handOut", "statements"]);
 
 const { path } = workerData as { path: string };
 const db = openForWriting(path);
 const transactions = writes(db, diskReserve(path));
 
-/** Nothing is written after the disk has failed: what it holds is unknown. */
+/** Nothing is written after the disk has failed: its content is unknown. */
 let failed = false;
 
-/** `hold`: the log is left to the checkpoint thread; `finish`: that one has brought most of it. */
+/** `hold`: leave checkpoints to the checkpoint thread; `finish`: that thread has checkpointed most of the log. */
 export type ToWriter = { readonly group: Parcel } | "hold" | "finish" | "close";
 
 const answer = (outcomes: Parcel): void => parentPort?.postMessage({ outcomes } satisfies Answer);

@@ -72,7 +72,7 @@ describe("The writer", () => {
     expect([commits, rollbacks, told.filter((line) => line === "discard").length]).toEqual([2, 2, 2]);
   });
 
-  it("fails a group as one where another connection holds the lock, and goes on when it is free", async () => {
+  it("fails a whole group if another connection holds the lock, and continues when the lock is free", async () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-lock-"));
     const [ours, other] = [1, 2].map(() => openForWriting(join(folder, "db"))) as [Database, Database];
     ours.exec("CREATE TABLE note (name TEXT); PRAGMA busy_timeout = 0");
@@ -104,7 +104,7 @@ describe("The writer", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("refuses clients when the queue of calls is full, and workers' words last", async () => {
+  it("refuses clients when the queue of calls is full, and workers' reports last", async () => {
     const { writer } = open();
     const queued = Array.from({ length: limits.queuedCallsMax }, () => codeOf(writer.call("note", ["x"])));
     const refusal = await writer.call("note", ["late"]).catch((error: Refusal) => error);
@@ -114,7 +114,7 @@ describe("The writer", () => {
     expect(await codeOf(writer.call("note", ["again"]))).toBe("done");
   });
 
-  it("bounds the queue by bytes, too, and lets go of them again", async () => {
+  it("bounds the queue by bytes too, and frees them again", async () => {
     const { writer } = open();
     const large = codeOf(writer.call("note", ["x"], { bytes: limits.queuedBytesMax }));
     expect(await codeOf(writer.call("note", ["y"], { bytes: 1 }))).toBe("UNAVAILABLE");
@@ -137,7 +137,7 @@ describe("The writer", () => {
     expect(told.filter((line) => line === "COMMIT")).toHaveLength(3);
   });
 
-  it("runs workers' words before the submissions that came earlier", async () => {
+  it("runs workers' reports before submissions that came earlier", async () => {
     const { writer, told } = open();
     const calls = Array.from({ length: 3 * limits.groupCallsMax }, () => writer.call("note", ["submission"]));
     const word = writer.word("note", ["word"]);
@@ -146,13 +146,13 @@ describe("The writer", () => {
     expect(notes.indexOf("word")).toBeLessThan(notes.length - 1);
   });
 
-  it("refuses submissions while the disk is nearly full, and still writes words", async () => {
+  it("refuses submissions while the disk is nearly full, and still writes workers' reports", async () => {
     const { writer } = open({ room: false });
     expect(await codeOf(writer.admit("note", ["x"], { bytes: 1 }))).toBe("STORAGE_FULL");
     expect(await codeOf(writer.word("note", ["x"], { bytes: 1 }))).toBe("done");
   });
 
-  it("gives the reserve up for what is on its way when the disk is full, and no second time", async () => {
+  it("releases the reserve for calls in flight when the disk is full, but only once", async () => {
     let reserves = 1;
     let isFull = true;
     const release = () => {
@@ -168,7 +168,7 @@ describe("The writer", () => {
     expect(await codeOf(writer.word("note", ["b"]))).toBe("STORAGE_FULL");
   });
 
-  it("says that the disk is full where the database says so, and goes on when it is not", async () => {
+  it("reports a full disk if the database does, and continues when there is room", async () => {
     let full = true;
     const onCommit = () => {
       if (full) throw new Error("database or disk is full");
@@ -179,7 +179,7 @@ describe("The writer", () => {
     expect([await codeOf(writer.call("note", ["x"])), fatal.length]).toEqual(["done", 0]);
   });
 
-  it("never answers as success what a failed sync may have lost, and never tries again", async () => {
+  it("never reports success for writes that a failed sync may have lost, and never retries the sync", async () => {
     const onCommit = () => {
       throw new Error("disk I/O error");
     };
@@ -191,7 +191,7 @@ describe("The writer", () => {
     expect(await codeOf(writer.word("note", ["c"]))).toBe("UNAVAILABLE");
   });
 
-  it("writes what is queued when it is closed, then takes no more", async () => {
+  it("writes queued calls when it is closed, then accepts no more", async () => {
     const { writer, told } = open();
     const last = writer.word("note", ["last"]);
     await writer.close();
@@ -227,7 +227,7 @@ function openSlow(checkpoint?: () => Promise<boolean>) {
 }
 
 describe("Large calls", () => {
-  it("are one on its way at a time, in a group of their own, and small ones go before them", async () => {
+  it("go one at a time, in a group of their own, after small ones", async () => {
     const { small, large, sent, land } = openSlow();
     large("A");
     large("B");
@@ -243,7 +243,7 @@ describe("Large calls", () => {
     expect(await sent()).toEqual(["a", "A", "b", "c", "B"]);
   });
 
-  it("let one group of small calls pass, and then go", async () => {
+  it("let one group of small calls go first, and then go", async () => {
     const { small, large, sent, land } = openSlow();
     large("A");
     expect(await sent()).toEqual(["A"]);
@@ -310,7 +310,7 @@ describe("Large calls", () => {
     expect((await sent()).at(-1)).toBe("b3 a4");
   });
 
-  it("wait while a large log is brought into the file; small ones do not", async () => {
+  it("wait during the checkpoint of a large log; small ones do not", async () => {
     let brought = (_isBrought: boolean): void => {};
     let checkpoints = 0;
     const { writer, small, large, sent, land } = openSlow(() => {
@@ -331,7 +331,7 @@ describe("Large calls", () => {
     await writer.close();
   });
 
-  it("are in the file before the writer is closed", async () => {
+  it("are checkpointed before the writer is closed", async () => {
     const told: string[] = [];
     let brought = (_isBrought: boolean): void => {};
     const { writer, large, sent, land } = openSlow(() => new Promise((resolve) => (brought = resolve)));
@@ -347,7 +347,7 @@ describe("Large calls", () => {
     expect(told).toEqual(["brought", "closed"]);
   });
 
-  it("are not kept waiting by a log that a reader holds: it is tried again with the next group", async () => {
+  it("do not wait for a log that a reader holds: its checkpoint is retried with the next group", async () => {
     let checkpoints = 0;
     const { small, large, sent, land } = openSlow(async () => {
       checkpoints++;
@@ -365,7 +365,7 @@ describe("Large calls", () => {
     expect([await sent(), checkpoints]).toEqual([["A", "B", "a"], 2]);
   });
 
-  it("end with everything else where a sync of the checkpoint failed", async () => {
+  it("fail with everything else if a sync of the checkpoint failed", async () => {
     const { writer, large, sent, land, fatal } = openSlow(() => Promise.reject(new Error("disk I/O error")));
     large("A", 2, limits.checkpointBytes);
     await sent();
@@ -398,7 +398,7 @@ describe("Texts in pieces", () => {
   }
   const whole = { bytes: 3 * limits.storedPieceBytes, endpointNo: 1, pieces: threePieces };
 
-  it("are on disk before their call, whose place among the calls of its endpoint it keeps; others pass", async () => {
+  it("are on disk before their call, which keeps its order within its endpoint; other calls overtake it", async () => {
     const { writer, groups } = openNoting();
     const calls = [writer.call("submit", ["large"], whole), writer.follow("take", ["a job"], 1)];
     for (let n = 0; n < 3; n++) {
@@ -419,7 +419,7 @@ describe("Texts in pieces", () => {
     expect(groups.at(-1)).toMatch(/^dropStaged \[1\]/);
   });
 
-  it("move to the writing thread as memory of their own", async () => {
+  it("are transferred to the writing thread in memory of their own", async () => {
     const text = Buffer.alloc(2 * limits.storedPieceBytes, 1);
     const sent: Uint8Array[] = [];
     const writer = new GroupWriter({
@@ -441,7 +441,7 @@ describe("Texts in pieces", () => {
     ]);
   });
 
-  it("that cannot be written end their call, and what was written of them is dropped", async () => {
+  it("that cannot be written fail their call, and their written pieces are deleted", async () => {
     const { writer, groups } = openNoting({ fails: ({ args: [piece] }) => (piece as TextPiece).n === 2 });
     expect(await codeOf(writer.call("submit", ["large"], whole))).toBe("Error: no");
     expect(await codeOf(writer.call("submit", ["small"], { endpointNo: 1 }))).toBe("done");
@@ -450,7 +450,7 @@ describe("Texts in pieces", () => {
     expect(groups.some((group) => group.includes("dropStaged [1]"))).toBe(true);
   });
 
-  it("are dropped later where they could not be dropped at once", async () => {
+  it("are deleted later if that was not possible at once", async () => {
     let failing = 2; // the call itself, and the first drop
     const { writer, groups } = openNoting({ fails: ({ verb }) => verb !== "storePiece" && failing-- > 0 });
     expect(await codeOf(writer.call("submit", ["large"], whole))).toBe("Error: no");
@@ -460,7 +460,7 @@ describe("Texts in pieces", () => {
     expect(groups.at(-1)).toBe("dropStaged [1,2]");
   });
 
-  it("count in the queue until they are on their way", async () => {
+  it("count in the queue until they are in flight", async () => {
     const { writer } = openNoting();
     const bytes = limits.queuedBytesMax;
     const pieces = Array.from({ length: bytes / limits.storedPieceBytes }, (_, n) => pieceOf(n));
@@ -473,7 +473,7 @@ describe("Texts in pieces", () => {
 });
 
 describe("The log", () => {
-  it("is brought into the file soon after a checkpoint that met a reader", () => {
+  it("is checkpointed soon after a checkpoint that a reader held back", () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
     const path = join(folder, "millrace.db");
     const db = openForWriting(path);
@@ -503,7 +503,7 @@ describe("The log", () => {
     }
   });
 
-  it("is brought into the file by a thread of its own, up to what a reader holds, and its end by the writing thread", async () => {
+  it("is checkpointed by a thread of its own, up to what a reader holds, and its end by the writing thread", async () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
     const path = join(folder, "millrace.db");
     await openSqlite({ path, onFatal: (error) => expect.unreachable(error.message) }).close();

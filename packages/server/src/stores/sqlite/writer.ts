@@ -10,9 +10,9 @@ interface Call extends Write, Waiting<Call> {
   readonly reject: (error: unknown) => void;
 }
 
-/** What the writer is told of a call beside the call itself. */
+/** The size and order of a call, for the writer. */
 export interface CallSize {
-  /** About how many bytes it carries, with its pieces. */
+  /** The approximate number of bytes it carries, with its pieces. */
   readonly bytes?: number;
   /** Calls of one endpoint keep their order. */
   readonly endpointNo?: number;
@@ -21,65 +21,72 @@ export interface CallSize {
 }
 
 export interface GroupWriterParts {
-  /** Runs a group of about so many bytes in one transaction; it is on disk when this resolves. Rejects where the disk has failed. */
+  /**
+   * Runs a group of about this many bytes in one transaction; resolves when it is on disk. Rejects if the disk has
+   * failed.
+   */
   readonly send: (group: readonly Write[], bytes: number) => Outcome[] | Promise<Outcome[]>;
-  /** Brings the log into the file beside the groups; false where a reader kept some of it. Rejects where the disk has failed. */
+  /**
+   * Checkpoints the log while groups go on; false if a reader held back a part of it. Rejects if the disk has failed.
+   */
   readonly checkpoint?: () => Promise<boolean>;
   readonly onFatal: (error: Error) => void;
   readonly reserve: Pick<DiskReserve, "hasRoom">;
 }
 
 /**
- * Gathers writes into groups: what has come since the last turn of the event loop, and while two groups are on their way.
- * A promise resolves when its group is on disk. Large calls are in groups of their own, one on its way at a time, and none
- * while a large log is brought into the file. The pieces of large texts are in such groups before their calls, so that a
- * small call waits for `groupBytesMax` at most. A large group lets one group of small calls pass.
+ * Gathers writes into groups: those that came since the last turn of the event loop, or while two groups are in flight.
+ * A promise resolves when its group is on disk. Large calls are in groups of their own, one in flight at a time, and
+ * none during the checkpoint of a large log. The pieces of large texts go in such groups before their calls, so that a
+ * small call waits for at most `groupBytesMax`. One group of small calls may go between two large ones.
  */
 export class GroupWriter {
   readonly #parts: GroupWriterParts;
-  /** Workers' words and our own go first. */
+  /** Workers' reports and our own writes go first. */
   readonly #words = new CallQueue<Call>();
   readonly #queue = new CallQueue<Call>();
   #onTheWay = 0;
   #largeOnTheWay = false;
   #smallHasPassed = false;
-  /** Bytes in the log since its last checkpoint beside the groups. */
+  /** Bytes in the log since its last checkpoint. */
   #logBytes = 0;
   #checkpointing = false;
   #scheduled = false;
   #closed = false;
   #idle: (() => void) | undefined;
-  /** Texts in pieces whose calls have ended, until those without a row are known to be dropped. */
+  /** Texts in pieces whose calls have ended, until those without a row are known to be deleted. */
   readonly #ended = new Set<number>();
 
   constructor(parts: GroupWriterParts) {
     this.#parts = parts;
   }
 
-  /** A write that a client asked for: refused when the queue of calls is full. */
+  /** A write that a client asked for: refused if the queue of calls is full. */
   call<T>(verb: string, args: readonly unknown[], size: CallSize = {}): Promise<T> {
     const isFull = this.#isFull(limits.queuedCallsMax, this.#queue, limits.queuedBytesMax - (size.bytes ?? 0));
     return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, size);
   }
 
-  /** A new job: refused also while the disk is nearly full, so that what there is can still be finished. */
+  /** A new job: also refused while the disk is nearly full, so that existing jobs can still be finished. */
   admit<T>(verb: string, args: readonly unknown[], size: CallSize): Promise<T> {
     return this.#parts.reserve.hasRoom() ? this.call(verb, args, size) : Promise.reject(storageFull());
   }
 
-  /** A worker's word, or our own: refused last. */
+  /** A worker's report, or a write of our own: refused last. */
   word<T>(verb: string, args: readonly unknown[], size: CallSize = {}): Promise<T> {
     const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#words, 2 * limits.queuedBytesMax - (size.bytes ?? 0));
     return isFull ? Promise.reject(busy()) : this.#enqueue(this.#words, verb, args, size);
   }
 
-  /** A word that does not overtake what clients have asked of its endpoint before: a take finds the jobs submitted until now. */
+  /**
+   * A write that does not overtake earlier calls of clients for its endpoint: a take finds the jobs submitted so far.
+   */
   follow<T>(verb: string, args: readonly unknown[], endpointNo: number): Promise<T> {
     const isFull = this.#isFull(2 * limits.queuedCallsMax, this.#queue, 2 * limits.queuedBytesMax);
     return isFull ? Promise.reject(busy()) : this.#enqueue(this.#queue, verb, args, { endpointNo });
   }
 
-  /** Writes what is queued, then takes no more. */
+  /** Writes what is queued and accepts no more. */
   async close(): Promise<void> {
     if (!this.#isIdle) await new Promise<void>((idle) => (this.#idle = idle));
     this.#closed = true;
@@ -93,7 +100,7 @@ export class GroupWriter {
     return this.#length === 0 && this.#onTheWay === 0 && !this.#checkpointing;
   }
 
-  /** Bytes are counted apart: large results that wait are no reason to refuse a client. */
+  /** Bytes are counted separately: large results that wait are no reason to refuse a client. */
   #isFull(callsMax: number, queue: CallQueue<Call>, bytesMax: number): boolean {
     return this.#length >= callsMax || queue.bytes > bytesMax;
   }
@@ -108,7 +115,9 @@ export class GroupWriter {
     });
   }
 
-  /** The call behind the writes of its pieces. However it ends, no piece stays that no row refers to. */
+  /**
+   * Queues the call after the writes of its pieces. However it ends, no piece remains without a row that refers to it.
+   */
   #withPieces(queue: CallQueue<Call>, call: Call, pieces: readonly TextPiece[]): Call {
     const { endpointNo } = call;
     const drop = () => this.dropStaged(pieces.map(({ textNo }) => textNo));
@@ -128,7 +137,7 @@ export class GroupWriter {
     };
     const pieceOf = ({ textNo, n, bytes }: TextPiece): Call => ({
       verb: "storePiece",
-      // copied as it leaves: memory that moves to the writing thread must hold nothing else
+      // copied when sent: memory transferred to the writing thread must hold nothing else
       get args() {
         return [{ textNo, n, bytes: Uint8Array.from(bytes) }];
       },
@@ -143,7 +152,7 @@ export class GroupWriter {
     return whole;
   }
 
-  /** Drops those of these texts in pieces that no row refers to. */
+  /** Deletes those of these texts in pieces that no row refers to. */
   dropStaged(textNos: readonly number[]): void {
     if (textNos.length === 0) return;
     for (const textNo of textNos) this.#ended.add(textNo);
@@ -151,7 +160,7 @@ export class GroupWriter {
     const forget = () => {
       for (const textNo of ended) this.#ended.delete(textNo);
     };
-    // where it fails they are dropped with the next ones, or when the database is opened again
+    // if this fails, they are dropped with the next ones, or when the database is opened again
     this.word("dropStaged", [ended]).then(forget, () => {});
   }
 
@@ -187,7 +196,7 @@ export class GroupWriter {
     }
   }
 
-  /** Small calls first, then the large ones that they passed. */
+  /** Small calls first, then the large calls that they overtook. */
   #nextGroup(): Call[] {
     const mayBeLarge = this.#hasLarge && !this.#largeOnTheWay && !this.#checkpointing;
     const first = mayBeLarge && this.#smallHasPassed ? this.#largeGroup() : this.#smallGroup();
@@ -209,7 +218,7 @@ export class GroupWriter {
 
   #largeGroup(): Call[] {
     const group: Call[] = [];
-    // workers' results must not keep clients' jobs waiting for ever
+    // workers' results must not delay clients' jobs forever
     this.#words.moveLarge(group, limits.groupBytesMax / 2);
     this.#queue.moveLarge(group, this.#words.hasLarge ? limits.groupBytesMax / 2 : limits.groupBytesMax);
     if (group.length > 0) this.#largeOnTheWay = true;
@@ -232,14 +241,14 @@ export class GroupWriter {
     this.#goOn();
   }
 
-  /** By bytes: a log of 400 MB that is brought at once keeps every write waiting for a second. */
+  /** Triggered by bytes: checkpointing a log of 400 MB at once delays every write by a second. */
   async #checkpoint(): Promise<void> {
     if (!this.#parts.checkpoint || this.#checkpointing || this.#closed) return;
     this.#checkpointing = true;
     this.#logBytes = 0;
     try {
       const isBrought = await this.#parts.checkpoint();
-      if (!isBrought) this.#logBytes = limits.checkpointBytes; // with the next group it is tried again
+      if (!isBrought) this.#logBytes = limits.checkpointBytes; // retried with the next group
       this.#checkpointing = false;
       this.#goOn();
     } catch (error) {

@@ -7,7 +7,7 @@ import { textVerbs } from "./stored-texts.js";
 import { Tallies } from "./tallies.js";
 import { Transactions, type Verbs } from "./transactions.js";
 
-/** Everything that is ever written, on the one connection that writes. */
+/** All verbs that write, on the only connection that writes. */
 export function writes(db: Database, reserve: Pick<DiskReserve, "release">): Transactions {
   const tallies = new Tallies(db);
   const statement = cached(db);

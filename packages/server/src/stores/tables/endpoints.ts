@@ -38,7 +38,7 @@ const toRelease = (row: Selectable<Tables["version"]>): Release => ({
   verdict: maybe(row.verdict),
 });
 
-/** Endpoints that are not deleted, or have workers, jobs or webhooks left. */
+/** Endpoints that are not deleted, or still have workers, jobs or webhooks. */
 const isNeeded = `deleted_at IS NULL
   OR no IN (SELECT endpoint_no FROM worker WHERE ended_at IS NULL)
   OR (SELECT sum(waiting) + sum(running) FROM tally WHERE tally.endpoint_no = endpoint.no) > 0
@@ -46,7 +46,7 @@ const isNeeded = `deleted_at IS NULL
 
 export function endpointStore(runner: Runner): EndpointStore {
   const { sql } = runner;
-  /** Writes down what the present version of an endpoint is made of. */
+  /** Stores what the present version of an endpoint is made of. */
   const frozen = (endpoint: SelectQueryBuilder<Tables, "endpoint", object>, release: NewRelease) =>
     sql
       .insertInto("version")

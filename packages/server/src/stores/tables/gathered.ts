@@ -6,7 +6,7 @@ interface Waiting<Asked, Found> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Makes one reading of what is asked for in one turn of the event loop, and of what comes while two are on their way. */
+/** Combines everything requested in one turn of the event loop, or while two reads are in flight, into one read. */
 export function gathered<Asked, Found>(fetch: (asked: readonly Asked[]) => Promise<Found[]>) {
   const waiting: Waiting<Asked, Found>[] = [];
   let onTheWay = 0;

@@ -45,16 +45,16 @@ export interface JobRow {
   unread_bytes: number;
 }
 
-/** A job's worker and what it has put out so far, beside the job as `j`. */
+/** A job's worker and its output so far, with the job as `j`. */
 export const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
 
-/** How a database reads a text column, and how many bytes it holds: SQLite stores large texts apart from their rows. */
+/** How a database reads a text column, and its size in bytes: SQLite stores large texts apart from their rows. */
 export interface TextColumns {
   whole(column: string): string;
   bytes(column: string): string;
 }
 
-/** Texts that are in their columns, whatever their size. */
+/** Texts stored in their columns, whatever their size. */
 export const textsInPlace: TextColumns = {
   whole: (column) => column,
   bytes: (column) => `octet_length(${column})`,
@@ -66,12 +66,15 @@ const plainColumns = `j.no, j.endpoint_no, j.id, j.place, j.status, j.low_priori
   w.id AS worker_id, j.created_at, j.queued_at, j.taken_at, j.finished_at, j.deadline_at, j.ttl_end_at, j.expires_at,
   j.execution_timeout_ms, j.retention_ms, j.has_webhook, j.stop_wanted`;
 
-/** The SQL that reads jobs with their texts, in a database that stores them so. */
+/** The SQL that reads jobs with their texts, for a database that stores them in this way. */
 export function jobTextSql({ whole, bytes }: TextColumns) {
-  /** The bytes of a job's texts, with the output as `o`: read without reading the texts. */
+  /** The size of a job's texts in bytes, with the output as `o`, without reading the texts. */
   const textBytes = `(${texts.map((text) => `coalesce(${bytes(`o.${text}`)}, 0)`).join(" + ")})`;
 
-  /** The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`: texts where `fits` holds. */
+  /**
+   * The columns of a {@link JobRow}, with the job as `j`, its worker as `w` and its output as `o`; texts only if `fits`
+   * holds.
+   */
   const columnsWhere = (fits: string): string => `${plainColumns},
   ${texts.map((text) => `CASE WHEN ${fits} THEN ${whole(`o.${text}`)} END AS ${text}`).join(", ")},
   CASE WHEN ${fits} THEN 0 ELSE ${textBytes} END AS unread_bytes`;
@@ -79,12 +82,13 @@ export function jobTextSql({ whole, bytes }: TextColumns) {
   return {
     textBytes,
 
-    /** The columns of a {@link JobRow}, its texts where they are small. */
+    /** The columns of a {@link JobRow}, with its texts if they are small. */
     jobColumnsBounded: columnsWhere(`${textBytes} <= ${limits.textReadBytesMax}`),
 
     /**
-     * A page of jobs that are found by `where`: the newest `limit` whose bytes fit in `bytesMax`, and one at least: without its
-     * texts where they alone do not fit. `found` is how many there are, up to one more than `limit`. One statement, so that no job changes between its size and its text.
+     * A page of the jobs found by `where`: the newest `limit` jobs whose bytes fit into `bytesMax`, and at least one,
+     * without its texts if they alone do not fit. `found` is their number, up to one more than `limit`. It is one
+     * statement, so that no job changes between the reads of its size and its text.
      */
     pageOf: (where: string, limit: string, bytesMax: string): string => `
   SELECT ${columnsWhere(`page.bytes <= ${bytesMax}`)}, page.found FROM (
@@ -94,13 +98,13 @@ export function jobTextSql({ whole, bytes }: TextColumns) {
   JOIN job j ON j.endpoint_no = page.endpoint_no AND j.no = page.no ${joined}
   WHERE page.n = 1 OR (page.bytes <= ${bytesMax} AND page.n <= ${limit}) ORDER BY page.no DESC`,
 
-    /** A job's input where it is small, and its size, with the input as `i`. */
+    /** A job's input if it is small, and its size, with the input as `i`. */
     boundedBody: `CASE WHEN ${bytes("i.body")} <= ${limits.takeReadBytesMax} THEN i.body END AS body,
   ${bytes("i.body")} AS body_bytes`,
   };
 }
 
-/** The bytes of a page that is bounded by its length alone. */
+/** The bytes of a page that is limited only by its length. */
 export const anySize = Number.MAX_SAFE_INTEGER;
 export interface PageRow extends JobRow {
   found: number;
@@ -110,7 +114,7 @@ export const toPage = (rows: readonly PageRow[]): { jobs: JobReport[]; more: boo
   more: (rows[0]?.found ?? 0) > rows.length,
 });
 
-/** The one crossing from a stored row to a job. */
+/** The only conversion from a stored row to a job. */
 export function toJob(row: JobRow): JobReport {
   return {
     no: row.no,
@@ -136,7 +140,7 @@ export function toJob(row: JobRow): JobReport {
     hasWebhook: row.has_webhook === 1,
     stopWanted: row.stop_wanted === 1,
     output: optional(row.output),
-    // stored as JSON text: SQLite would end a plain one at NUL
+    // stored as JSON text, because SQLite would end a plain text at NUL
     error: row.error === null ? undefined : JSON.parse(row.error),
     progress: optional(row.progress),
     unreadBytes: row.unread_bytes,
@@ -170,7 +174,7 @@ export const toHeldJob = (row: HeldRow): HeldJob => ({
   stopWanted: row.stop_wanted === 1,
 });
 
-/** A taken job beside its input. */
+/** A taken job, as stored. */
 export interface TakenRow {
   no: number;
   id: string;

@@ -5,7 +5,7 @@ import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { hostStore, workerStore } from "./workers.js";
 
-/** The stores of the cool tables, one code for both databases. */
+/** The stores of the cool tables, the same code for both databases. */
 export function tableStores(
   runner: Runner,
 ): Pick<

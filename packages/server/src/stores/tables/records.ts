@@ -23,7 +23,7 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
   durationMs: row.duration_ms,
 });
 
-/** How large a delivery's body will be, but for some names: the texts themselves are not read for it. */
+/** The size of a delivery's body, except for some names, computed without reading the texts. */
 const bodyBytes = ({ bytes }: TextColumns) =>
   raw<number>`${raw.raw(`
   coalesce((SELECT coalesce(${bytes("o.output")}, 0) + coalesce(${bytes("o.error")}, 0) FROM job_output o
@@ -33,9 +33,10 @@ const bodyBytes = ({ bytes }: TextColumns) =>
 export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
   const bytes = bodyBytes(runner.texts).as("bytes");
-  // as a parameter it would be any state to the plan, and the index of the pending ones of no use
+  // a literal: as a parameter it could be any state to the planner, and the index of pending deliveries would not be
+  // used
   const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
-  /** A job that a sweep has left alone for its delivery's sake is swept next time. */
+  /** Makes the next sweep visit a job that an earlier sweep skipped because of its delivery. */
   const release = (deliveryNo: number) =>
     sql
       .updateTable("job")
@@ -86,7 +87,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
                 s.val(attempt.durationMs).as("duration_ms"),
               ])
               .where("no", "=", deliveryNo)
-              // a write whose answer was lost comes again
+              // a write whose answer was lost is sent again
               .where((s) => s.not(s.exists(recorded.select("n").where("at", "=", attempt.at)))),
           )
           .compile(),

@@ -54,7 +54,7 @@ const ways = sizes.flatMap((size) => [false, true].map((chunked) => ({ size, chu
 const json = (size: number) => `{ "b":1e400,"a":"é漢😀${"x".repeat(size)}" }`;
 
 describe("A body", () => {
-  it.each(ways)("is handed on as it came: $size bytes, chunked: $chunked", async ({ size, chunked }) => {
+  it.each(ways)("is passed on unchanged: $size bytes, chunked: $chunked", async ({ size, chunked }) => {
     const { id } = (await run(Buffer.from(`{"input":${json(size)}}`), chunked)).json;
     const [job] = await scene.take(worker);
     const input = Buffer.concat((await scene.parts.reader.input(job!.no))!.map((piece) => Buffer.from(piece)));
@@ -66,7 +66,7 @@ describe("A body", () => {
     share?.release();
   });
 
-  it.each(ways)("that is no UTF-8 is refused of a client, and fails a job: $size, $chunked", async (way) => {
+  it.each(ways)("that is not UTF-8 is refused from a client, and fails a job: $size, $chunked", async (way) => {
     const bad = (name: string) =>
       Buffer.concat([Buffer.from(`{"${name}":{"a":"${"x".repeat(way.size)}`), Buffer.from([0xff]), Buffer.from('"}}')]);
     expect((await run(bad("input"), way.chunked)).json).toMatchObject({ code: "INVALID_JSON" });
@@ -75,13 +75,16 @@ describe("A body", () => {
     expect(await scene.state(endpoint, id)).toBe("FAILED");
   });
 
-  it.each([false, true])("is the same by its key when it comes again, chunked: %s", async (chunked) => {
-    const body = (end: string) => Buffer.from(`{"input":${json(1_000_000)},"webhook":null}${end}`);
-    const headers = { "idempotency-key": `large-${chunked}` };
-    const first = await run(body(""), chunked, headers);
-    expect((await run(body(""), chunked, headers)).json.id).toBe(first.json.id);
-    expect((await run(body(" "), chunked, headers)).json.code).toBe("IDEMPOTENCY_CONFLICT");
-  });
+  it.each([false, true])(
+    "counts as the same body under its key when it is sent again, chunked: %s",
+    async (chunked) => {
+      const body = (end: string) => Buffer.from(`{"input":${json(1_000_000)},"webhook":null}${end}`);
+      const headers = { "idempotency-key": `large-${chunked}` };
+      const first = await run(body(""), chunked, headers);
+      expect((await run(body(""), chunked, headers)).json.id).toBe(first.json.id);
+      expect((await run(body(" "), chunked, headers)).json.code).toBe("IDEMPOTENCY_CONFLICT");
+    },
+  );
 
   it.each([false, true])("over the limit is refused, chunked: %s", async (chunked) => {
     const answer = await run(Buffer.alloc(limits.runBytesMax + 1, " "), chunked);

@@ -52,7 +52,7 @@ const held = () => bodyBytesHeld("clients") + bodyBytesHeld("workers");
 const names = ["the fast lane", "the routes", "OpenAI", "management", "GraphQL", "workers"];
 
 describe("A body that has not come whole", () => {
-  it.each(names)("counts what is in memory of it, until its client hangs up: %s", async (name) => {
+  it.each(names)("counts its bytes in memory until its client disconnects: %s", async (name) => {
     const client = begin(paths[name]!, 100_000);
     await expect.poll(held).toBe(100_000);
     expect(bodyBytesHeld(name === "workers" ? "workers" : "clients")).toBe(100_000);
@@ -60,7 +60,7 @@ describe("A body that has not come whole", () => {
     await expect.poll(held).toBe(0);
   });
 
-  it.each(names)("is given up once it stalls, and counts no more: %s", async (name) => {
+  it.each(names)("is given up once it stalls, and no longer counts: %s", async (name) => {
     const client = begin(paths[name]!, 100_000);
     const said = text(client);
     await expect.poll(held).toBe(100_000);
@@ -93,7 +93,7 @@ describe("A body that has not come whole", () => {
     return said;
   }
 
-  it.each(["run", "runsync"])("is not submitted once it was refused, though the rest comes: %s", async (route) => {
+  it.each(["run", "runsync"])("is not submitted once it was refused, even if the rest arrives: %s", async (route) => {
     const { id } = await scene.endpoint();
     const said = await stall(`/v2/${id}/${route}`, `{"input":{}}${" ".repeat(200_000)}`, 100_000);
     expect(said).toMatch(/^HTTP\/1.1 408 .*"code":"INVALID_INPUT"/s);
@@ -101,7 +101,7 @@ describe("A body that has not come whole", () => {
     expect((await http.get(`/v2/${id}/health`)).json.jobs.inQueue).toBe(1);
   });
 
-  it("settles no job once it was refused, and a worker's next try does", async () => {
+  it("settles no job once it was refused; the worker's next try does", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);
     const path = `/v2/${endpoint.id}/job-done/${worker.row.id}/${id}?token=${secretOf(worker)}`;
@@ -111,7 +111,7 @@ describe("A body that has not come whole", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("counts nothing of its first bytes: most bodies have no more", async () => {
+  it("does not count its first bytes, because most bodies are no longer", async () => {
     const body = new CountedBody({} as never, "clients", 1);
     expect([body.count(limits.bodyBytesFree), held()]).toEqual([true, 0]);
     expect([body.count(1), held()]).toEqual([true, limits.bodyBytesFree + 1]);
@@ -129,7 +129,7 @@ describe("Where too much is in memory", () => {
   }
   const share = limits.bodiesOwnerShare * limits.bodiesBytesMax;
 
-  it.each(names.slice(0, -1))("a body is refused for a second, a small one is not: %s", async (name) => {
+  it.each(names.slice(0, -1))("a body is refused for a second, but a small one is not: %s", async (name) => {
     const full = fill(scene.admin.ownerNo, share - 50_000);
     const refused = await http.post(paths[name]!, " ".repeat(200_000));
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
@@ -138,7 +138,7 @@ describe("Where too much is in memory", () => {
     full.release();
   });
 
-  it("by one owner, another still has room", async () => {
+  it("because of one owner, another still has room", async () => {
     const full = fill(scene.admin.ownerNo, share);
     const { key } = await scene.stranger();
     const body = { input: { a: "a".repeat(100_000) } };
@@ -150,7 +150,7 @@ describe("Where too much is in memory", () => {
   });
 });
 
-it("A body that ended is never taken for one that stalls", async () => {
+it("A body that has ended never counts as stalled", async () => {
   const { id } = await scene.endpoint();
   const answer = http.post(`/v2/${id}/runsync`, { input: { a: "a".repeat(10_000) } });
   await expect.poll(async () => (await http.get(`/v2/${id}/health`)).json.jobs.inQueue).toBe(1);

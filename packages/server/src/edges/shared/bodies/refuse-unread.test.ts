@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { limits } from "../../../limits/index.js";
 import { refuseUnread } from "./refuse-unread.js";
 
-it("A client that goes on sending after its request was refused is hung up on", async () => {
+it("A client that continues to send after a refusal is disconnected", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");

@@ -29,8 +29,8 @@ async function send(line: string, ...headers: string[]): Promise<string> {
   return data.toString("latin1");
 }
 
-describe("A request that is not read as it was meant is refused", () => {
-  it("with a second Authorization header, whichever of them is right, at every door", async () => {
+describe("A request that could be misread is refused", () => {
+  it("with a second Authorization header, whichever of them is right, on every interface", async () => {
     const right = `authorization: Bearer ${scene.key}`;
     const queued = await scene.endpoint();
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
@@ -50,7 +50,7 @@ describe("A request that is not read as it was meant is refused", () => {
     expect(answer).toContain(`and not HTTP/${version}.`);
   });
 
-  it("with TRACE, wherever it goes, and is told the methods that are taken", async () => {
+  it("with TRACE, on any path, with the allowed methods in the reply", async () => {
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
     for (const path of ["/healthz", "/v1/endpoints", "/graphql", `/lb/${balanced.id}/`, "/nothing"]) {
       const answer = await send(`TRACE ${path} HTTP/1.1`, `authorization: ${scene.key}`);
@@ -61,7 +61,7 @@ describe("A request that is not read as it was meant is refused", () => {
 });
 
 describe("A refusal says in its headers", () => {
-  it("that a key belongs into Authorization, on every interface", async () => {
+  it("that a key belongs in Authorization, on every interface", async () => {
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
     for (const path of ["/v1/endpoints", `/v2/${balanced.id}/health`, `/lb/${balanced.id}/`]) {
       const answer = await http.get(path, { key: null });
@@ -74,11 +74,14 @@ describe("A refusal says in its headers", () => {
 });
 
 describe("A GraphQL request", () => {
-  it.each(["/graphql", "/sdk/graphql"])("to %s that is too large is told so while it is still sent", async (path) => {
-    const query = `{ myself { id } } #${"x".repeat(12 * limits.managementBytesMax)}`;
-    const { status, json } = await http.post(path, { query });
-    expect([status, json.errors[0].extensions.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
-    expect(json.errors[0].message).toContain("0.25 MB");
-    expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
-  });
+  it.each(["/graphql", "/sdk/graphql"])(
+    "to %s that is too large is refused while it is still being sent",
+    async (path) => {
+      const query = `{ myself { id } } #${"x".repeat(12 * limits.managementBytesMax)}`;
+      const { status, json } = await http.post(path, { query });
+      expect([status, json.errors[0].extensions.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+      expect(json.errors[0].message).toContain("0.25 MB");
+      expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
+    },
+  );
 });

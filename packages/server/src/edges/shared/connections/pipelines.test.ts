@@ -53,7 +53,7 @@ describe("Pipelined requests", () => {
     expect(pathsOf(text)).toEqual(Array.from({ length: count }, (_, n) => [`/${n}`, 0]));
   });
 
-  it("with bodies of any size among them keep their bodies apart", async () => {
+  it("with bodies of any size are kept apart", async () => {
     const socket = await opened(echo);
     const sizes = [0, 1, limits.headSliceBytes, 5_000, 300_000, 3, 70_000, 0, 20];
     socket.write(sizes.map((size, n) => post(n, "x".repeat(size)) + get(100 + n)).join(""));
@@ -66,7 +66,7 @@ describe("Pipelined requests", () => {
     );
   });
 
-  it("come in any pieces", async () => {
+  it("may arrive in any pieces", async () => {
     const socket = await opened(echo);
     socket.setNoDelay();
     const bytes = Buffer.from(get(1) + post(2, "four") + get(3));
@@ -82,7 +82,7 @@ describe("Pipelined requests", () => {
     ]);
   });
 
-  it("are handed over one by one, each in a turn of its own", async () => {
+  it("are handed over one by one, each in its own turn of the event loop", async () => {
     let turns = 0;
     let isOpen = true;
     const beat = () => {
@@ -101,7 +101,7 @@ describe("Pipelined requests", () => {
     expect(new Set(seen).size).toBe(400);
   });
 
-  it("wait unparsed behind one that is not answered, in bounded memory", async () => {
+  it("wait unparsed behind an unanswered one, in bounded memory", async () => {
     const seen: [IncomingMessage, ServerResponse][] = [];
     let sent = 0;
     const socket = await opened((request, reply) => void seen.push([request, reply]));
@@ -119,7 +119,7 @@ describe("Pipelined requests", () => {
     await expect.poll(() => seen.length).toBe(2);
   });
 
-  it("do not run out of time while they are held back, nor cut the answer before them", async () => {
+  it("do not time out while they are held back, nor cut off the reply before them", async () => {
     let answer = () => {};
     const server = createServer({ headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 10 });
     const listener = takeTurns(server, (request, reply) => {
@@ -145,7 +145,7 @@ describe("Pipelined requests", () => {
     expect(await textUntil(socket, (got) => got.includes("<second>"))).toMatch(/<first>.*<second>/s);
   });
 
-  it("that have come whole are served though their client has ended its side", async () => {
+  it("that arrived whole are served even if their client has half-closed the connection", async () => {
     const socket = await opened(echo);
     // others have spent the parts of many turns
     spendParts(3 * limits.bodyPartsPerTurn);
@@ -162,7 +162,7 @@ describe("Pipelined requests", () => {
     expect(pathsOf(await textUntil(socket, (got) => got.includes(">")))).toEqual([["/1", 40_000]]);
   });
 
-  it("that have not come whole when their client ends its side are given up", async () => {
+  it("that have not arrived whole when their client half-closes are given up", async () => {
     let isGivenUp = false;
     const socket = await opened((request, reply) => {
       request.on("error", () => {
@@ -175,7 +175,7 @@ describe("Pipelined requests", () => {
     await expect.poll(() => isGivenUp).toBe(true);
   });
 
-  it("behind one whose client hangs up are dropped", async () => {
+  it("behind one whose client disconnects are dropped", async () => {
     const seen: string[] = [];
     let end = () => {};
     const socket = await opened((request, reply) => {
@@ -246,7 +246,7 @@ describe("A body in chunks of one byte", () => {
     expect(await mostPerTurn(4, 30_000, echo)).toBeLessThan(bound);
   });
 
-  it("does so when its request is answered already", async () => {
+  it("also does so after its request was answered", async () => {
     expect(await mostPerTurn(1, 60_000, (_request, reply) => void reply.end("<>"))).toBeLessThan(bound);
   });
 

@@ -34,13 +34,13 @@ async function leaves(): Promise<void> {
 }
 const asReply = (raw: ServerResponse) => ({ raw }) as FastifyReply;
 
-it("Who has gone before one listens is known to be gone", async () => {
+it("A client that disconnected before anyone listened is known to be gone", async () => {
   const [reply] = await asks(1);
   await leaves();
   expect(goneSignal(asReply(reply!)).aborted).toBe(true);
 });
 
-it("Who goes is heard of by all replies of its connection", async () => {
+it("A disconnect reaches all replies of its connection", async () => {
   const gone = (await asks(3)).map((reply) => goneSignal(asReply(reply)));
   expect(gone.map(({ aborted }) => aborted)).toEqual([false, false, false]);
   await leaves();

@@ -53,7 +53,7 @@ async function crowd(shares = scene.parts.shares, bytesMax: number = limits.lent
 }
 
 describe("A large result", () => {
-  it("comes whole and as it is, with its length, and its memory is given back", async () => {
+  it("arrives whole and unchanged, with its length, and its memory is given back", async () => {
     const { status, headers, text } = await http.get(path);
     expect([status, headers.get("content-length")]).toEqual([200, String(Buffer.byteLength(text))]);
     expect(text.includes(`"output":${output},`)).toBe(true);
@@ -81,7 +81,7 @@ describe("A large result", () => {
     await readsNoMore();
   });
 
-  it("is taken from a reader that reads nothing for long", async () => {
+  it("is withdrawn from a reader that reads nothing for long", async () => {
     const socket = deaf();
     const closed = new Promise((resolve) => socket.once("close", resolve));
     await reads();
@@ -94,7 +94,7 @@ describe("A large result", () => {
     await closed;
   });
 
-  it("is taken sooner from a reader that reads nothing while others wait for memory", async () => {
+  it("is withdrawn sooner from a reader that reads nothing while others wait for memory", async () => {
     deaf();
     await reads();
     await scene.until(() => sockets.every(({ readableLength }) => readableLength > 0));

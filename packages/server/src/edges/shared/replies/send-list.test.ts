@@ -59,7 +59,7 @@ describe("A list", () => {
   it.each([
     ["small ones, a slice", 10, limits.listSliceItems],
     ["large ones, one", limits.listSliceBytes, 1],
-  ])("looks up entries as many at once as make a slice: of %s at a time", async (_, bytes, expected) => {
+  ])("looks up as many entries at once as make a slice: %s at a time", async (_, bytes, expected) => {
     let most = 0;
     let now = 0;
     const view = async () => {
@@ -97,7 +97,7 @@ describe("A list", () => {
     }
   });
 
-  it("comes whole over the wire, long or short", async () => {
+  it("arrives whole, long or short", async () => {
     const { status, json, headers } = await http.get("/v1/templates");
     expect([status, json.length, headers.get("content-length")]).toEqual([200, count, null]);
     expect(json.map(({ id }: { id: string }) => id)).toEqual(scene.parts.registry.templates().map(({ id }) => id));
@@ -121,7 +121,7 @@ describe("A list", () => {
     await expect.poll(() => shares.heldBytes).toBe(0);
   });
 
-  it("and every other management request wait for room before anything is read or changed", async () => {
+  it("and every other management request wait for memory before anything is read or changed", async () => {
     const { shares } = scene.parts;
     const all = await shares.ask(scene.admin.ownerNo, limits.lentBytesMax, new PlainSignal());
     const asked = [

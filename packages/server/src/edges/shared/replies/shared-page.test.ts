@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { MovableClock } from "../../../testing/movable-clock-fixture.js";
 import { sharedPage } from "./shared-page.js";
 
-it("A shared page is made one at a time, for all who asked before it was begun, and rests in between", async () => {
+it("A shared page is made one at a time, for all who asked before it began, with a pause in between", async () => {
   const clock = new MovableClock(0);
   const open: ((text: string) => void)[] = [];
   const make = () =>
@@ -29,7 +29,7 @@ it("A shared page is made one at a time, for all who asked before it was begun, 
   expect([texts, open.length]).toEqual([["first", "first", "second", "second"], 2]);
 });
 
-it("A shared page that fails is made again for the next", async () => {
+it("A shared page that fails is made again for the next request", async () => {
   let count = 0;
   const clock = new MovableClock(0);
   const page = sharedPage({ clock }, async () => {
