@@ -86,7 +86,7 @@ describe.concurrent("the output of a stock handler", () => {
   });
 
   it.each(["set, then an object"])(
-    "fails in words after three starts when Python can't serialise it (a %s)",
+    "fails with a clear reason after three starts when Python can't serialise it (a %s)",
     async () => {
       const own = await deploy("plain");
       const job = await ran(own, { do: "unserialisable" });
