@@ -1,28 +1,85 @@
+import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { filesOf } from "./scripts/gears.mjs";
 
-/** What judges how soon a server answers, or how much it asks of its database: nothing else runs beside it. */
+/** What judges how soon a server answers: nothing else runs beside it. */
 const alone = [
   "tests/faults/hostile-load.test.ts",
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",
   "tests/faults/hostile-words.test.ts",
-  "tests/servers/answers.test.ts",
 ];
+
+/** What looks at timers or caches of its process is the first to use them. */
+const firstOfAll = [
+  "packages/server/src/clock.test.ts",
+  "packages/server/src/edges/shared/bodies/body-account.test.ts",
+];
+
+/** What starts no process of its own runs in a few that last: most of such a file's time was its process's start. */
+const inProcess = filesOf("fast").filter((file) => !firstOfAll.includes(file));
+
+/** What takes longest begins first: else all would wait for it in the end. */
+const longest = [
+  "tests/faults/faults.test.ts",
+  "tests/servers/silence.test.ts",
+  "tests/gpu/inventory.test.ts",
+  "tests/servers/starting.test.ts",
+  "tests/faults/server-loss.test.ts",
+  "tests/lb/life.test.ts",
+  "tests/servers/owners.test.ts",
+  "tests/compat/openai-js.test.ts",
+  "tests/servers/answers.test.ts",
+  "tests/migrate/migrate.test.ts",
+  "tests/e2e/worker-lives.test.ts",
+  "tests/compat/python-client.test.ts",
+  "tests/faults/wall-clock.test.ts",
+  "tests/e2e/volumes.test.ts",
+  "tests/compat/js-client.test.ts",
+  "packages/server/src/stores/postgres/contract-newest.test.ts",
+  "packages/server/src/stores/postgres/contract-debian.test.ts",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId, project }: TestSpecification) => {
+      const place = longest.indexOf(relative(import.meta.dirname, moduleId));
+      if (place >= 0) return place;
+      return project.config.isolate ? longest.length : longest.length + 1;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
+
+const beside = { maxWorkers: 4, sequence: { groupOrder: 0 } }; // on two cores: most of them wait most of their time
 
 export default defineConfig({
   test: {
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
         test: {
           name: "most",
           include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...alone],
-          maxWorkers: 4, // on two cores: most of them wait most of their time
-          sequence: { groupOrder: 0 },
+          exclude: ["**/node_modules/**", ...alone, ...inProcess],
+          ...beside,
+        },
+      },
+      {
+        extends: true,
+        // a spy that a test leaves behind is none of the next file's
+        test: {
+          name: "in process",
+          include: inProcess,
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
+          ...beside,
         },
       },
       { extends: true, test: { name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } },

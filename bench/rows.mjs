@@ -4,6 +4,7 @@ import { row as cleanup } from "./rows/cleanup.mjs";
 import { row as cold } from "./rows/cold.mjs";
 import { row as full } from "./rows/full.mjs";
 import { row as idle } from "./rows/idle.mjs";
+import { row as kept } from "./rows/kept.mjs";
 import { row as large } from "./rows/large.mjs";
 import { row as restart } from "./rows/restart.mjs";
 import { row as resume } from "./rows/resume.mjs";
@@ -25,6 +26,7 @@ export const rows = [
   full,
   large,
   idle,
+  kept,
   cleanup,
   restart,
   stream,

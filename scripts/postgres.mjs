@@ -5,9 +5,11 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -17,6 +19,7 @@ import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { cache } from "./set-up.mjs";
 
 /** PostgreSQL refuses to run as root; then it runs as `nobody`. */
 const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
@@ -55,18 +58,11 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
   if (account.uid !== undefined) chownSync(home, account.uid, account.gid);
   const bin = readableBinaries(binaries, home);
   const data = join(home, "data");
-  const made = spawnSync(
-    join(bin, "initdb"),
-    ["-D", data, "-U", "millrace", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
-    {
-      ...account,
-      encoding: "utf8",
-      cwd: home,
-    },
-  );
-  if (made.status !== 0) {
+  try {
+    makeCluster(bin, data, home);
+  } catch (error) {
     rmSync(home, { recursive: true, force: true });
-    throw new Error(`initdb failed: ${made.stderr || made.error}`);
+    throw error;
   }
   const port = await freePort();
   const all = {
@@ -118,6 +114,32 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
     stop,
     end,
   };
+}
+
+/**
+ * Makes an empty cluster: the first time with `initdb`, which takes most of a second of processor time, and then as a
+ * copy of that, as long as .cache is kept.
+ */
+function makeCluster(bin, data, home) {
+  const { stdout: version } = spawnSync(join(bin, "initdb"), ["--version"], { encoding: "utf8" });
+  const kept = join(cache, `cluster-${process.getuid?.()}-${version.trim().replace(/[^\w.]+/g, "-")}`);
+  if (existsSync(kept)) return succeed("cp", ["-a", kept, data]);
+  const choices = ["-U", "millrace", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"];
+  succeed(join(bin, "initdb"), ["-D", data, ...choices], { ...account, cwd: home });
+  const whole = `${kept}.${process.pid}`;
+  mkdirSync(cache, { recursive: true });
+  succeed("cp", ["-a", data, whole]);
+  try {
+    renameSync(whole, kept);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST"].includes(error.code)) throw error;
+    rmSync(whole, { recursive: true }); // another test has just made it
+  }
+}
+
+function succeed(command, args, options = {}) {
+  const { status, stderr, error } = spawnSync(command, args, { ...options, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} failed: ${stderr || error}`);
 }
 
 /** Binaries that the other account may not read (in a home folder, say) are copied to where it may. */

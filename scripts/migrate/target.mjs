@@ -4,7 +4,7 @@ import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
 import { Refused } from "./refused.mjs";
 
 /** Tables that exist only for servers that share a database. */
-const extra = ["lease", "rate_grant", "schema"];
+const extra = ["lease", "rate_grant", "revision", "schema"];
 const connectMs = 10_000;
 
 /** An empty database with our tables, in a transaction that locks out everyone else until it ends. */

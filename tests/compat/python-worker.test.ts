@@ -85,11 +85,11 @@ describe.concurrent("the output of a stock handler", () => {
     expect(job).not.toHaveProperty("output");
   });
 
-  it.each(["set", "object"])(
+  it.each(["set, then an object"])(
     "fails with a clear reason after three starts when Python can't serialise it (a %s)",
-    async (kind) => {
+    async () => {
       const own = await deploy("plain");
-      const job = await ran(own, { do: "unserialisable", kind });
+      const job = await ran(own, { do: "unserialisable" });
       expect(job.status).toBe("FAILED");
       expect(job.error).toMatch(/the worker finished without reporting a result/i);
       expect(own.notes()).toEqual(Array(3).fill("unserialisable"));

@@ -1,8 +1,10 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { text } from "node:stream/consumers";
 import runpodSdk from "runpod-sdk";
 import { expect } from "vitest";
 import { call, journal, makeEndpoint, root, until } from "../harness.js";
@@ -26,6 +28,7 @@ export interface Deployment {
 }
 
 const folders: string[] = [];
+const interpreters: ChildProcess[] = [];
 
 /** The Python environment that holds the stock package. */
 export function venv(): string {
@@ -46,8 +49,9 @@ export function newFolder(): string {
   return dir;
 }
 
-/** Removes what `newFolder` made; after the server's end, so that no worker loses the ground it stands on. */
+/** Ends the interpreters, and removes what `newFolder` made; after the server's end, so that no worker loses its ground. */
 export function removeFolders(): void {
+  for (const child of interpreters.splice(0)) child.kill();
   for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true });
 }
 
@@ -167,19 +171,50 @@ export function runs(pid: number): boolean {
   }
 }
 
-/**
- * Runs `tests/compat/scripts/{name}.py` with the stock client set to the server, in a home of its own,
- * and resolves with the JSON of the last line it prints.
- */
-export async function script(server: Address, name: string, ...words: string[]): Promise<Said> {
+/** Where interpreters listen that have imported a stock client, by its name and the server to which it is set. */
+const sockets = new Map<string, Promise<string>>();
+
+/** Importing a client takes a second of processor time: scripts are forked from an interpreter that has done it. */
+function interpreter(server: Address, client: string): Promise<string> {
+  const name = `${client} ${server.url}`;
+  const found = sockets.get(name) ?? startInterpreter(server, client);
+  sockets.set(name, found);
+  return found;
+}
+
+async function startInterpreter(server: Address, client: string): Promise<string> {
+  const home = newFolder();
   const env = {
     PATH: process.env.PATH ?? "",
-    HOME: newFolder(),
+    HOME: home,
     CLIENT_KEY: server.key,
     RUNPOD_ENDPOINT_BASE_URL: `${server.url}/sdk/v2`,
     RUNPOD_API_BASE_URL: `${server.url}/sdk`,
   };
-  const path = join(import.meta.dirname, "scripts", `${name}.py`);
-  const { stdout } = await promisify(execFile)(python(), [path, ...words], { env, timeout: 60_000 });
-  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+  const socket = join(home, "socket");
+  const program = join(import.meta.dirname, "scripts/forking.py");
+  const child = spawn(python(), [program, socket, client], { env, stdio: ["ignore", "pipe", "inherit"] });
+  interpreters.push(child);
+  const [said] = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+  expect(`${said}`).toBe("ready\n");
+  return socket;
+}
+
+/** Which client each script is for. */
+const clientOf = (script: string) => (script === "openai_client" ? "openai" : "runpod");
+
+/**
+ * Runs `tests/compat/scripts/{name}.py` in a process of its own with the stock client set to the server,
+ * and resolves with the JSON of the last line it prints.
+ */
+export async function script(server: Address, name: string, ...words: string[]): Promise<Said> {
+  const connection = connect(await interpreter(server, clientOf(name)));
+  connection.setTimeout(60_000, () => connection.destroy(new Error(`${name} ${words[0]} says nothing`)));
+  connection.write(`${JSON.stringify([join(import.meta.dirname, "scripts", `${name}.py`), ...words])}\n`);
+  const said = (await text(connection)).trim();
+  try {
+    return JSON.parse(said.split("\n").at(-1) ?? "");
+  } catch {
+    throw new Error(`${name} ${words[0]} did not end well:\n${said}`);
+  }
 }

@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, freePort, journal, root, startServer, type TestServer, until } from "../harness.js";
 import { type Ending, makeFolder, makeQueue, makeRunning } from "./handlers.js";
-import { isAlive, makePuppets } from "./puppet.js";
+import { type HeldJob, isAlive, makeHeld } from "./puppet.js";
 import { type Body, healthOf, reach, statusOf, submit } from "./wire.js";
 
 /** A server of the test's own, ended with it. */
@@ -66,14 +66,44 @@ function makeDataDir(test: Ending): string {
   return folder;
 }
 
+/** What ends with a describe, rather than with a test. */
+function endings(): { suite: Ending; end(): Promise<void> } {
+  const undos: (() => Promise<void> | void)[] = [];
+  const end = async () => {
+    for (const undo of undos.splice(0).reverse()) await undo();
+  };
+  return { suite: { onTestFinished: (undo) => void undos.push(undo) }, end };
+}
+
+/** Jobs that real workers have begun, and that end once a file is there. */
+interface Work {
+  readonly endpoint: string;
+  readonly jobs: readonly string[];
+  readonly gate: string;
+  /** What ran, line by line. */
+  readonly ran: string;
+}
+
+/** A job for each name, which is what it gives back, with a worker for each. */
+async function makeWork(test: Ending, server: TestServer, names: readonly string[]): Promise<Work> {
+  const folder = makeFolder(test);
+  const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
+  const endpoint = await makeRunning(test, server, { workersMin: names.length, workersMax: names.length });
+  const jobs: string[] = [];
+  for (const name of names) jobs.push(await submit(server, endpoint, { gate, journal: ran, name, echo: name }));
+  await until(() => starts(ran).length === names.length);
+  return { endpoint, jobs, gate, ran };
+}
+
 const starts = (file: string) => journal(file).filter((line) => line.includes(" start "));
+const ends = (file: string) => journal(file).filter((line) => line.includes(" end "));
 const pidOf = (line: string | undefined) => Number(line?.split(" ")[2]);
 
 describe.concurrent("SIGTERM", () => {
   it("ends the server with 0, and its workers with it; their jobs run after the next start", async (test) => {
     const folder = makeFolder(test);
     const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
-    const server = await startOwn(test);
+    const server = await startOwn(test, { MILLRACE_STOP_GRACE: "2" });
     const endpoint = await makeRunning(test, server, { workersMax: 1 });
     const running = await submit(server, endpoint, { gate, journal: ran, name: "a", echo: 1 });
     const waiting = await submit(server, endpoint, { gate, journal: ran, name: "b", echo: 2 });
@@ -87,11 +117,7 @@ describe.concurrent("SIGTERM", () => {
     await server.restart();
     expect(await reach(server, endpoint, running, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
     expect((await reach(server, endpoint, waiting, "COMPLETED")).output).toBe(2);
-    expect(
-      journal(ran)
-        .filter((line) => line.includes(" end "))
-        .map((line) => line[0]),
-    ).toEqual(["a", "b"]);
+    expect(ends(ran).map((line) => line[0])).toEqual(["a", "b"]);
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 2, failed: 0, retried: 0 });
   });
 
@@ -99,12 +125,11 @@ describe.concurrent("SIGTERM", () => {
     const server = await startOwn(test);
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
-    const held = call(server, "POST", `/v2/${endpoint}/runsync`, { input: {} });
-    const held2 = call(server, "GET", `/v2/${endpoint}/status-sync/${job}`);
+    const wait = "wait=300000"; // left to that, they would outlast the test
+    const held = call(server, "POST", `/v2/${endpoint}/runsync?${wait}`, { input: {} });
+    const held2 = call(server, "GET", `/v2/${endpoint}/status-sync/${job}?${wait}`);
     await until(async () => (await healthOf(server, endpoint)).jobs.inQueue === 2);
-    const begun = performance.now();
     expect(await server.stop()).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(15_000);
     for (const reply of await Promise.all([held, held2])) {
       expect([200, 503]).toContain(reply.status);
       if (reply.status === 200) expect(reply.body.status).toBe("IN_QUEUE");
@@ -112,20 +137,67 @@ describe.concurrent("SIGTERM", () => {
   });
 });
 
-describe.concurrent("a kill -9", () => {
-  it("leaves workers running, and their results are accepted once after the restart", async (test) => {
-    const folder = makeFolder(test);
-    const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
-    const server = await startOwn(test);
-    const endpoint = await makeRunning(test, server, { workersMin: 2, workersMax: 2 });
-    const jobs: string[] = [];
-    for (const name of ["a", "b"]) jobs.push(await submit(server, endpoint, { gate, journal: ran, name, echo: name }));
-    await until(() => starts(ran).length === 2);
+describe("a kill -9", () => {
+  const { suite, end } = endings();
+  let server: TestServer;
+  let working: Work;
+  let orphaned: Work;
+  let held: HeldJob;
+  let knocking: HeldJob;
+  let saved: Body;
+  let queue: string;
+  const acknowledged: string[] = [];
+  let outlived: boolean[];
+  const statuses: number[] = [];
+
+  // one server is killed once, with all of this on it
+  beforeAll(async () => {
+    server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
+    [working, orphaned, held, knocking] = await Promise.all([
+      makeWork(suite, server, ["a", "b"]),
+      makeWork(suite, server, ["second"]),
+      makeHeld(suite, server),
+      makeHeld(suite, server),
+    ]);
+    await held.worker.ping([held.job]);
+    const idle = await makeQueue(suite, server);
+    saved = (await call(server, "PATCH", `/v1/endpoints/${idle}`, { idleTimeout: 77 })).body;
+    queue = await makeQueue(suite, server);
+    let isOver = false;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const job = await submit(server, queue, { n: acknowledged.length }).catch(() => undefined);
+        if (job === undefined) return;
+        acknowledged.push(job);
+      }
+    });
+    await until(() => acknowledged.length > 200);
     await server.kill();
-    for (const line of starts(ran)) expect(isAlive(pidOf(line))).toBe(true);
-    writeFileSync(gate, ""); // they end while nobody listens
-    await until(() => journal(ran).filter((line) => line.includes(" end ")).length === 2);
-    await server.restart();
+    isOver = true;
+    await Promise.all(clients);
+    outlived = starts(working.ran).map((line) => isAlive(pidOf(line)));
+    writeFileSync(working.gate, ""); // they end while nobody listens
+    await until(() => ends(working.ran).length === 2);
+    process.kill(pidOf(starts(orphaned.ran)[0]), "SIGKILL");
+    writeFileSync(orphaned.gate, "");
+    const knocked = until(async () => {
+      const status = await knocking.worker.done(knocking.job, { output: 1 }).then(
+        (answer) => answer.status,
+        () => 0,
+      );
+      if (status !== 0) statuses.push(status);
+      return status === 200;
+    });
+    await Promise.all([server.restart(), knocked]);
+  });
+  afterAll(async () => {
+    await end();
+    await server?.end();
+  });
+
+  it("leaves workers running, and their results are accepted once after the restart", async () => {
+    expect(outlived).toEqual([true, true]);
+    const { endpoint, jobs, ran } = working;
     for (const [n, job] of jobs.entries()) {
       const body = await reach(server, endpoint, job, "COMPLETED");
       expect(body).toMatchObject({ output: ["a", "b"][n], retries: 0 });
@@ -141,68 +213,37 @@ describe.concurrent("a kill -9", () => {
     expect(next.body.output).toBe("next");
   });
 
-  it("does not change a worker's secret, nor the jobs it holds", async (test) => {
-    const server = await startOwn(test);
-    const { id: endpoint, puppet } = await makePuppets(test, server);
-    const worker = await puppet();
-    const job = await submit(server, endpoint);
-    await worker.take();
-    await worker.ping([job]);
-    await server.kill();
-    await server.restart();
-    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "IN_PROGRESS", workerId: worker.id });
+  it("does not change a worker's secret, nor the jobs it holds", async () => {
+    const { endpoint, worker, job } = held;
+    expect(await held.status()).toMatchObject({ status: "IN_PROGRESS", workerId: worker.id });
     expect((await worker.ping([job])).status).toBe(200);
     expect((await worker.done(job, { output: "after" })).status).toBe(200);
-    expect(await statusOf(server, endpoint, job)).toMatchObject({ status: "COMPLETED", output: "after", retries: 0 });
+    expect(await held.status()).toMatchObject({ status: "COMPLETED", output: "after", retries: 0 });
     const next = await submit(server, endpoint);
     expect((await worker.take()).body.id).toBe(next);
   });
 
-  it("gives back the jobs of workers that died meanwhile", async (test) => {
-    const folder = makeFolder(test);
-    const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
-    const server = await startOwn(test);
-    const endpoint = await makeRunning(test, server, { workersMax: 1 });
-    const job = await submit(server, endpoint, { gate, journal: ran, name: "a", echo: "second" });
-    await until(() => starts(ran).length === 1);
-    await server.kill();
-    process.kill(pidOf(starts(ran)[0]), "SIGKILL");
-    writeFileSync(gate, "");
-    await server.restart();
-    expect(await reach(server, endpoint, job, "COMPLETED")).toMatchObject({ output: "second", retries: 1 });
+  it("gives back the jobs of workers that died meanwhile", async () => {
+    const { endpoint, jobs, ran } = orphaned;
+    expect(await reach(server, endpoint, jobs[0]!, "COMPLETED")).toMatchObject({ output: "second", retries: 1 });
     expect(starts(ran)).toHaveLength(2);
   });
 
-  it("loses no job that was acknowledged", async (test) => {
-    const server = await startOwn(test, { MILLRACE_RATE_LIMITS: "off" });
-    const endpoint = await makeQueue(test, server);
-    const acknowledged: string[] = [];
-    let stop = false;
-    const clients = Array.from({ length: 8 }, async () => {
-      while (!stop) {
-        const job = await submit(server, endpoint, { n: acknowledged.length }).catch(() => undefined);
-        if (job === undefined) return;
-        acknowledged.push(job);
-      }
-    });
-    await until(() => acknowledged.length > 200);
-    await server.kill();
-    stop = true;
-    await Promise.all(clients);
-    await server.restart();
-    for (const job of acknowledged) expect((await statusOf(server, endpoint, job)).status).toBe("IN_QUEUE");
-    const { inQueue } = (await healthOf(server, endpoint)).jobs;
+  it("loses no job that was acknowledged", async () => {
+    for (const job of acknowledged) expect((await statusOf(server, queue, job)).status).toBe("IN_QUEUE");
+    const { inQueue } = (await healthOf(server, queue)).jobs;
     expect(inQueue).toBeGreaterThanOrEqual(acknowledged.length);
     expect(inQueue).toBeLessThanOrEqual(acknowledged.length + 8); // at most the ones that were on their way
   });
 
-  it("leaves settings as they were saved", async (test) => {
-    const server = await startOwn(test);
-    const endpoint = await makeQueue(test, server);
-    const saved = (await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { idleTimeout: 77 })).body;
-    await server.kill();
-    await server.restart();
-    expect((await call(server, "GET", `/v1/endpoints/${endpoint}`)).body).toEqual(saved);
+  it("leaves settings as they were saved", async () => {
+    expect(saved.idleTimeout).toBe(77);
+    expect((await call(server, "GET", `/v1/endpoints/${saved.id}`)).body).toEqual(saved);
+  });
+
+  it("is followed by a start that answers 503 rather than refuse, from the moment its port is open", async () => {
+    for (const status of statuses.slice(0, -1)) expect(status).toBe(503);
+    expect(await reach(server, knocking.endpoint, knocking.job, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
   });
 });
 
@@ -273,27 +314,5 @@ describe.concurrent("a start", () => {
     const given = { url, key: "mr_given_later_0123456789abcdef012345" };
     expect((await call(given, "GET", "/v1/endpoints")).body).toHaveLength(1);
     expect(third.log()).not.toContain(given.key);
-  });
-
-  it("answers 503 instead of refusing connections, from the moment its port is open", async (test) => {
-    const server = await startOwn(test);
-    const { id: endpoint, puppet } = await makePuppets(test, server);
-    const worker = await puppet();
-    const job = await submit(server, endpoint);
-    await worker.take();
-    await server.kill();
-    const statuses: number[] = [];
-    const restarting = server.restart();
-    await until(async () => {
-      const status = await worker.done(job, { output: 1 }).then(
-        (answer) => answer.status,
-        () => 0,
-      );
-      if (status !== 0) statuses.push(status);
-      return status === 200;
-    }, 20_000);
-    await restarting;
-    for (const status of statuses.slice(0, -1)) expect(status).toBe(503);
-    expect(await reach(server, endpoint, job, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
   });
 });

@@ -145,6 +145,37 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
     });
   });
 
+  /** Sends large bodies, some at a time, for as long as an attack goes on. */
+  async function sendLarge(count: number, send: () => Promise<{ status: number }>): Promise<void> {
+    const until = performance.now() + attackMs;
+    const one = async () => {
+      // a 503 says that the bytes of all such bodies together are bounded
+      while (performance.now() < until) expect([200, 503]).toContain((await send()).status);
+    };
+    await Promise.all(Array.from({ length: count }, one));
+  }
+
+  describe.each([1, 4])("with texts of many megabytes, %i at a time:", (count) => {
+    it("inputs", async () => {
+      const unserved = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
+      const body = `{"input":"${"x".repeat(10 * mib - 100)}"}`;
+      await attack(`${count} writers of inputs of 10 MB`, () =>
+        sendLarge(count, () => call(server, "POST", `/v2/${unserved}/run`, body)),
+      );
+      await call(server, "POST", `/v2/${unserved}/purge-queue`);
+    });
+
+    it("results", async () => {
+      const word = `{"output":"${"x".repeat(20 * mib - 100)}"}`;
+      await attack(`${count} writers of results of 20 MB`, () =>
+        sendLarge(count, async () => {
+          await submit(server, endpoint);
+          return worker.done((await worker.take()).body?.id, word);
+        }),
+      );
+    });
+  });
+
   describe("with a worker's secret, by", () => {
     it.each([
       ["a status of 20 MB", () => `{"output":1,"status":[${"[],".repeat(6 * mib)}[]]}`],

@@ -3,15 +3,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
-import { call, freePort, startServer, until } from "../harness.js";
+import { call, freePort, startServer, type TestServer, until } from "../harness.js";
 import { ask, attemptServer, makeDatabase, sentencesOf, shared } from "./cluster.js";
 
 let postgres: TestPostgres;
 let databases = 0;
+/** A server, and its database: others that start there are refused, and leave it alone. */
+let first: TestServer;
+let url: string;
 beforeAll(async () => {
   postgres = await startPostgres();
+  url = await emptyDatabase();
+  first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
 });
-afterAll(() => postgres?.end());
+afterAll(async () => {
+  await first?.end();
+  await postgres?.end();
+});
 
 const emptyDatabase = () => makeDatabase(postgres, `empty_${++databases}`);
 
@@ -52,19 +60,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     }
   });
 
-  it("on a database of a newer version are refused with one sentence", async (test) => {
-    const url = await emptyDatabase();
-    const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
-    test.onTestFinished(() => first.end());
-    await first.stop();
-    await ask(url, "UPDATE schema SET version = 4711");
-    await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
-  });
-
-  it("with a different seal key are refused with one sentence", async (test) => {
-    const url = await emptyDatabase();
-    const first = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
-    test.onTestFinished(() => first.end());
+  it("with a different seal key are refused with one sentence", async () => {
     const env = { MILLRACE_DATABASE_URL: url, MILLRACE_SEAL_KEY: "0".repeat(64) };
     await Promise.all([
       expectRefused(env, /^MILLRACE_SEAL_KEY is not the key .+\.$/),
@@ -76,27 +72,12 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   });
 
   it("on a copy of another's data directory are refused with one sentence, and the other continues", async (test) => {
-    const env = { ...shared, MILLRACE_DATABASE_URL: await emptyDatabase() };
-    const first = await startServer(env);
-    test.onTestFinished(() => first.end());
     const copy = mkdtempSync(join(tmpdir(), "millrace-copy-"));
     test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
     copyFileSync(join(first.dataDir, "host"), join(copy, "host"));
-    await expectRefused({ ...env, MILLRACE_DATA_DIR: copy }, /^Another server with the identity of .+\.$/);
+    const env = { ...shared, MILLRACE_DATABASE_URL: url, MILLRACE_DATA_DIR: copy };
+    await expectRefused(env, /^Another server with the identity of .+\.$/);
     expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
-    await first.kill();
-    await first.restart(); // at once: what it held went with it
-  });
-
-  it("forget hosts that have not returned for a day", async (test) => {
-    const url = await emptyDatabase();
-    const server = await startServer({ ...shared, MILLRACE_DATABASE_URL: url });
-    test.onTestFinished(() => server.end());
-    await server.stop();
-    await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
-    await server.restart();
-    await until(async () => (await ask(url, "SELECT 1 FROM host WHERE id = 'old'")).length === 0);
-    expect(await ask(url, "SELECT 1 FROM host")).toHaveLength(1);
   });
 
   it("before their database wait for it", async (test) => {
@@ -129,7 +110,23 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   });
 });
 
-it("but were killed leave nothing that delays the next server", async (test) => {
+describe("a server that starts again on its database", () => {
+  it("at once after it was killed is not held up by it, and forgets hosts that have not returned for a day", async () => {
+    await first.kill();
+    await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
+    await first.restart(); // at once: what it held went with it
+    await until(async () => (await ask(url, "SELECT 1 FROM host WHERE id = 'old'")).length === 0);
+    expect(await ask(url, "SELECT 1 FROM host WHERE seen_at > 0")).toHaveLength(1);
+  });
+
+  it("when that is of a newer version by then is refused with one sentence", async () => {
+    await first.stop();
+    await ask(url, "UPDATE schema SET version = 4711");
+    await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
+  });
+});
+
+it("a server that was killed while it started leaves nothing that delays the next", async (test) => {
   const url = await emptyDatabase();
   const attempt = await attemptServer({ MILLRACE_DATABASE_URL: url });
   test.onTestFinished(() => attempt.end());

@@ -70,6 +70,8 @@ export class Timeline implements Clock {
       signal?.addEventListener("abort", wake);
     });
 
+  after = (ms: number, call: () => void): void => void this.sleep(ms).then(call);
+
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
 
   /** Tells of time in which this process did not run. */

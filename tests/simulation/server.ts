@@ -102,6 +102,7 @@ export class Server {
       const found = lines.get(endpointNo);
       if (found) return found;
       const made = new TakeLine({
+        clock,
         take: (asks) => stores.jobs.take(endpointNo, asks, clock.now()),
         busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
         onError: (error) => onEvent({ type: "server.warning", message: "jobs could not be taken just now", error }),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { PlainSignal, type SystemClock, systemClock } from "./clock.js";
+import { PlainSignal, realTime, type SystemClock, systemClock } from "./clock.js";
 import { limits } from "./limits/index.js";
 
 const machine = vi.hoisted(() => ({ wall: 0, mono: 0, uptime: 0 }));
@@ -189,6 +189,26 @@ describe("A sleep", () => {
     vi.advanceTimersByTime(1);
     await settled();
     expect(sleep.over).toBe(true);
+  });
+});
+
+describe("A scheduled call", () => {
+  it("is made once, after its time", () => {
+    const call = vi.fn();
+    clock.after(500, call);
+    vi.advanceTimersByTime(499);
+    expect(call).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1_000);
+    expect(call).toHaveBeenCalledOnce();
+  });
+
+  it("is not made once its timer is cancelled, whichever kind it is", () => {
+    const call = vi.fn();
+    realTime.cancel(realTime.after(500, call));
+    realTime.cancel(realTime.every(500, call));
+    realTime.cancel(undefined);
+    vi.advanceTimersByTime(2_000);
+    expect(call).not.toHaveBeenCalled();
   });
 });
 

@@ -89,7 +89,7 @@ export class Rates {
     if (!window) {
       window = new Window();
       this.#windows.set(name, window);
-      if (this.#windows.size > 10_000) this.#forget(now);
+      if (this.#windows.size > limits.rateCountsMax) this.#forget(now);
     }
     const count = window.count(now);
     if (count >= limit || window.inFlight >= concurrent) {
@@ -154,7 +154,7 @@ export class Grants {
     if (!this.isShared) return true;
     const kept = this.#kept.get(name) ?? { left: 0, untilAt: 0, waiting: 0, asked: undefined };
     this.#kept.set(name, kept);
-    if (this.#kept.size > 10_000) this.#forget(now);
+    if (this.#kept.size > limits.rateCountsMax) this.#forget(now);
     kept.waiting++;
     try {
       while (kept.left <= 0 || now >= kept.untilAt) {

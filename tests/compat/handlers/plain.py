@@ -59,9 +59,11 @@ def die(_job):
     os._exit(7)
 
 
-def unserialisable(job):
+def unserialisable(_job):
+    """Returns a set, then an object, then a set."""
     note("unserialisable")
-    return {"a set": {1, 2}} if job["input"]["kind"] == "set" else object()
+    with open(os.environ["NOTES"], encoding="utf-8") as notes:
+        return object() if len(notes.readlines()) == 2 else {"a set": {1, 2}}
 
 
 def environment(job):

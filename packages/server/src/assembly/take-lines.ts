@@ -19,6 +19,7 @@ export function takeLines(
     if (line) return line;
     const topic = topics.queue(endpointNo);
     line = new TakeLine({
+      clock,
       take: (asks) => jobs.take(endpointNo, asks, clock.now()),
       busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
       mayTake(workerNo) {

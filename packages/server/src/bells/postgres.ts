@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import type { Bell, Topic } from "../bell.js";
+import { realTime, type Timer } from "../clock.js";
 import { limits } from "../limits/index.js";
 import { localBell } from "./local.js";
 
@@ -57,9 +58,9 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     throw error;
   });
   // the safety net: a lost ring delays its effect by at most this long
-  const net = setInterval(() => {
+  const net = realTime.every(limits.netMs, () => {
     if (!options.isAlone()) local.ringAll();
-  }, limits.netMs);
+  });
   net.unref();
 
   return {
@@ -73,7 +74,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     on: local.on,
     ringAll: local.ringAll,
     async close() {
-      clearInterval(net);
+      realTime.cancel(net);
       await Promise.all([ear.close(), sender.close(), local.close()]);
     },
   };
@@ -125,7 +126,7 @@ class Sender {
 
   async #sendAll(): Promise<void> {
     while (this.#gathered.size > 0 && !this.#closed) {
-      await new Promise((gathered) => setTimeout(gathered, limits.notifyGatherMs));
+      await realTime.sleep(limits.notifyGatherMs);
       const topics = this.#gathered;
       this.#gathered = new Set();
       try {
@@ -137,7 +138,7 @@ class Sender {
         // the safety net covers lost rings
         this.#client?.end().catch(() => {});
         this.#client = undefined;
-        await new Promise((again) => setTimeout(again, limits.reconnectMs));
+        await realTime.sleep(limits.reconnectMs);
       }
     }
     this.#sending = false;
@@ -192,7 +193,7 @@ class Ear {
   /** The database process of the last connection; after a break, it may hold the lock until it is terminated. */
   #former: number | undefined;
   #isHost = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: Timer | undefined;
   #closed = false;
   onOpen: () => void = () => {};
 
@@ -205,10 +206,10 @@ class Ear {
   /** Opens the connection for the first time. A server killed just now may hold the lock for a moment. */
   async begin(): Promise<void> {
     await this.#open();
-    const giveUpAt = performance.now() + limits.hostLockMs;
+    const giveUpAt = realTime.monotonicMs() + limits.hostLockMs;
     while (!this.#isHost) {
-      if (performance.now() > giveUpAt) throw new HostTaken(`the host ${this.#hostId} is another server`);
-      await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      if (realTime.monotonicMs() > giveUpAt) throw new HostTaken(`the host ${this.#hostId} is another server`);
+      await realTime.sleep(limits.reconnectMs);
       if (this.#client) await this.#lock(this.#client).catch(() => {}); // if it ends, another one is opened
     }
   }
@@ -244,7 +245,7 @@ class Ear {
   }
 
   #later(): void {
-    this.#timer = setTimeout(() => void this.#check(), limits.netMs);
+    this.#timer = realTime.after(limits.netMs, () => void this.#check());
     this.#timer.unref();
   }
 
@@ -261,7 +262,7 @@ class Ear {
 
   async #again(): Promise<void> {
     this.#isHost = false;
-    clearTimeout(this.#timer);
+    realTime.cancel(this.#timer);
     const dead = this.#client;
     this.#client = undefined;
     void dead?.end().catch(() => {});
@@ -269,14 +270,14 @@ class Ear {
       try {
         return await this.#open();
       } catch {
-        await new Promise((again) => setTimeout(again, limits.reconnectMs * 5));
+        await realTime.sleep(limits.reconnectMs * 5);
       }
     }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    realTime.cancel(this.#timer);
     const client = this.#client;
     this.#client = undefined;
     await client?.end().catch(() => {});

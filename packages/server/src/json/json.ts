@@ -8,7 +8,7 @@ import { scanUtf8 } from "./utf8.js";
 
 export { Joined } from "./parts.js";
 export type { Scan, Span } from "./scan.js";
-export { isJsonText, pieceOf } from "./split.js";
+export { pieceOf } from "./split.js";
 
 /** A checked text: its bytes, which may have been moved, and the findings. */
 export interface Checked {
@@ -61,6 +61,11 @@ function* elementsIn(bytes: Buffer, runs: readonly Span[]): Generator<string> {
 function* elementsAtOnce(bytes: Buffer): Generator<string> {
   const scan = scanJson(bytes, { ...arrayBounds, elementsMax: Number.MAX_SAFE_INTEGER });
   if (scan.ok) for (const span of scan.elements) yield textOf(bytes, span);
+}
+
+/** Whether joined pieces are the JSON of an object or array. Pieces of a string hardly ever are. */
+export async function isJsonText(text: string): Promise<boolean> {
+  return /^\s*[{[]/.test(text) && (await check(Buffer.from(text), arrayBounds)).scan.ok;
 }
 
 /** The text of a span. */

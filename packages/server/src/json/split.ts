@@ -50,14 +50,3 @@ export function pieceOf(output: string, metrics: string | undefined): { text: st
   if (typeof part !== "number" || typeof parts !== "number") return undefined;
   return { text: JSON.parse(output), isLast: part + 1 >= parts };
 }
-
-/** Whether joined pieces are the JSON of an object or array. Pieces of a string hardly ever are. */
-export function isJsonText(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

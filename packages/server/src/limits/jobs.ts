@@ -14,6 +14,8 @@ export const jobs = {
   queuePositionMax: 1_000, // beyond this, counting costs more than it tells
   purgeBatch: 500, // a larger batch would hold the event loop for 50 ms
   sweepBatch: 200,
+  expireGapMs: second, // between two sweeps, so that each finds many jobs
+  timeOutGapMs: 250, // between two looks for jobs that have run for too long
   sweepBytesMax: 20 * mib, // of texts: a batch ends with the job that reaches it; SQLite deletes these in 10 ms
   errorCharsMax: 100_000,
   jobFieldBytesMax: 16 * kib, // of a policy or an s3Config, which are parsed on the main thread

@@ -13,6 +13,7 @@ export const replies = {
   lentWaitMs: 15 * second, // for room; longer than a stuck reader may keep its share
   lentWriteBytes: 256 * kib, // handed to a socket at a time
   lentBytesPerTurn: mib, // handed to all sockets in one turn of the event loop: well under a millisecond of copying
+  pageRestFactor: 5, // a page rests for this many times what it took to make: asking for it takes a sixth of the time
   readerStallMs: 30 * second, // a client that reads nothing of a large reply for this long is gone
   readerStallWantedMs: 7 * second, // the same while others wait; kernels take a slow reader's bytes in large steps
   readerLookMs: second, // between two looks at readers' progress

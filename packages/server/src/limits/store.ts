@@ -16,6 +16,7 @@ export const store = {
   largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
   diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
+  diskLookMs: second, // between two looks at the free space, which cost a system call
   wordLanes: 3, // connections for writes of workers and our own; clients' writes have as many
   readersMax: 6,
   textReadersMax: 2, // the same for large texts, each of which takes some tens of milliseconds of the database's time
@@ -29,6 +30,7 @@ export const store = {
   missGapMs: 100, // between two look-ups in the store of what is not in memory
   missesMax: 256, // things looked up at a time
   clockSkewMsMax: second,
+  databaseTimeMs: 10 * second, // between two looks at the database's clock
   hostLockMs: 15 * second, // a server that was killed may still count as connected for this long
   databaseStartMs: 30 * second, // a database that starts along with the server may take this long
   notifyBytesMax: 7_900,

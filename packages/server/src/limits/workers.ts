@@ -5,6 +5,7 @@ export const workers = {
   pingMs: 4 * second,
   workerSilenceMs: 30 * second,
   watchMs: second,
+  watchGapMs: 100, // between two looks at all workers, however often they are rung for
   idlePingsMs: 2 * minute,
   absentAfterMs: 5 * second,
   stopPatienceMs: 5 * second,
@@ -14,6 +15,9 @@ export const workers = {
   tendTurnMs: 200, // tending a single worker that takes longer is not waited for
   sweepRoundsMax: 50, // a process that the system cannot end holds up nothing for longer
   sweepGapMs: 10, // between two sweeps for processes: killed ones may have forked meanwhile
+  outputEndMs: 200, // for the last output of an ended worker: a process that was not found may hold its pipes open
+  keeperLookMs: 250, // between two looks of the keeper for a server
+  keeperEndMs: 100, // between two looks of an ending keeper at the workers it waits for
   provenMs: 5 * minute, // a worker that was up for this long has started well, even if no job came
   reservedMs: second, // an old worker's resources are kept for its successor
   stopGraceMsDefault: 30 * second,

@@ -3,7 +3,8 @@ import { PlainSignal, type Signal } from "../clock.js";
 import type { Worker } from "../domain/workers/worker.js";
 import { limits } from "../limits/index.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
-import { type Found, Gate, type GateWorker, type Seat } from "./gate.js";
+import { Gate } from "./gate.js";
+import type { Found, GateWorker, Seat } from "./gate-line.js";
 
 const endpointNo = 7;
 let clock: MovableClock;
@@ -191,6 +192,22 @@ describe("What is counted", () => {
     expect(rings).toEqual(["7"]);
     gate.hear([]);
     expect(rings).toEqual(["7", "7"]);
+  });
+
+  it("rings at most once per interval, and once more when its peak has fallen", async () => {
+    gate.open(worker(1));
+    const seats = [take(), take(), take()] as Seat[];
+    expect(rings).toEqual([]);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([1, 3]);
+    for (const seat of seats) gate.release(seat, false, "completed");
+    expect(rings).toHaveLength(1);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([2, 3]);
+    await clock.advance(limits.gateRingMs, settle);
+    expect([rings.length, gate.loadOf(endpointNo).peak]).toEqual([3, 0]);
+    await clock.advance(10 * limits.gateRingMs, settle);
+    expect(rings).toHaveLength(3);
   });
 
   it("records when a worker was last busy, for its idle time", async () => {

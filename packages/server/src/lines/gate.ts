@@ -1,59 +1,22 @@
-import type { Clock, Signal } from "../clock.js";
+import type { Clock } from "../clock.js";
 import { addLoads, type GateLoad, type GateReport, noLoad } from "../domain/scaling/gate-report.js";
 import type { Worker } from "../domain/workers/worker.js";
 import { limits } from "../limits/index.js";
+import {
+  type Found,
+  type GateWorker,
+  type Line,
+  loadOf,
+  mayServe,
+  newLine,
+  type Seat,
+  type Standing,
+  type Wait,
+} from "./gate-line.js";
 import { type OtherServer, OtherServers } from "./other-servers.js";
 
-/** A worker as the gate sees it. The row is replaced as the worker changes. */
-export interface GateWorker {
-  readonly row: Worker;
-  /** When it was last busy. */
-  busyAt: number;
-}
-
-/** A worker's place at the gate, with what this server has in flight there. */
-export interface Seat {
-  readonly worker: GateWorker;
-  requests: number;
-  /** WebSockets, which may stay for days. */
-  sockets: number;
-  /** The most requests it has had at a time. */
-  most: number;
-  /** Whether new requests may go to it. */
-  isOpen: boolean;
-  /** Orders seats by when they last got a request: the highest number is the latest. */
-  turn: number;
-}
-
-/** A request that waits for a worker. */
-interface Standing {
-  readonly since: number;
-  readonly tried: ReadonlySet<number>;
-  readonly isSocket: boolean;
-  readonly give: (found: Found | undefined) => void;
-}
-
-/** Where a request goes: a worker that this server can reach, or another server that has one. */
-export type Found = Seat | OtherServer;
-
-/** All that the gate knows of one endpoint. */
-interface Line {
-  readonly endpointNo: number;
-  readonly seats: Seat[];
-  readonly standing: Set<Standing>;
-  inFlight: number;
-  /** The most in flight since the scaler was last rung, and in the interval before that. */
-  peak: number;
-  peakBefore: number;
-  completed: number;
-  failed: number;
-  retried: number;
-  /** Whether a ring for its scaler is scheduled. */
-  isRinging: boolean;
-}
-
 export interface GateParts {
-  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "after">;
   /** Demand has changed. `isUrgent`: a request waits, and none was waiting before. */
   readonly onDemand: (endpointNo: number, isUrgent: boolean) => void;
   /** A worker has had more in flight at a time than any of its version before. */
@@ -63,6 +26,8 @@ export interface GateParts {
 }
 
 const none: ReadonlySet<number> = new Set();
+/** Added to the load of workers that have failed a request already. */
+const triedLast = 1e6;
 
 /**
  * Balances requests over workers: each goes at once to the least-loaded healthy worker. If there is none, requests
@@ -240,9 +205,9 @@ export class Gate {
    */
   hear(reports: readonly GateReport[], others: readonly OtherServer[] = []): void {
     this.#others.hear(others, this.#parts.clock.now());
-    for (const line of this.#lines.values()) this.#serve(line);
     const before = this.#elsewhere;
     this.#elsewhere = reports;
+    for (const line of this.#lines.values()) this.#serve(line);
     const nos = new Set([...before, ...reports].flatMap(({ endpoints }) => Object.keys(endpoints)));
     const sum = (all: readonly GateReport[], no: string) => {
       const { waiting, peak } = addLoads(all.map(({ endpoints }) => endpoints[no] ?? noLoad));
@@ -283,12 +248,7 @@ export class Gate {
 
   #ownLoad(endpointNo: number): GateLoad {
     const line = this.#lines.get(endpointNo);
-    if (!line) return noLoad;
-    const { standing, inFlight, completed, failed, retried } = line;
-    const peak = Math.max(line.peak, line.peakBefore);
-    const [oldest] = standing;
-    const waiting = standing.size;
-    return { waiting, ...(oldest ? { oldestAt: oldest.since } : {}), inFlight, peak, completed, failed, retried };
+    return line ? loadOf(line) : noLoad;
   }
 
   /**
@@ -297,30 +257,19 @@ export class Gate {
   #ringSoon(endpointNo: number, line: Line): void {
     if (line.isRinging) return;
     line.isRinging = true;
-    setTimeout(() => {
+    this.#parts.clock.after(limits.gateRingMs, () => {
       line.isRinging = false;
       line.peakBefore = line.peak;
       line.peak = line.inFlight;
       if (line.peakBefore !== line.peak) this.#ringSoon(endpointNo, line); // the peak falls in the next interval
       this.#parts.onDemand(endpointNo, false);
-    }, limits.gateRingMs).unref();
+    });
   }
 
   #lineOf(endpointNo: number): Line {
     let line = this.#lines.get(endpointNo);
     if (!line) {
-      line = {
-        endpointNo,
-        seats: [],
-        standing: new Set(),
-        inFlight: 0,
-        peak: 0,
-        peakBefore: 0,
-        completed: 0,
-        failed: 0,
-        retried: 0,
-        isRinging: false,
-      };
+      line = newLine(endpointNo);
       this.#lines.set(endpointNo, line);
     }
     return line;
@@ -336,17 +285,3 @@ export class Gate {
     return seat;
   }
 }
-
-const mayServe = ({ isOpen, worker: { row } }: Seat): boolean =>
-  isOpen && row.wanted === "running" && row.endedAt === undefined;
-
-/** How a request waits. */
-export interface Wait {
-  readonly ms: number;
-  readonly isSocket: boolean;
-  readonly signals: readonly Signal[];
-  /** Workers that have failed this request: they are tried last. */
-  readonly tried?: ReadonlySet<number> | undefined;
-}
-
-const triedLast = 1e6;

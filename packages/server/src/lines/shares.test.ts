@@ -12,6 +12,7 @@ function stillClock(): { clock: Clock; wakeAll: () => void } {
         sleeping.push(resolve);
         signal?.addEventListener("abort", resolve);
       }),
+    after: () => {},
     onGap: () => {},
     stop: () => {},
   };

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { limits } from "../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../store/index.js";
+import { MovableClock } from "../testing/movable-clock-fixture.js";
 import { TakeLine } from "./take-line.js";
 
 const jobOf = (id: string, workerNo: number): TakenJob => ({
@@ -44,7 +45,9 @@ function openLine(busy: Readonly<Record<number, number>> = {}) {
       };
       turns.push({ asks, answer, fail });
     });
-  const line = new TakeLine({ take, busyAt: (no) => busy[no] ?? 0, onError: (error) => void errors.push(error) });
+  const clock = new MovableClock();
+  const onError = (error: unknown) => void errors.push(error);
+  const line = new TakeLine({ clock, take, busyAt: (no) => busy[no] ?? 0, onError });
   /** Lets the turn on the way end, and what follows from it happen. */
   const end = async (error?: Error) => {
     const turn = turns.at(-1)!;
@@ -58,9 +61,9 @@ function openLine(busy: Readonly<Record<number, number>> = {}) {
     void place.jobs.then((jobs) => (seen.ids = jobs.map(({ id }) => id)));
     return { ...place, seen };
   };
-  return { line, waiting, turns, errors, end, stand };
+  return { clock, line, waiting, turns, errors, end, stand };
 }
-const settled = () => new Promise((done) => setImmediate(done));
+const settled = () => new Promise<void>((done) => setImmediate(done));
 
 describe("A line", () => {
   it("gives waiting jobs to waiting workers, the most recently busy worker first", async () => {
@@ -81,6 +84,7 @@ describe("A line", () => {
     const lefts: number[] = [];
     let turns = 0;
     const line = new TakeLine({
+      clock: new MovableClock(),
       take: async () => ({ jobs: [], dry: ++turns > 2 }),
       busyAt: () => 0,
       mayTake: (workerNo) => !closed.has(workerNo),
@@ -214,20 +218,17 @@ describe("A line", () => {
   });
 
   describe("after a turn that failed", () => {
-    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
-    afterEach(() => void vi.useRealTimers());
-
     it("keeps the waiting workers, reports the error, and tries again a second later", async () => {
-      const { waiting, turns, errors, end, stand } = openLine();
+      const { clock, waiting, turns, errors, end, stand } = openLine();
       waiting.push("a");
       const one = stand(1);
       const gone = stand(2);
       gone.leave();
       await end(new Error("no connection"));
       expect([errors.length, turns.length, one.seen.ids, gone.seen.ids]).toEqual([1, 1, undefined, []]);
-      vi.advanceTimersByTime(limits.waitMsMin - 1);
+      await clock.advance(limits.waitMsMin - 1, settled);
       expect(turns).toHaveLength(1);
-      vi.advanceTimersByTime(1);
+      await clock.advance(1, settled);
       expect(turns).toHaveLength(2);
       await end();
       expect(one.seen.ids).toEqual(["a"]);

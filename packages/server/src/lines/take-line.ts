@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.js";
 import { limits } from "../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../store/index.js";
 
@@ -16,6 +17,7 @@ interface Poll {
 }
 
 export interface TakeLineParts {
+  readonly clock: Pick<Clock, "after">;
   /** One store call for everyone in the line. */
   readonly take: (asks: readonly Ask[]) => Promise<Taken>;
   /**
@@ -100,7 +102,7 @@ export class TakeLine {
       } while (this.#again);
     } catch (error) {
       this.#parts.onError(error);
-      setTimeout(() => this.ring(), limits.waitMsMin).unref();
+      this.#parts.clock.after(limits.waitMsMin, () => this.ring());
     } finally {
       this.#turning = false;
     }

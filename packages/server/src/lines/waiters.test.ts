@@ -23,6 +23,7 @@ function movableClock(): Clock & { move(ms: number): void; sleepers(): number } 
         sleepers.add(sleeper);
         signal?.addEventListener("abort", sleeper.wake);
       }),
+    after: () => {},
     onGap: () => {},
     stop: () => {},
     move: (ms) => {

@@ -16,7 +16,7 @@ export function expireJobsLoop(needs: Expiring): Loop {
   return {
     name: "expire-jobs",
     topics: ["expiries"],
-    gapMs: 1_000,
+    gapMs: limits.expireGapMs,
     async tick(now, signal) {
       if (now >= recordsAt) {
         recordsAt = now + limits.forgetMs;
@@ -45,7 +45,7 @@ export function timeOutJobsLoop(needs: Expiring): Loop {
   return {
     name: "time-out-jobs",
     topics: ["deadlines"],
-    gapMs: 250,
+    gapMs: limits.timeOutGapMs,
     async tick(now) {
       if (now < judgeAt) return judgeAt;
       for (;;) {

@@ -21,7 +21,7 @@ beforeEach(async () => {
   scene = await Scene.open();
   now = scene.clock.now();
   const workersSince = async (_: string, endedSince: number) => scene.stores.workers.all(endedSince);
-  const shared = { mark: async () => "0", workersSince };
+  const shared = { marks: async () => ({ workers: "0", revisions: {} }), workersSince };
   const stores = { ...scene.stores, shared: shared as unknown as SharedStore };
   [ours, others] = [new Registry(stores, { now: () => now }), new Registry(stores, { now: () => now })];
 });

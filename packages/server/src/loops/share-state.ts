@@ -1,3 +1,4 @@
+import { realTime } from "../clock.js";
 import { mayCall, type ServerAddress } from "../domain/hosts/host.js";
 import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
@@ -26,7 +27,7 @@ export function shareStateLoop(
   /** What the others were told last. */
   let told: ReadonlySet<string> = new Set();
   let isAway = false;
-  let timeAt = clock.now() + timeEveryMs;
+  let timeAt = clock.now() + limits.databaseTimeMs;
 
   async function beat(now: number): Promise<void> {
     const untilAt = now + limits.leaseMs;
@@ -67,7 +68,7 @@ export function shareStateLoop(
   async function look(now: number): Promise<void> {
     await beat(now);
     if (now < timeAt) return;
-    timeAt = now + timeEveryMs;
+    timeAt = now + limits.databaseTimeMs;
     followTime(await aheadOf(shared));
   }
 
@@ -90,8 +91,6 @@ export function shareStateLoop(
   };
 }
 
-const timeEveryMs = 10_000;
-
 /** What the others must learn at once: the endpoints whose requests wait here, and those with a healthy worker. */
 const newsOf = ({ endpoints, open = [] }: GateReport): Set<string> =>
   new Set([
@@ -112,9 +111,9 @@ const callable = ({ no, server, gate }: Host, here: ServerAddress): OtherServer[
 export async function aheadOf(shared: SharedStore): Promise<number> {
   let best = { tripMs: Number.POSITIVE_INFINITY, ahead: 0 };
   for (let n = 0; n < 3; n++) {
-    const [sentAt, startedAt] = [Date.now(), performance.now()];
+    const [sentAt, startedAt] = [realTime.wallMs(), realTime.monotonicMs()];
     const there = await shared.time();
-    const tripMs = performance.now() - startedAt;
+    const tripMs = realTime.monotonicMs() - startedAt;
     if (tripMs < best.tripMs) best = { tripMs, ahead: there - (sentAt + tripMs / 2) };
   }
   return Math.abs(best.ahead) <= best.tripMs ? 0 : best.ahead;

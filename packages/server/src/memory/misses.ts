@@ -1,3 +1,4 @@
+import { realTime } from "../clock.js";
 import { limits } from "../limits/index.js";
 import type { Stores } from "../store/index.js";
 
@@ -43,11 +44,12 @@ export class Misses {
   #schedule(): void {
     if (this.#isSet || this.#waiting.length === 0) return;
     this.#isSet = true;
-    setTimeout(() => void this.#turn(), Math.max(0, this.#lookedAt + limits.missGapMs - performance.now()));
+    const inMs = Math.max(0, this.#lookedAt + limits.missGapMs - realTime.monotonicMs());
+    realTime.after(inMs, () => void this.#turn());
   }
 
   async #turn(): Promise<void> {
-    this.#lookedAt = performance.now();
+    this.#lookedAt = realTime.monotonicMs();
     const batch = this.#waiting.splice(0, limits.missesMax);
     try {
       const found = await this.#find(batch);

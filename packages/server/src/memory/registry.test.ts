@@ -1,13 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endpointDefaults } from "../domain/endpoints/endpoint.js";
 import { limits } from "../limits/index.js";
-import type { SharedStore, Stores } from "../store/index.js";
+import type { RevisedTable, SharedStore, Stores } from "../store/index.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 import { plainRelease, plainTemplate, workerChanges } from "../testing/facts-fixture.js";
 import { Registry } from "./registry.js";
 
 /** The numbers of the workers that were written, in order: a mark is how many there were. */
 let written: number[];
+/** The tables' revisions; a table without one is read each time. */
+let revisions: Partial<Record<RevisedTable, string>>;
 
 const sharedBy = ({ workers }: Stores): SharedStore => ({
   beat: async () => ({ leases: new Set(), hosts: [] }),
@@ -16,7 +18,7 @@ const sharedBy = ({ workers }: Stores): SharedStore => ({
   grant: async () => 0,
   exclusively: (change) => change(),
   time: async () => 0,
-  mark: async () => String(written.length),
+  marks: async () => ({ workers: String(written.length), revisions }),
   workersSince: async (mark, endedSince) =>
     (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
 });
@@ -101,6 +103,7 @@ beforeEach(async () => {
   now = startAt;
   database = openSqlite({ path: ":memory:", onFatal: () => {} });
   written = [];
+  revisions = {};
   stores = noting(database);
   const slowly: Stores = {
     ...stores,

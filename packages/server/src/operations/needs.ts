@@ -83,7 +83,7 @@ export interface EngineVolumes {
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;
 
 /** Types in the results of operations, for edges, which only translate. */
-export type { Found, Seat } from "../lines/gate.js";
+export type { Found, Seat } from "../lines/gate-line.js";
 export type { OtherServer } from "../lines/other-servers.js";
 export type { LiveWorker } from "../memory/registry.js";
 export type { Chunk, IdempotencyRecord } from "../store/index.js";

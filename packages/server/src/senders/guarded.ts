@@ -2,6 +2,7 @@ import { lookup as resolve } from "node:dns";
 import { Readable } from "node:stream";
 import ipaddr from "ipaddr.js";
 import { Agent, request } from "undici";
+import { realTime } from "../clock.js";
 import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
 
@@ -50,7 +51,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
       if (signal.aborted) return { status: undefined, error: "the server stops" };
       const over = new AbortController();
       const abort = () => over.abort();
-      const timer = setTimeout(abort, limits.webhookTimeoutMs);
+      const timer = realTime.after(limits.webhookTimeoutMs, abort);
       signal.addEventListener("abort", abort, { once: true });
       try {
         const { hostname, port } = new URL(url);
@@ -74,7 +75,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
       } catch (error) {
         return { status: undefined, error: over.signal.aborted ? late : reason(error) };
       } finally {
-        clearTimeout(timer);
+        realTime.cancel(timer);
         signal.removeEventListener("abort", abort);
       }
     },

@@ -35,6 +35,17 @@ export interface Beat {
   readonly signs: readonly Sign[];
 }
 
+/** Positions of a database's writes, for servers that keep its rows in memory. */
+export interface Marks {
+  /** For `workersSince`. */
+  readonly workers: string;
+  /** A value per table that changes with each write; absent for a table that was never written. */
+  readonly revisions: Partial<Readonly<Record<RevisedTable, string>>>;
+}
+
+/** `access`: keys and users together. */
+export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" | "access";
+
 /** What servers on one database exchange through it. */
 export interface SharedStore {
   /** Reports that this server is alive, and resolves with the leases it holds and with every host. */
@@ -49,8 +60,8 @@ export interface SharedStore {
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */
   time(): Promise<number>;
-  /** The present position of the database's writes, for `workersSince`. */
-  mark(): Promise<string>;
+  /** The present positions of the database's writes. */
+  marks(): Promise<Marks>;
   /** Workers written since the mark was made, except those that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

@@ -9,6 +9,8 @@ interface Sleeper {
 export class MovableClock implements Clock {
   #now: number;
   readonly #sleepers = new Set<Sleeper>();
+  /** Scheduled calls: unlike sleeps, some may be left when a test ends. */
+  readonly #calls = new Set<Sleeper>();
   readonly #listeners: ((gapMs: number) => void)[] = [];
   /** The number of sleeps that have ended because time passed: it exposes busy loops. */
   wakes = 0;
@@ -32,6 +34,17 @@ export class MovableClock implements Clock {
       signal?.addEventListener("abort", end);
     });
 
+  after = (ms: number, call: () => void): void => {
+    const coming: Sleeper = {
+      at: this.#now + Math.max(0, ms),
+      wake: () => {
+        this.#calls.delete(coming);
+        call();
+      },
+    };
+    this.#calls.add(coming);
+  };
+
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
   stop = (): void => {};
 
@@ -45,7 +58,7 @@ export class MovableClock implements Clock {
     const target = this.#now + ms;
     await settle();
     for (;;) {
-      const next = Math.min(...[...this.#sleepers].map(({ at }) => at));
+      const next = Math.min(...[...this.#sleepers, ...this.#calls].map(({ at }) => at));
       if (next > target) break;
       this.#now = Math.max(this.#now, next);
       this.#wakeDue();
@@ -63,6 +76,7 @@ export class MovableClock implements Clock {
   }
 
   #wakeDue(): void {
+    for (const call of [...this.#calls]) if (call.at <= this.#now) call.wake();
     for (const sleeper of [...this.#sleepers]) {
       if (sleeper.at > this.#now) continue;
       this.wakes++;

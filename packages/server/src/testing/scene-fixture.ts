@@ -110,6 +110,7 @@ export class Scene {
       const found = lines.get(endpointNo);
       if (found) return found;
       const made = new TakeLine({
+        clock: world.clock,
         take: (asks) => this.stores.jobs.take(endpointNo, asks, world.clock.now()),
         busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
         onError: (error) => this.events.push({ type: "server.warning", message: "take", error }),

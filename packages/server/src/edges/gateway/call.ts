@@ -1,6 +1,5 @@
-import { type Agent, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import type { TLSSocket } from "node:tls";
-import { PlainSignal } from "../../clock.js";
+import type { Agent, IncomingMessage, ServerResponse } from "node:http";
+import { PlainSignal, realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -9,15 +8,17 @@ import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
 import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
-import { asRefusal, jsonHeaders, refusalText, requestIdOf } from "../shared/replies/replies.js";
+import { asRefusal, requestIdOf } from "../shared/replies/replies.js";
 import { admit, admitAtOnce } from "./admit.js";
-import { isIdempotent, PassingBody } from "./body.js";
+import { CallBody, hasBody, mayBeKept } from "./body.js";
 import type { Dialler } from "./dialler.js";
 import { forward, type Outcome } from "./forward.js";
-import { passedHeaders, requestHeaders } from "./headers.js";
-import { declined, type Marks, passedOn } from "./mark.js";
+import { headersFrom, passedHeaders } from "./headers.js";
+import { type Marks, passedOn } from "./mark.js";
 import { passOn } from "./pass-on.js";
+import { sendRefusal } from "./send-refusal.js";
 import type { Target } from "./target.js";
+import { Tries } from "./tries.js";
 import { type Asking, tunnel } from "./tunnel.js";
 import { Declined, failure, type Verdict, verdictOf } from "./verdict.js";
 
@@ -39,14 +40,12 @@ export class Call {
   readonly #target: Target;
   readonly #asking: Asking | undefined;
   readonly #requestId: string;
-  readonly #beganAt = performance.now();
+  readonly #beganAt = realTime.monotonicMs();
   #endpoint!: Endpoint;
   #headers: string[] = [];
-  #body: Buffer | PassingBody | null = null;
+  readonly #body: CallBody;
   #untilAt: number | undefined;
-  /** Workers that have failed this request, how often it was lost, and how often no connection could be made for it. */
-  #tried: Set<number> | undefined;
-  readonly #failures = { lost: 0, unsent: 0 };
+  readonly #tries = new Tries();
   /** Whether another server has passed it on: then it is not passed on again, and does not wait here. */
   #isPassed = false;
 
@@ -57,6 +56,7 @@ export class Call {
     this.#target = target;
     this.#asking = asking;
     this.#requestId = requestIdOf(request);
+    this.#body = new CallBody(request, reply);
   }
 
   get #silenceMs(): number {
@@ -101,7 +101,7 @@ export class Call {
 
   /** Gives a request back to the server that passed it on. */
   #decline(): void {
-    const verdict = this.#failures.lost > 0 ? "lost" : "unsent";
+    const verdict = this.#tries.wasLost ? "lost" : "unsent";
     this.refuse(new Refusal("NO_WORKER", "No worker of this server could take the request."), verdict);
   }
 
@@ -116,38 +116,26 @@ export class Call {
       return;
     }
     const refusal = asRefusal(error, { id: this.#requestId, route }, this.#needs.emit);
-    const text = refusalText(refusal, this.#requestId);
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
-    const headers = jsonHeaders(this.#requestId, refusal);
-    headers.push("content-length", String(Buffer.byteLength(text)));
-    if (givenBack !== undefined) headers.push(declined, givenBack);
-    // with the standard reason phrase: a worker's reply that could not be passed on has left its own
-    reply.writeHead(refusal.status, STATUS_CODES[refusal.status] ?? "", headers);
-    reply.end(text);
+    sendRefusal(reply, this.#requestId, refusal, givenBack);
     this.#served(refusal.status);
   }
 
   #enter(endpoint: Endpoint): void {
-    const { socket, headers, httpVersion, rawHeaders } = this.#request;
-    if (this.#reply.destroyed || socket.destroyed) return; // the client went away while its key was looked up
+    const request = this.#request;
+    if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
-    if (this.#isPassed) this.#headers = passedHeaders(rawHeaders);
-    else
-      this.#headers = requestHeaders(rawHeaders, {
-        address: plainAddress(socket.remoteAddress),
-        isSecure: (socket as TLSSocket).encrypted === true,
-        host: headers.host ?? "",
-        prefix: this.#target.prefix,
-        requestId: this.#requestId,
-        httpVersion,
-        isTrusted: this.#needs.isProxyTrusted,
-      });
-    if (!this.#isKept()) {
+    const { prefix } = this.#target;
+    const isTrusted = this.#needs.isProxyTrusted;
+    this.#headers = this.#isPassed
+      ? passedHeaders(request.rawHeaders)
+      : headersFrom(request, { prefix, requestId: this.#requestId, isTrusted });
+    if (!mayBeKept(request)) {
       this.#find();
       return;
     }
     const then = (body: Buffer, release: () => void) => {
-      this.#body = body; // kept until the reply ends, because it may be sent again
+      this.#body.content = body; // kept until the reply ends, because it may be sent again
       if (this.#reply.closed) return release();
       this.#reply.once("close", release);
       this.#find();
@@ -155,19 +143,11 @@ export class Call {
     readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
   }
 
-  /** Whether the body is buffered here: if it is small, may be sent twice, and arrives without `100-continue`. */
-  #isKept(): boolean {
-    const { headers, method = "" } = this.#request;
-    if (headers.expect !== undefined) return false;
-    const length = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
-    return hasBody(this.#request) && isIdempotent(method) && length <= limits.gateKeptBytesMax;
-  }
-
   /** Finds a healthy worker, or else another server that has one; otherwise waits. */
   #find(): void {
     const { gate } = this.#needs;
     const { no } = this.#endpoint;
-    const found = gate.take(no, this.#isSocket, this.#tried) ?? (this.#isPassed ? undefined : gate.other(no));
+    const found = gate.take(no, this.#isSocket, this.#tries.workers) ?? (this.#isPassed ? undefined : gate.other(no));
     if (found) this.#go(found);
     else if (this.#isPassed) this.#decline();
     else this.#wait().catch((error) => this.refuse(error));
@@ -187,7 +167,7 @@ export class Call {
       const search = { isSocket: this.#isSocket, untilAt: this.#untilAt, gone };
       const found = await findWorker(this.#needs, this.#endpoint, {
         ...search,
-        ...(this.#tried ? { tried: this.#tried } : {}),
+        ...(this.#tries.workers ? { tried: this.#tries.workers } : {}),
       });
       if (!gone.aborted) this.#go(found);
       else if ("worker" in found) this.#needs.gate.release(found, this.#isSocket, "retried");
@@ -214,13 +194,13 @@ export class Call {
         done,
       );
     } else {
-      if (this.#body === null && hasBody(this.#request)) this.#openBody();
+      if (this.#body.isStream) this.#body.open();
       // written out here and below: objects made by spreading have varying shapes, which are slow to read
       const sending = {
         method: this.#request.method ?? "GET",
         path: this.#target.path,
         headers: this.#headers,
-        body: this.#body,
+        body: this.#body.content,
         silenceMs: this.#silenceMs,
       };
       forward(connections, sending, this.#reply, done);
@@ -245,9 +225,7 @@ export class Call {
       );
       return;
     }
-    const kept = this.#body;
-    const isStream = kept instanceof PassingBody || (kept === null && hasBody(this.#request));
-    const body = isStream ? () => this.#openBody() : kept;
+    const body = this.#body.isStream ? () => this.#body.open() : this.#body.kept;
     passOn(agent, server, { method, path: url, headers, body, silenceMs }, this.#reply, done);
   }
 
@@ -263,23 +241,8 @@ export class Call {
     if (error instanceof Declined) gate.avoid(server, limits.beatMs, this.#endpoint.no);
     else if (verdict === "unsent" || verdict === "lost") gate.avoid(server, limits.gateAvoidMs);
     // an unreachable server is no reason to give up: the request waits here
-    if (verdict === "unsent" ? this.#isBodyWhole() : this.#mayRetry(verdict)) this.#find();
+    if (verdict === "unsent" ? this.#body.isWhole : this.#mayRetry(verdict)) this.#find();
     else this.refuse(failure(verdict));
-  }
-
-  /** The body, opened to be read as it arrives. */
-  #openBody(): PassingBody {
-    if (this.#body instanceof PassingBody) return this.#body;
-    this.#invite();
-    const body = new PassingBody(this.#request);
-    this.#body = body;
-    return body;
-  }
-
-  /** Answers `Expect: 100-continue`: a worker is ready for the body. */
-  #invite(): void {
-    const { headers, httpVersionMinor } = this.#request;
-    if (httpVersionMinor > 0 && headers.expect?.toLowerCase() === "100-continue") this.#reply.writeContinue();
   }
 
   #over(seat: Seat, outcome: Outcome): void {
@@ -316,40 +279,22 @@ export class Call {
       gate.shut(no); // until it has answered a ping
       gate.suspect(no);
     }
-    this.#tried = (this.#tried ?? new Set()).add(no);
+    this.#tries.failedAt(no);
     gate.release(seat, this.#isSocket, isRetried ? "retried" : "failed");
     if (isRetried) this.#find();
     else this.refuse(failure(verdict));
   }
 
-  /**
-   * A request that reached no worker may go to another; one that may have reached a worker only if it is idempotent.
-   */
   #mayRetry(verdict: Verdict): boolean {
-    const { method = "" } = this.#request;
-    if (!this.#isBodyWhole()) return false;
-    if (verdict === "unsent") return ++this.#failures.unsent < limits.gateDialsMax;
-    return verdict === "lost" && isIdempotent(method) && ++this.#failures.lost < limits.gateTriesMax;
-  }
-
-  /** Whether no part of the body has been read yet. */
-  #isBodyWhole(): boolean {
-    const body = this.#body;
-    return !(body instanceof PassingBody && (body.destroyed || body.readableDidRead));
+    return this.#body.isWhole && this.#tries.mayGoOn(verdict, this.#request.method ?? "");
   }
 
   #served(status: number): void {
     if (this.#isPassed) return; // the server that passed it on counts it
-    const durationMs = performance.now() - this.#beganAt;
+    const durationMs = realTime.monotonicMs() - this.#beganAt;
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
 }
 
 /** The status in metrics if the client left before its reply, as in proxies' logs. */
 const clientHasGone = 499;
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-
-/** Shows an IPv4-mapped IPv6 address as the IPv4 address. */
-const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);

@@ -1,4 +1,5 @@
 import { get } from "node:http";
+import { realTime } from "../../clock.js";
 import type { PingAnswer } from "../../domain/workers/health.js";
 import type { Worker } from "../../domain/workers/worker.js";
 import type { WorkerAddress } from "../../domain/workers/worker-address.js";
@@ -48,9 +49,9 @@ export class Dialler {
     const connections = this.#dialled.get(workerNo)?.connections;
     if (!connections) return;
     this.#dialled.delete(workerNo);
-    const timer = setTimeout(() => void connections.destroy().catch(() => {}), limits.gateConnectMs).unref();
+    const timer = realTime.after(limits.gateConnectMs, () => void connections.destroy().catch(() => {})).unref();
     void connections.close().then(
-      () => clearTimeout(timer),
+      () => realTime.cancel(timer),
       () => {},
     );
   }
@@ -73,7 +74,7 @@ export function ping({ host, healthPort }: WorkerAddress): Promise<PingAnswer> {
       path: "/ping",
       agent: false,
       headers: { "user-agent": "millrace", connection: "close" },
-      signal: AbortSignal.timeout(limits.healthTimeoutMs),
+      signal: realTime.abortAfter(limits.healthTimeoutMs),
     });
     request.once("response", (reply) => {
       reply.on("error", () => {});

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
+import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 import type { PassingBody } from "./body.js";
@@ -69,7 +70,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   /** All of it arrived before any was written; it waits for its turn to be written. */
   #isWhole = false;
   #trailers: string[] = [];
-  #stall: NodeJS.Timeout | undefined;
+  #stall: Timer | undefined;
   #informed = 0;
 
   constructor(reply: ServerResponse, done: (outcome: Outcome) => void) {
@@ -203,9 +204,9 @@ export class Passage implements Dispatcher.DispatchHandler {
       return;
     }
     this.#controller?.pause();
-    this.#stall = setTimeout(() => this.#reply.destroy(), limits.gateStallMs);
+    this.#stall = realTime.after(limits.gateStallMs, () => this.#reply.destroy());
     this.#reply.once("drain", () => {
-      clearTimeout(this.#stall);
+      realTime.cancel(this.#stall);
       this.#goOn();
     });
   }
@@ -253,7 +254,7 @@ export class Passage implements Dispatcher.DispatchHandler {
 
   #over(outcome: Outcome): void {
     this.#isOver = true;
-    clearTimeout(this.#stall);
+    realTime.cancel(this.#stall);
     this.#reply.off("close", this.#leave);
     this.#done(outcome);
   }

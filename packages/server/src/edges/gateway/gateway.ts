@@ -1,11 +1,13 @@
 import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { realTime } from "../../clock.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
 import type { HostJudge } from "../shared/connections/host-names.js";
 import { misframed } from "../shared/connections/misframed.js";
 import { Ahead } from "./ahead.js";
+import { hasBody } from "./body.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./dialler.js";
 import { Marks, passedOn } from "./mark.js";
@@ -117,13 +119,11 @@ export function openGateway(
  */
 function hangUp(socket: Duplex, ahead: Ahead): void {
   ahead.take();
-  const late = setTimeout(() => socket.destroy(), limits.gateHangUpMs);
-  socket.once("close", () => clearTimeout(late));
+  const late = realTime.after(limits.gateHangUpMs, () => socket.destroy());
+  socket.once("close", () => realTime.cancel(late));
   socket.end();
   socket.resume();
 }
 
 const ignore = () => {};
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 const withBody = () => new Refusal("INVALID_INPUT", "A request for a WebSocket has no body.");

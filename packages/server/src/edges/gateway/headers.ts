@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
 import { declined, passedOn } from "./mark.js";
 
 /** Headers of a single connection, not forwarded (RFC 9110, 7.6.1). */
@@ -49,6 +51,23 @@ export interface Hop {
   /** Whether its forwarding headers are trusted, because it is a proxy of ours. */
   readonly isTrusted: boolean;
 }
+
+/** The headers of a client's request as its worker gets them, see {@link requestHeaders}. */
+export function headersFrom(request: IncomingMessage, hop: Pick<Hop, "prefix" | "requestId" | "isTrusted">): string[] {
+  const { socket, headers, httpVersion, rawHeaders } = request;
+  return requestHeaders(rawHeaders, {
+    address: plainAddress(socket.remoteAddress),
+    isSecure: (socket as TLSSocket).encrypted === true,
+    host: headers.host ?? "",
+    prefix: hop.prefix,
+    requestId: hop.requestId,
+    httpVersion,
+    isTrusted: hop.isTrusted,
+  });
+}
+
+/** Shows an IPv4-mapped IPv6 address as the IPv4 address. */
+const plainAddress = (address = "unknown"): string => (address.startsWith("::ffff:") ? address.slice(7) : address);
 
 /** The headers for a worker, in order and with repetitions: names and values alternate. */
 export function requestHeaders(raw: readonly string[], hop: Hop): string[] {

@@ -1,5 +1,6 @@
 import { type Agent, type ClientRequest, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
+import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { OtherServer } from "../../operations/needs.js";
 import type { PassingBody } from "./body.js";
@@ -48,7 +49,7 @@ class Hop {
   readonly #controller: Controller;
   #body: PassingBody | undefined;
   #answer: IncomingMessage | undefined;
-  #patience: NodeJS.Timeout | undefined;
+  #patience: Timer | undefined;
 
   constructor(
     asked: ClientRequest,
@@ -60,7 +61,7 @@ class Hop {
     this.#openBody = openBody;
     this.#controller = new Controller(asked);
     this.#passage = new Passage(reply, (outcome) => {
-      clearTimeout(this.#patience);
+      realTime.cancel(this.#patience);
       this.#body?.destroy();
       // a connection with part of the body left to send cannot carry another request
       if (outcome.kind !== "ended" || !asked.writableFinished) asked.destroy();
@@ -78,11 +79,11 @@ class Hop {
 
   /** Waits for the other server to accept a request with a body, or decline it, before any of the body is sent. */
   expectAnswer(): void {
-    this.#patience = setTimeout(() => this.#fail(new Error("the other server says nothing")), limits.gatePassOnMs);
+    this.#patience = realTime.after(limits.gatePassOnMs, () => this.#fail(new Error("the other server says nothing")));
   }
 
   #sendBody(): void {
-    clearTimeout(this.#patience);
+    realTime.cancel(this.#patience);
     if (this.#answer || this.#asked.destroyed) return;
     this.#body = this.#openBody?.();
     this.#body?.pipe(this.#asked);
@@ -95,7 +96,7 @@ class Hop {
   }
 
   #hear(answer: IncomingMessage): void {
-    clearTimeout(this.#patience);
+    realTime.cancel(this.#patience);
     this.#answer = answer;
     const [passage, controller] = [this.#passage, this.#controller];
     answer.on("error", (error) => passage.fail(error));

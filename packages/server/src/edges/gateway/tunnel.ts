@@ -1,5 +1,7 @@
 import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Ahead } from "./ahead.js";
 import { boundConnect } from "./connect.js";
@@ -113,16 +115,18 @@ function join(ends: readonly [Duplex, Duplex], heads: readonly [Buffer, Buffer],
   };
   for (const end of ends) {
     end.on("error", () => {});
-    (end as Duplex & { setTimeout?: (ms: number) => void }).setTimeout?.(0);
-    (end as Duplex & { setNoDelay?: () => void }).setNoDelay?.();
-    // a WebSocket may be quiet for hours: only this notices a peer that vanished
-    (end as Duplex & { setKeepAlive?: (on: boolean, ms: number) => void }).setKeepAlive?.(true, limits.gateKeepAliveMs);
+    if (end instanceof Socket) {
+      end.setTimeout(0);
+      end.setNoDelay();
+      // a WebSocket may be quiet for hours: only this notices a peer that vanished
+      end.setKeepAlive(true, limits.gateKeepAliveMs);
+    }
     end.once("close", () => {
       destroyBoth();
       over();
     });
     // a half-closed WebSocket is useless: data in flight gets a moment
-    end.once("end", () => void setTimeout(destroyBoth, limits.gateConnectMs).unref());
+    end.once("end", () => void realTime.after(limits.gateConnectMs, destroyBoth).unref());
   }
   if (heads[0].length > 0) worker.write(heads[0]);
   if (heads[1].length > 0) client.write(heads[1]);

@@ -82,7 +82,7 @@ export class EventText {
     if (!isLast && this.#parted.length < limits.outputBytesMax) return { text: "" };
     const whole = this.#parted;
     this.#parted = "";
-    return this.#raw.isEmpty && isJsonText(whole) ? this.add(whole.trim()) : { text: this.#addRaw(whole) };
+    return this.#raw.isEmpty && (await isJsonText(whole)) ? this.add(whole.trim()) : { text: this.#addRaw(whole) };
   }
 
   #addRaw(text: string): string {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JobReport } from "../../domain/jobs/job.js";
 import type { Refusal } from "../../errors.js";
@@ -30,7 +31,7 @@ export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: Se
     const { method, url = "" } = request;
     const isRun = method === "POST";
     const [, prefix, endpointId, jobId = ""] = (isRun ? runUrl : statusUrl).exec(url) ?? [];
-    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !hasBody(request)))
+    if (endpointId === undefined || !(isRun ? hasSmallBody(request) : method === "GET" && !announcesBody(request)))
       return false;
     const route = `${prefix}/:endpointId/${isRun ? "run" : "status/:jobId"}`;
     const entered = enter(parts, request, reply, { route, endpointId, operation: isRun ? "run" : "status" });
@@ -41,7 +42,8 @@ export function fastLane(parts: LaneParts): (request: IncomingMessage, reply: Se
   };
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+/** Whether any header announces a body, even an empty one; such requests go to the routes. */
+const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined ||
   headers["transfer-encoding"] !== undefined ||
   headers["content-encoding"] !== undefined;
@@ -106,11 +108,11 @@ function enter(
   if (request.headers.expect !== undefined || misframed(request, parts.isOurHost)) return undefined;
   const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");
   if (!admitted) return undefined;
-  const beganAt = performance.now();
+  const beganAt = realTime.monotonicMs();
   const requestId = requestIdOf(request);
   if (admitted.release) reply.once("close", admitted.release);
   const served = (status: number) => {
-    const durationMs = performance.now() - beganAt;
+    const durationMs = realTime.monotonicMs() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
   };
   const send = (status: number, body: string, refusal?: Refusal) => {

@@ -22,4 +22,3 @@ export const replies = (schema: TSchema) => ({ 200: schema, ...errorReplies });
 
 /** The id of the job in the URL. */
 export const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
-const _both: ["GET", "POST"] = ["GET", "POST"];

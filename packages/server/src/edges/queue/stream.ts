@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { statusText } from "../../domain/jobs/status-text.js";
 import { oneLine } from "../../domain/plain-text.js";
@@ -113,7 +114,7 @@ async function writeChunk(parts: Parts, raw: ServerResponse, chunk: Chunk, over:
 
 async function writeText(raw: ServerResponse, text: string, over: AbortSignal): Promise<void> {
   if (raw.write(text)) return;
-  await once(raw, "drain", { signal: AbortSignal.any([over, AbortSignal.timeout(limits.readerStallMs)]) });
+  await once(raw, "drain", { signal: AbortSignal.any([over, realTime.abortAfter(limits.readerStallMs)]) });
 }
 
 async function writeData(

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
+import { realTime } from "../../clock.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { harmless } from "../../domain/plain-text.js";
 import { momentOf } from "../../domain/workers/log-line.js";
@@ -258,12 +259,12 @@ async function follow(
     "x-accel-buffering": "no",
   });
   raw.flushHeaders();
-  const stillHere = setInterval(() => raw.writableNeedDrain || raw.write(": still here\n\n"), limits.sseKeepAliveMs);
+  const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
   try {
     for await (const event of log.follow(ask, over.signal)) {
       if (over.signal.aborted) break;
       // a reader that takes nothing for long is gone; it frees its place
-      const stalled = AbortSignal.timeout(limits.readerStallMs);
+      const stalled = realTime.abortAfter(limits.readerStallMs);
       if (!raw.write(eventText(event))) await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
     }
     if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
@@ -272,7 +273,7 @@ async function follow(
     // the log cannot be read now, or the reader has gone: a new request resumes where this one ended
     raw.destroy();
   } finally {
-    clearInterval(stillHere);
+    realTime.cancel(stillHere);
     parts.draining.removeEventListener("abort", end);
     leave();
   }

@@ -9,8 +9,7 @@ import { isGone } from "./replies/replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The operation, for its rate limit and its permission. */
-    readonly operation?: string;
+    /** The operation as which it counts against the rate limits. */
     readonly rated?: RatedOperation;
     /** Whether it changes anything: a read-only key may not. */
     readonly changes?: boolean;

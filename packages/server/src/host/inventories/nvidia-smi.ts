@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { realTime } from "../../clock.js";
 import type { Gpu } from "../../domain/hosts/gpu.js";
 import { limits } from "../../limits/index.js";
 import { type GpuList, migField, plainFields, readGpuList, shown } from "./gpu-list.js";
@@ -41,7 +42,7 @@ export class NvidiaSmi {
   /** Looks once. Anything that cannot be found out is part of the result. */
   async look(): Promise<GpuStock> {
     if (this.#hanging > 0) return unsure("nvidia-smi hangs, and cannot even be killed: the driver is stuck.");
-    const giveUpAt = performance.now() + this.#answerMs;
+    const giveUpAt = realTime.monotonicMs() + this.#answerMs;
     try {
       return await this.#ask(giveUpAt);
     } catch (error) {
@@ -80,7 +81,7 @@ export class NvidiaSmi {
 
   #query(which: readonly string[], giveUpAt: number): Promise<Ran> {
     const args = [...which, `--query-gpu=${this.#fields.join(",")}`, "--format=csv,noheader,nounits"];
-    return this.#run(args, giveUpAt - performance.now());
+    return this.#run(args, giveUpAt - realTime.monotonicMs());
   }
 
   #run(args: readonly string[], ms: number): Promise<Ran> {
@@ -88,25 +89,22 @@ export class NvidiaSmi {
       let isGivenUp = false;
       const options = { env: this.#env, maxBuffer: limits.gpuTextBytesMax, encoding: "utf8" as const };
       const child = execFile("nvidia-smi", args, options, (error, stdout, stderr) => {
-        clearTimeout(timer);
+        realTime.cancel(timer);
         if (isGivenUp) this.#hanging--;
         if (error && (error as NodeJS.ErrnoException).code === "ENOENT") resolve({ code: undefined, text: "" });
         else if (error && typeof error.code !== "number") reject(error);
         else resolve({ code: error ? Number(error.code) : 0, text: `${stdout}\n${stderr}` });
       });
-      const timer = setTimeout(
-        () => {
-          isGivenUp = true;
-          this.#hanging++;
-          child.kill("SIGKILL");
-          // child processes may hold the pipes open
-          child.stdout?.destroy();
-          child.stderr?.destroy();
-          child.unref();
-          reject(new Silent());
-        },
-        Math.max(1, ms),
-      );
+      const timer = realTime.after(Math.max(1, ms), () => {
+        isGivenUp = true;
+        this.#hanging++;
+        child.kill("SIGKILL");
+        // child processes may hold the pipes open
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+        child.unref();
+        reject(new Silent());
+      });
     });
   }
 }

@@ -1,3 +1,4 @@
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Body } from "../../lines/webhook-bytes.js";
 import type { Call } from "../../lines/webhook-places.js";
@@ -100,7 +101,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       if (after !== undefined) return now;
       bodies.endRound();
       // the end of a delivery in flight rings as well
-      if (memory.isBusy || due.length > 0 || !wasFirst) return now + 1_000;
+      if (memory.isBusy || due.length > 0 || !wasFirst) return now + limits.webhookLookMs;
       return needs.deliveries.nextDue();
     },
   };
@@ -125,8 +126,8 @@ async function send(needs: Delivering, sender: Sender, delivery: Delivery, signa
   if (!body) return { status: undefined, error: "the job or its endpoint is gone" };
   const secret = opened(needs, owner.webhookSecret);
   if (secret === undefined) return { status: undefined, error: "the signing secret could not be opened" };
-  // the only use of plain wall time: receivers compare it with their own clock
-  const signed = await needs.vault.sign(secret, delivery.webhookId, Date.now(), body);
+  // receivers compare it with their own clock
+  const signed = await needs.vault.sign(secret, delivery.webhookId, realTime.wallMs(), body);
   const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
   return sender.post(delivery.url, body, headers, signal);
 }

@@ -2,6 +2,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { type Health, healthPauseMs, nextHealth, type PingAnswer, unknownHealth } from "../../domain/workers/health.js";
 import { isFrozen } from "../../domain/workers/worker.js";
 import type { WorkerAddress } from "../../domain/workers/worker-address.js";
+import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import { dialled } from "../../operations/workers/find-worker.js";
@@ -74,7 +75,7 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
   return {
     name: "poll-health",
     topics: ["workers", "registry"],
-    gapMs: 1,
+    gapMs: limits.loopGapMsMin,
     listen(wakeLoop) {
       wake = wakeLoop;
       needs.gate.onSuspect = wakeLoop;

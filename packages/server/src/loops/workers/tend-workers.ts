@@ -1,3 +1,4 @@
+import { isSettledWithin } from "../../clock.js";
 import { earliest } from "../../domain/earliest.js";
 import { isLastStart } from "../../domain/jobs/job.js";
 import { failedToStart, isContainer, isThrottled } from "../../domain/workers/worker.js";
@@ -10,6 +11,7 @@ import { type Provider, StartFailed, type StartPhase, StartUnsure } from "../../
 import type { Loop } from "../loop.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
 import { type LaunchOptions, launchOf, whereIs } from "./launch.js";
+import { strayWorkers } from "./stray-workers.js";
 import { handlerWatch } from "./watch-handlers.js";
 
 export interface TendOptions extends LaunchOptions {
@@ -35,8 +37,6 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   const killed = new Set<string>();
   const gone = new Set<string>();
   const busy = new Set<string>();
-  /** Ended workers whose processes are known to be gone. */
-  const buried = new Set<string>();
   /** Workers that were due to be looked at while they were busy. */
   const again = new Set<string>();
   /** By worker, the time of the last freeze or thaw that was carried out. */
@@ -52,6 +52,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     gone.add(workerId);
     needs.bell.ring("workers");
   });
+
+  const strays = strayWorkers(needs, { provider, starting, busy, gone, forget });
 
   async function tend(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
@@ -250,73 +252,10 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function kill(worker: LiveWorker): Promise<void> {
     const killing = provider.kill(worker.row.id, worker.row.handle);
     // its jobs must not wait for an engine that hangs or does not report the end
-    const isPrompt = await within(limits.killPatienceMs, killing);
+    const isPrompt = await isSettledWithin(needs.clock, limits.killPatienceMs, killing);
     if (!isPrompt || killed.has(worker.row.id)) await giveUpOn(needs, worker);
     await killing;
     killed.add(worker.row.id); // repeated every few seconds until it is seen to have ended
-  }
-
-  /** True if it settled within `ms`, even by failing. */
-  async function within(ms: number, doing: Promise<unknown>): Promise<boolean> {
-    const over = new AbortController();
-    const done = doing.then(
-      () => true,
-      () => true,
-    );
-    const isInTime = await Promise.race([done, needs.clock.sleep(ms, over.signal).then(() => false)]);
-    over.abort();
-    return isInTime;
-  }
-
-  /** Ends workers that others gave up on while this host was away. */
-  async function endStrays(): Promise<void> {
-    const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
-    await Promise.all(
-      strays.map(async (worker) => {
-        const { id, secretHash } = worker.row;
-        const isStarting = starting.get(id);
-        if (isStarting) return isStarting.abort(); // the start notices that the worker has ended
-        if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
-        busy.add(id);
-        try {
-          await endStray(worker);
-        } catch {
-          // its provider is away: retried at the next look
-        } finally {
-          busy.delete(id);
-        }
-      }),
-    );
-  }
-
-  async function endStray(worker: LiveWorker): Promise<void> {
-    const { id, handle } = worker.row;
-    const seen = await provider.look(id, handle);
-    if (seen.state === "running") await provider.kill(id, handle);
-    buried.add(id);
-    if (seen.state !== "unknown") await forget(worker);
-  }
-
-  /**
-   * Ends workers that a provider reports and no row wants: abandoned starts, or leftovers of the host's previous life.
-   */
-  async function endUnwanted(): Promise<void> {
-    const unwanted = [...gone].filter((workerId) => {
-      const worker = needs.registry.worker(workerId);
-      return !starting.has(workerId) && (!worker || worker.row.endedAt !== undefined);
-    });
-    for (const workerId of unwanted) gone.delete(workerId);
-    await Promise.all(
-      unwanted.map(async (workerId) => {
-        try {
-          const seen = await provider.look(workerId);
-          if (seen.state === "running") await provider.kill(workerId, seen.handle);
-          else await provider.forget(workerId);
-        } catch {
-          // its provider is away, and reports it again when it is back
-        }
-      }),
-    );
   }
 
   /** Tends a worker unless that is under way already; then it is tended again afterwards. */
@@ -342,15 +281,16 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   return {
     name: "tend-workers",
     topics: ["workers"],
-    gapMs: 1,
+    gapMs: limits.loopGapMsMin,
     async tick(now) {
       const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
       const looks: (number | undefined)[] = [];
       const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
-      const strays = needs.registry.isShared ? endStrays() : undefined;
-      const all = Promise.all([...tending, strays, endUnwanted()]);
+      const givenUp = needs.registry.isShared ? strays.endGivenUp() : undefined;
+      const all = Promise.all([...tending, givenUp, strays.endUnwanted()]);
       // a hanging engine must hold up only its own workers: late results are looked at when they come
-      if (!(await within(limits.tendTurnMs, all))) void all.then(() => needs.bell.ring("workers"));
+      if (!(await isSettledWithin(needs.clock, limits.tendTurnMs, all)))
+        void all.then(() => needs.bell.ring("workers"));
       return earliest(...looks, await easeMemory(needs, mine, now), await watchHandlers(now));
     },
   };

@@ -15,7 +15,7 @@ export function watchWorkersLoop(needs: Watching): Loop {
   return {
     name: "watch-workers",
     topics: ["workers"],
-    gapMs: 100,
+    gapMs: limits.watchGapMs,
     async tick(now) {
       const live = needs.registry.liveWorkers();
       const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];

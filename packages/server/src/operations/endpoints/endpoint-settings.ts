@@ -109,10 +109,14 @@ function assign<Field extends (typeof plain)[number]>(
   else if (value === null && field !== "name") delete draft[field];
 }
 
+/** Refuses an endpoint whose template does not exist, or is not for this caller. */
+export const unknownTemplate = (id: string) =>
+  invalid(`There is no template '${id.slice(0, 80)}'; make one with POST /v1/templates.`);
+
 function templateFor({ registry }: Checking, caller: ApiKey, templateId: string) {
   const template = registry.template(templateId);
   if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
-    throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+    throw unknownTemplate(templateId);
   }
   if (isPath(template.settings.imageName) && !caller.isAdmin) {
     throw invalid("Only the admin's endpoints may use a template whose image is a directory.");

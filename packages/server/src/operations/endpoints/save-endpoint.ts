@@ -4,14 +4,14 @@ import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
 import { desiredWorkers } from "../../domain/scaling/scaling.js";
 import { outdated } from "../../domain/workers/leaving.js";
-import { endpointNotFound, invalid, Refusal } from "../../errors.js";
+import { endpointNotFound, Refusal } from "../../errors.js";
 import type { NewRelease } from "../../store/index.js";
 import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
 import { closeWorker } from "../workers/worker-life.js";
-import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
+import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
 
 type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
@@ -97,7 +97,7 @@ export async function saveAndRelease(
 /** The template that an endpoint uses now. */
 function templateOf({ registry }: Needs<"registry">, { templateId }: EndpointSettings): TemplateSettings {
   const template = registry.template(templateId);
-  if (!template) throw invalid(`There is no template '${templateId.slice(0, 80)}'; make one with POST /v1/templates.`);
+  if (!template) throw unknownTemplate(templateId);
   return template.settings;
 }
 

@@ -34,7 +34,7 @@ export async function readChunks(
       if (!piece) found.push(output);
       else parted += piece.text;
       if (!piece?.isLast) continue;
-      found.push(isJsonText(parted) ? parted : JSON.stringify(parted));
+      found.push((await isJsonText(parted)) ? parted : JSON.stringify(parted));
       parted = "";
     }
   }

@@ -5,7 +5,8 @@ import { isContainer, type Worker, workerState } from "../../domain/workers/work
 import { mayDial, readAddress, type WorkerAddress } from "../../domain/workers/worker-address.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Found } from "../../lines/gate.js";
+import type { Found } from "../../lines/gate-line.js";
+import { refuseWhileDraining } from "../access/authenticate.js";
 import { obstacle, whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { crashPause } from "./crash-pause.js";
@@ -34,10 +35,7 @@ export async function findWorker(needs: Finding, endpoint: Endpoint, search: Sea
   const ms = Math.max(0, untilAt - needs.clock.now());
   const found = await needs.gate.stand(endpoint.no, { ms, isSocket, tried, signals: [gone, needs.draining] });
   if (found) return found;
-  if (needs.draining.aborted) {
-    const retryAfterSeconds = limits.drainRetryAfterSeconds;
-    throw new Refusal("UNAVAILABLE", "The service is stopping; try again in a few seconds.", { retryAfterSeconds });
-  }
+  refuseWhileDraining(needs.draining);
   if (needs.registry.endpointByNo(endpoint.no)?.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
   throw refused(reason(needs, endpoint).sentence, soonRetrySeconds);
 }

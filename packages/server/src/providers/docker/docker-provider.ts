@@ -1,4 +1,5 @@
 import type Docker from "dockerode";
+import { realTime } from "../../clock.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { ContainerHandle } from "../../domain/workers/worker.js";
 import { type ContainerLaunch, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
@@ -136,7 +137,7 @@ export function dockerProvider(
 
   /** A worker's lines, from the engine while it has the container, afterwards from the kept log. */
   async function* logs(workerId: string, query: LogQuery) {
-    const askedAt = Date.now(); // by the engine's clock: lines written while the container is looked up are new, too
+    const askedAt = realTime.wallMs(); // by the engine's clock: lines written while the container is looked up are new, too
     const found = await inspected(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Engine } from "./engine.js";
 
@@ -52,7 +53,7 @@ export function followEnds(
   async function watch(): Promise<void> {
     while (!closing.signal.aborted) {
       await follow().catch(() => {}); // the engine is away or has hung up
-      await new Promise((again) => setTimeout(again, limits.engineRetryMs).unref());
+      await new Promise<void>((again) => realTime.after(limits.engineRetryMs, again).unref());
     }
   }
 

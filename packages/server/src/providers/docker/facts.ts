@@ -1,3 +1,4 @@
+import { realTime, type Timer } from "../../clock.js";
 import { engineVolume, networkVolume } from "../../domain/endpoints/volume.js";
 import { limits } from "../../limits/index.js";
 import type { Engine } from "./engine.js";
@@ -8,12 +9,12 @@ import { complaintNow } from "./image.js";
 export function engineFacts(engine: Engine) {
   return {
     imageComplaint(image: string, hasCommand: boolean): Promise<string | undefined> {
-      let timer: NodeJS.Timeout | undefined;
+      let timer: Timer | undefined;
       const late = new Promise<undefined>((resolve) => {
-        timer = setTimeout(() => resolve(undefined), limits.imageCheckMs);
+        timer = realTime.after(limits.imageCheckMs, () => resolve(undefined));
       });
       const known = complaintNow(engine, { image, hasCommand }).catch(() => undefined);
-      return Promise.race([known, late]).finally(() => clearTimeout(timer));
+      return Promise.race([known, late]).finally(() => realTime.cancel(timer));
     },
     /** Whether an engine answers now. */
     isThere: (): Promise<boolean> =>

@@ -1,3 +1,4 @@
+import { realTime, type Timer } from "../../clock.js";
 import type { ExitCause } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import { StartFailed } from "../../provider.js";
@@ -39,16 +40,16 @@ export async function answered<T>(
   host: string,
   withinMs: number = limits.engineAnswerMs,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const reading = new AbortController();
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    timer = realTime.after(withinMs, () => {
       reject(new Silent(`the container engine at ${host} does not answer`));
       reading.abort();
-    }, withinMs);
+    });
   });
   const answer = typeof asked === "function" ? asked(reading.signal) : asked;
-  return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
+  return Promise.race([answer, silence]).finally(() => realTime.cancel(timer));
 }
 
 /** Says for the machine's operator that no engine answers. */

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { setTimeout as pause, setImmediate as turn } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import type Docker from "dockerode";
+import { realTime } from "../../clock.js";
 import type { HiddenTexts, LogLine, LogStream } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import type { LogQuery } from "../../provider.js";
@@ -126,11 +127,11 @@ async function hasEnded({ container }: Contained, host: string, signal: AbortSig
   while (!signal.aborted) {
     try {
       const isRunning = (await answered(container.inspect(), host)).State.Running;
-      if (isRunning) await pause(limits.logPassMs, undefined, { signal }).catch(() => {});
+      if (isRunning) await realTime.sleep(limits.logPassMs, signal);
       return !isRunning;
     } catch (error) {
       if (statusOf(error) === 404) return true;
-      await pause(limits.engineRetryMs, undefined, { signal }).catch(() => {});
+      await realTime.sleep(limits.engineRetryMs, signal);
     }
   }
   return true;

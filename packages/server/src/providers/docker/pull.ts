@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { ContainerLaunch } from "../../provider.js";
 import type { Engine } from "./engine.js";
@@ -31,9 +32,8 @@ export async function pull(
     const options = { ...credentials, abortSignal: stalled.signal };
     const pulling = (await answered(engine.docker.pull(withTag(image), options), engine.host, stallMs)) as Readable;
     // the engine reports progress often: after so long a silence it is waiting for a registry in vain
-    const stall = setTimeout(
-      () => pulling.destroy(new Error(`timed out: nothing came for ${stallMs / 1_000} s`)),
-      stallMs,
+    const stall = realTime.after(stallMs, () =>
+      pulling.destroy(new Error(`timed out: nothing came for ${stallMs / 1_000} s`)),
     );
     let failed: string | undefined;
     try {
@@ -46,7 +46,7 @@ export async function pull(
       }
       if (pulling.errored) throw pulling.errored;
     } finally {
-      clearTimeout(stall);
+      realTime.cancel(stall);
       stalled.abort();
     }
     if (failed !== undefined) throw new Error(failed);

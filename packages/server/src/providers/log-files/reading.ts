@@ -1,5 +1,5 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { setTimeout as pause } from "node:timers/promises";
+import { realTime } from "../../clock.js";
 import { isOfJob, type LogLine } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import type { LogQuery, LogSearch } from "../../provider.js";
@@ -30,7 +30,7 @@ export async function* readLogFiles(
       if (wanted.length > 0) yield wanted;
       if (found.length > 0) continue;
       if (wasOver) return;
-      await pause(limits.logPollMs, undefined, { signal: query.signal }).catch(() => {});
+      await realTime.sleep(limits.logPollMs, query.signal);
     }
   } finally {
     await trail.close();

@@ -5,6 +5,7 @@ import { existsSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { logPath } from "../log-files/log-file.js";
 import { Away } from "./away.js";
@@ -42,7 +43,7 @@ const mark = process.env[markName] ?? `${process.pid}`;
 const sweep = new Sweep(mark);
 let awayMs = Number(away);
 // a steady clock: the system's may be set, and runs while the machine sleeps
-const without = new Away(performance.now());
+const without = new Away(realTime.monotonicMs());
 let leaving = false;
 
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -114,7 +115,7 @@ async function settled(id: string, entry: Kept): Promise<void> {
 }
 
 /** Waits for its pipes to end, but only a moment: a process that cannot be found may hold them open. */
-const drained = (entry: Kept) => Promise.race([entry.closed, new Promise((done) => setTimeout(done, 200))]);
+const drained = (entry: Kept) => Promise.race([entry.closed, realTime.sleep(limits.outputEndMs)]);
 
 const running = () => [...kept.values()].filter((entry) => !entry.exit);
 /** Workers that may have processes left. */
@@ -176,7 +177,7 @@ const door = createServer((socket) => {
   socket.on("error", () => socket.destroy());
   socket.on("close", () => {
     servers.delete(socket);
-    without.begin(performance.now());
+    without.begin(realTime.monotonicMs());
     if (servers.size === 0 && unsettled().length === 0) end();
   });
   const lines = createInterface({ input: socket }).on("error", () => {});
@@ -203,23 +204,23 @@ function end(): void {
 function stopAll(): void {
   if (ending) return;
   for (const entry of running()) askToStop(entry);
-  setTimeout(() => {
+  realTime.after(limits.stopGraceMsDefault, () => {
     for (const entry of running()) signal(-entry.pid, "SIGKILL");
     void sweep.all().then(end);
-  }, limits.stopGraceMsDefault);
-  setInterval(() => unsettled().length === 0 && end(), 100);
+  });
+  realTime.every(limits.keeperEndMs, () => unsettled().length === 0 && end());
 }
 
 let stopping = false;
-setInterval(() => {
+realTime.every(limits.keeperLookMs, () => {
   for (const entry of kept.values()) if (!entry.exit) entry.log.tellCounts();
-  const withoutMs = without.look(performance.now());
+  const withoutMs = without.look(realTime.monotonicMs());
   const alone = servers.size === 0 && (leaving || withoutMs > awayMs);
   if ((alone || !existsSync(dirname(logsDir))) && !stopping) {
     stopping = true;
     stopAll();
   }
-}, 250);
+});
 
 process.umask(0o022);
 for (const name of ["SIGINT", "SIGHUP", "SIGPIPE"] as const) process.on(name, () => {});

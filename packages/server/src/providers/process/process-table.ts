@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { realTime } from "../../clock.js";
 import type { ProcessHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 
@@ -71,6 +71,6 @@ export async function endMarked(isMarked: (environment: readonly string[]) => bo
         // it ended meanwhile
       }
     }
-    await sleep(limits.sweepGapMs);
+    await realTime.sleep(limits.sweepGapMs);
   }
 }

@@ -1,3 +1,4 @@
+import { realTime, type Timer } from "../../clock.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import { LogFile } from "../log-files/log-file.js";
@@ -22,7 +23,7 @@ export class WorkerLog {
   #bytesInSecond = 0;
   #dropped = 0;
   #pending: string[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   readonly #tail: string[] = [];
   readonly #parts = new Map<Pipe, string>();
 
@@ -48,13 +49,13 @@ export class WorkerLog {
 
   /** Writes counts that have waited too long for another line, so that readers see that the worker goes on. */
   tellCounts(): void {
-    if (this.#dropped > 0 && secondOf(Date.now()) !== this.#second) this.#tellDropped();
-    if (this.#repeats > 0 && Date.now() - this.#repeatsToldAt >= limits.logRepeatsToldMs) this.#tellRepeats();
+    if (this.#dropped > 0 && secondOf(realTime.wallMs()) !== this.#second) this.#tellDropped();
+    if (this.#repeats > 0 && realTime.wallMs() - this.#repeatsToldAt >= limits.logRepeatsToldMs) this.#tellRepeats();
   }
 
   /** Writes the buffer to the file. */
   flush(): void {
-    clearTimeout(this.#timer);
+    realTime.cancel(this.#timer);
     this.#timer = undefined;
     if (this.#pending.length === 0) return;
     const text = `${this.#pending.join("\n")}\n`;
@@ -83,7 +84,7 @@ export class WorkerLog {
       this.#repeats++;
       return;
     }
-    const second = secondOf(Date.now());
+    const second = secondOf(realTime.wallMs());
     if (second !== this.#second) {
       this.#tellDropped();
       this.#second = second;
@@ -101,7 +102,7 @@ export class WorkerLog {
     const line = this.#secrets.mask(said).slice(0, limits.logLineBytesMax);
     this.#last = said;
     this.#lastPipe = pipe;
-    this.#repeatsToldAt = Date.now();
+    this.#repeatsToldAt = realTime.wallMs();
     this.#store(line);
     if (line.trim() !== "") this.#tail.push(line);
     if (this.#tail.length > limits.logTailLines) this.#tail.shift();
@@ -116,14 +117,14 @@ export class WorkerLog {
   #tellRepeats(): void {
     const repeats = this.#repeats;
     this.#repeats = 0;
-    this.#repeatsToldAt = Date.now();
+    this.#repeatsToldAt = realTime.wallMs();
     if (repeats > 0) this.#store(`[the line before came ${repeats} times more]`);
   }
 
   #store(line: string): void {
-    this.#pending.push(storedLine(this.#times.next(Date.now() * 1_000), this.#lastPipe, line));
+    this.#pending.push(storedLine(this.#times.next(realTime.wallMs() * 1_000), this.#lastPipe, line));
     // many lines become one write, and a follower hardly waits
-    this.#timer ??= setTimeout(() => this.flush(), limits.logFlushMs).unref();
+    this.#timer ??= realTime.after(limits.logFlushMs, () => this.flush()).unref();
   }
 }
 

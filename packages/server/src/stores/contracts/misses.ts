@@ -44,7 +44,7 @@ export function misses(setting: () => Setting): void {
       };
       const refused = () => Promise.reject(new Error("everything was read"));
       const keys = { ...stores.keys, existing, keys: refused, users: refused };
-      const shared = { mark: refused } as unknown as NonNullable<Stores["shared"]>;
+      const shared = { marks: refused } as unknown as NonNullable<Stores["shared"]>;
       const registry = new Registry({ ...stores, shared, keys }, { now: () => now });
       const garbage = Array.from({ length: 200 }, (_, n) => registry.known("key", `garbage${n}`, () => {}));
       await Promise.all(garbage);

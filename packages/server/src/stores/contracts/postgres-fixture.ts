@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import type { Stores } from "../../store/index.js";
 import { storeContract } from "../contract.js";
 import { openPostgres } from "../postgres/open.js";
 import type { Opened } from "./scene.js";
@@ -27,6 +28,15 @@ const emptied = `
     IF EXISTS (SELECT FROM pg_class WHERE relname = 'place') THEN PERFORM setval('place', 1, false); END IF;
   END $$`;
 
+/** The same for a database that stays open: its host row stays, and no number is reused. */
+const cleared = `
+  DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT quote_ident(relname) FROM pg_class
+      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema', 'host')
+    LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
+    DELETE FROM host WHERE id <> 'host';
+  END $$`;
+
 /** Opens a database as one of several servers would. */
 export const openAs = (hostId: string, url: string) => openPostgres({ url, hostId, onBack: () => {} });
 
@@ -46,15 +56,32 @@ export async function openEmptied(url: string): Promise<Opened> {
   };
 }
 
-/** Runs the stores' contract on a PostgreSQL of these binaries. */
+/** Runs the stores' contract on a PostgreSQL of these binaries; its connections stay open between tests. */
 export function postgresContract(name: string, binaries: string | undefined): void {
   let server: TestPostgres;
   let url: string;
+  let admin: pg.Client;
+  let stores: Stores;
   // no syncs: the suite checks order, not what survives a crash
   beforeAll(async () => {
     server = await startPostgres({ binaries, settings: { fsync: "off" } });
     url = await makeDatabase(server, "contract");
+    stores = await openAs("host", url);
+    admin = new pg.Client(url);
+    await admin.connect();
   });
-  afterAll(() => server.end());
-  storeContract(name, () => openEmptied(url));
+  afterAll(async () => {
+    await stores?.close();
+    await admin?.end();
+    await server?.end();
+  });
+  const reopen = async () => {
+    await stores.close();
+    stores = await openAs("host", url);
+    return stores;
+  };
+  storeContract(name, async () => {
+    await admin.query(cleared);
+    return { stores, reopen, end: async () => {} };
+  });
 }

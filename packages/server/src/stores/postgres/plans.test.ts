@@ -99,7 +99,7 @@ async function planOf(client: pg.Client, text: string): Promise<Node[]> {
 const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
 /** Tables of which there are few rows: a server, a host, a lease each. */
-const small = /^(place|schema|host|user|api_key|template|volume|registry_auth|endpoint|lease)$/;
+const small = /^(place|schema|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
 /** Indexes of what lives just now: going through the whole of one is short. */
 const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
 

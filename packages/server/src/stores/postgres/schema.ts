@@ -1,3 +1,4 @@
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Connection } from "./connection.js";
 import { transaction } from "./transaction.js";
@@ -158,6 +159,28 @@ ALTER TABLE job ADD COLUMN awaits_delivery smallint NOT NULL DEFAULT 0;
 DROP INDEX job_expiry;
 CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
 `,
+  // servers that hold these tables in memory read them again only where their revision has changed
+  `
+CREATE TABLE revision (name text PRIMARY KEY, written_by text NOT NULL);
+CREATE FUNCTION note_revision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO revision AS r (name, written_by) VALUES (TG_ARGV[0], pg_current_xact_id()::text)
+  ON CONFLICT (name) DO UPDATE SET written_by = excluded.written_by WHERE r.written_by <> excluded.written_by;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER endpoint_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON endpoint
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('endpoint');
+CREATE TRIGGER template_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON template
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('template');
+CREATE TRIGGER volume_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON volume
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('volume');
+CREATE TRIGGER registry_auth_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON registry_auth
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('registry_auth');
+CREATE TRIGGER api_key_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON api_key
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('access');
+CREATE TRIGGER user_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON "user"
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('access');
+`,
 ];
 
 /** The schema version that this code writes. */
@@ -174,7 +197,7 @@ export async function migrate(connection: Connection, upTo = schemaVersion): Pro
   // polled, because a waiting statement is cancelled after some seconds and another server's step may take longer
   const isLocked = async () =>
     (await connection.query("SELECT 1 WHERE pg_try_advisory_lock($1)", [migrationLock])).length > 0;
-  while (!(await isLocked())) await new Promise((again) => setTimeout(again, limits.databaseRetryMs));
+  while (!(await isLocked())) await realTime.sleep(limits.databaseRetryMs);
   try {
     await connection.query("SET statement_timeout = 0");
     await connection.query("CREATE TABLE IF NOT EXISTS schema (version bigint NOT NULL)");

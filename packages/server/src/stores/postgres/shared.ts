@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { realTime } from "../../clock.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
 import type { Beat, Host, SharedStore } from "../../store/index.js";
@@ -42,7 +43,8 @@ export const sharedSql = {
     DELETE FROM host h USING gone g WHERE h.no = g.no AND h.seen_at <= $2
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
-  mark: "SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark",
+  marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
+    (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
   // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
@@ -130,7 +132,7 @@ const grantVerb: Verb<[name: string, limit: number, count: number, now: number],
  * not begun again.
  */
 async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
-  const giveUpAt = performance.now() + limits.databasePatienceMs;
+  const giveUpAt = realTime.monotonicMs() + limits.databasePatienceMs;
   const begun: { changing?: Promise<T> } = {};
   for (;;) {
     try {
@@ -142,10 +144,10 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
       });
     } catch (error) {
       // the lock is lost with the connection
-      if (!begun.changing && (!isLost(error) || performance.now() > giveUpAt)) throw worded(error);
+      if (!begun.changing && (!isLost(error) || realTime.monotonicMs() > giveUpAt)) throw worded(error);
     }
     if (begun.changing) return begun.changing;
-    await new Promise((again) => setTimeout(again, limits.reconnectMs));
+    await realTime.sleep(limits.reconnectMs);
   }
 }
 
@@ -175,7 +177,10 @@ export function postgresSharedStore(reads: Connections, words: Lanes, hostId: st
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
       )[0]?.at ?? 0,
-    mark: async () => ((await reads.read<{ mark: string }>(sharedSql.mark, []))[0] as { mark: string }).mark,
+    marks: async () => {
+      const [row] = await reads.read<{ workers: string; revisions: string }>(sharedSql.marks, []);
+      return { workers: row!.workers, revisions: JSON.parse(row!.revisions) };
+    },
     workersSince: async (mark, endedSince) =>
       (await reads.read<Selectable<Tables["worker"]>>(sharedSql.workersSince, [mark, endedSince])).map(toWorker),
   };

@@ -1,3 +1,4 @@
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../../store/index.js";
 import { type TakenRow, toTakenJob } from "../tables/job-row.js";
@@ -125,7 +126,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
 
   async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
     const floor = floors.get(endpointNo);
-    const isFresh = floor !== undefined && performance.now() - floor.foundAt < limits.floorMs;
+    const isFresh = floor !== undefined && realTime.monotonicMs() - floor.foundAt < limits.floorMs;
     const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0, limits.takeBytesMax);
     const isShort = !found.isCut && found.jobs.length < found.asked;
     if (isFresh && isShort && found.there > found.jobs.length) {
@@ -139,7 +140,7 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
       return { jobs, dry: rest !== undefined && !rest.isCut && jobs.length < found.asked };
     }
     if (!isFresh && found.first !== undefined) {
-      floors.set(endpointNo, { place: found.first, foundAt: performance.now() });
+      floors.set(endpointNo, { place: found.first, foundAt: realTime.monotonicMs() });
     }
     return { jobs: found.jobs, dry: isShort };
   }

@@ -2,7 +2,8 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Change } from "../../domain/jobs/job.js";
-import type { NewJob, Stores, TakenJob } from "../../store/index.js";
+import { Registry } from "../../memory/registry.js";
+import type { NewJob, RevisedTable, Stores, TakenJob } from "../../store/index.js";
 import { plainHost, plainTemplate, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
@@ -275,20 +276,76 @@ describe("Two servers on one database", () => {
   it("read the workers written since a mark, including writes in flight when it was made", async () => {
     const { shared } = both[1];
     const since = async (mark: string) => (await shared!.workersSince(mark, 0)).map(({ no }) => no).sort();
-    const begun = await shared!.mark();
+    const { workers: begun } = await shared!.marks();
     await both[0].workers.change(workers[0]!, workerChanges.close);
     expect(await since(begun)).toContain(workers[0]);
     const client = await connectTo(url);
     await client.query("BEGIN");
     await client.query("UPDATE worker SET slots = 2 WHERE no = $1", [workers[1]]);
     await both[0].workers.change(workers[3]!, workerChanges.close); // later, and over before
-    const between = await shared!.mark();
+    const { workers: between } = await shared!.marks();
     await both[0].workers.change(workers[2]!, workerChanges.close);
     expect(await since(between)).not.toContain(workers[1]);
     await client.query("COMMIT");
     await client.end();
     expect(await since(between)).toEqual(expect.arrayContaining([workers[1], workers[2]]));
-    expect(await since(await shared!.mark())).toEqual([]);
+    expect(await since((await shared!.marks()).workers)).toEqual([]);
+  });
+
+  it("see from a table's revision that it was written: what was not is not read again", async () => {
+    const [writing, reading] = both;
+    const { shared } = reading;
+    const revision = async (table: RevisedTable) => (await shared!.marks()).revisions[table];
+    const before = (await shared!.marks()).revisions;
+    const template = await writing.templates.create({ id: "template-revised", ownerNo: 1, settings: plainTemplate });
+    const created = await revision("template");
+    expect(created).not.toBe(before.template);
+    await writing.templates.save(template.no, { ...plainTemplate, readme: "saved" });
+    const saved = await revision("template");
+    await writing.templates.remove(template.no);
+    expect(new Set([before.template, created, saved, await revision("template")]).size).toBe(4);
+    expect({ ...(await shared!.marks()).revisions, template: undefined }).toEqual({ ...before, template: undefined });
+    // a write that has yet to be committed shows once it is
+    const client = await connectTo(url);
+    await client.query("BEGIN");
+    await client.query("UPDATE endpoint SET verdict = 'seen'");
+    expect(await revision("endpoint")).toBe(before.endpoint);
+    await client.query("COMMIT");
+    expect(await revision("endpoint")).not.toBe(before.endpoint);
+    await client.end();
+  });
+
+  it("read nothing again while nothing changes, and then only what has", async () => {
+    const [writing, reading] = both;
+    const read: string[] = [];
+    const watched = <T extends object>(name: string, store: T): T =>
+      new Proxy(store, {
+        get(target, verb: string) {
+          if (["all", "keys", "users"].includes(verb)) read.push(`${name}.${verb}`);
+          return target[verb as keyof T];
+        },
+      });
+    const names = ["endpoints", "templates", "volumes", "registryAuths", "keys"] as const;
+    const stores = Object.fromEntries(names.map((name) => [name, watched(name, reading[name])]));
+    const registry = new Registry({ ...reading, ...stores } as Stores, { now: () => 0 });
+    await registry.load(0);
+    await registry.refresh(); // from here on the revisions are known
+    read.length = 0;
+    for (let n = 0; n < 3; n++) await registry.refresh();
+    expect(read).toEqual([]);
+    const made = { id: "template-noticed", ownerNo: 1, settings: plainTemplate };
+    const template = await writing.templates.create(made);
+    await writing.keys.createUser({ id: "user-noticed", isAdmin: false, webhookSecret: "" });
+    await registry.refresh();
+    expect(read.toSorted()).toEqual(["keys.keys", "keys.users", "templates.all"]);
+    expect(registry.template(made.id)).toEqual(template);
+    // where we write ourselves while a read is under way, the next one reads again
+    read.length = 0;
+    const refreshed = registry.refresh();
+    await registry.removeTemplate(template);
+    await refreshed;
+    await registry.refresh();
+    expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.all"])]);
   });
 
   it("read the templates and endpoints that others changed, and keep the objects of unchanged ones", async () => {

@@ -1,3 +1,4 @@
+import { realTime } from "../../clock.js";
 import { busy } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Connection, Connections } from "./connection.js";
@@ -85,7 +86,7 @@ export class Lanes {
       this.#bytes + bytes > this.#factor * limits.queuedBytesMax;
     if (this.#closed || isFull) return Promise.reject(busy());
     return new Promise<Result>((resolve, reject) => {
-      const giveUpAt = performance.now() + this.#factor * limits.databasePatienceMs;
+      const giveUpAt = realTime.monotonicMs() + this.#factor * limits.databasePatienceMs;
       const key = verb.key?.(...args);
       this.#put({ verb, calls: [] }, { args, key, bytes, giveUpAt, again: false, resolve: resolve as never, reject });
       this.#schedule();
@@ -188,7 +189,7 @@ export class Lanes {
     } catch (error) {
       if (isLost(error)) this.#lost(verb, group, error);
       else if (group.length > 1) for (const call of group) await this.#run(verb, [call], lane);
-      else if (isConflict(error) && performance.now() < group[0]!.giveUpAt) await this.#run(verb, group, lane);
+      else if (isConflict(error) && realTime.monotonicMs() < group[0]!.giveUpAt) await this.#run(verb, group, lane);
       else group[0]!.reject(worded(error));
     }
   }
@@ -196,7 +197,7 @@ export class Lanes {
   /** Handles a broken connection: calls that may be sent again wait a while for the next one. */
   #lost(verb: AnyVerb, group: readonly Call[], error: unknown): void {
     for (const call of [...group].reverse()) {
-      if (performance.now() > call.giveUpAt) call.reject(worded(error));
+      if (realTime.monotonicMs() > call.giveUpAt) call.reject(worded(error));
       else this.#put({ verb, calls: [] }, Object.assign(call, { again: true }), true);
     }
     if (!this.#away) void this.#wait();
@@ -206,7 +207,7 @@ export class Lanes {
   async #wait(): Promise<void> {
     this.#away = true;
     for (;;) {
-      await new Promise((again) => setTimeout(again, limits.reconnectMs));
+      await realTime.sleep(limits.reconnectMs);
       this.#refuseLate();
       if (await this.#connections.isBack()) break;
       if (this.#closed && this.#length === 0) break;
@@ -218,7 +219,7 @@ export class Lanes {
   }
 
   #refuseLate(): void {
-    const now = performance.now();
+    const now = realTime.monotonicMs();
     for (const queues of [this.#small, this.#large]) {
       for (const [verb, { calls }] of [...queues]) {
         const left = calls.filter((call) => call.giveUpAt > now);

@@ -110,9 +110,12 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
   return {
     append: (endpointNo, jobId, workerNo, chunks, name) => {
       const pieces: TextPiece[] = [];
-      const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces) }));
+      const bytes = bytesOf(chunks);
+      // a large chunk comes cut already, and its parts together are one call
+      const inPlaceMax = bytes > limits.storedPieceBytes ? limits.largeCallBytes : limits.storedPieceBytes;
+      const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces, inPlaceMax) }));
       const args = [endpointNo, jobId, workerNo, cut, name];
-      return writer.word("appendChunks", args, { bytes: bytesOf(chunks), endpointNo, pieces });
+      return writer.word("appendChunks", args, { bytes, endpointNo, pieces });
     },
     handOut: (...args) => writer.word("handOut", args),
     // only their places: the thread does not need the outputs

@@ -1,4 +1,3 @@
-import { storeContract } from "../contract.js";
-import { openFile } from "../contracts/sqlite-fixture.js";
+import { fileContract } from "../contracts/sqlite-fixture.js";
 
-storeContract("SQLite in a file keeps the stores' contract", openFile);
+fileContract("SQLite in a file keeps the stores' contract");

@@ -1,5 +1,6 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 
 /**
@@ -36,8 +37,8 @@ export function diskReserve(database: string): DiskReserve {
   look();
   return {
     hasRoom() {
-      if (performance.now() - askedAt > 1_000) {
-        askedAt = performance.now();
+      if (realTime.monotonicMs() - askedAt > limits.diskLookMs) {
+        askedAt = realTime.monotonicMs();
         look();
       }
       return room;

@@ -83,6 +83,16 @@ describe("A text in pieces", () => {
     expect(await stored()).toEqual({ texts: 0, staged: 0 });
   });
 
+  it("is made of each part of a cut chunk if the parts together are too large for one write", async () => {
+    const id = await scene.submit();
+    const { no } = await scene.takeOne(worker);
+    const parts = ["a", "b", "c"].map((letter) => `"${letter.repeat(limits.storedPieceBytes / 2)}"`);
+    await scene.append(id, worker, ...parts, '"small"');
+    const read = await scene.stores.chunks.read(no, 0, limits.outputBytesHard);
+    expect(read.map(({ output }) => stringOf(output))).toEqual([...parts, '"small"']);
+    expect(await stored()).toEqual({ texts: 3, staged: 0 });
+  });
+
   it("that a crash left without its row is deleted when the database is opened again", async () => {
     const id = await scene.submit({ body: large("i") });
     await scene.stores.close();

@@ -30,10 +30,10 @@ export class TextCutter {
     this.#nextNo = db.prepare("SELECT coalesce(max(text_no), 0) + 1 AS no FROM text_piece").get().no;
   }
 
-  /** The text as its row stores it; a large one's pieces are added to `pieces`. */
-  cut(json: JsonText, pieces: TextPiece[]): StorableText {
+  /** The text as its row stores it; a text longer than `inPlaceMax` is cut, and its pieces are added to `pieces`. */
+  cut(json: JsonText, pieces: TextPiece[], inPlaceMax: number = limits.storedPieceBytes): StorableText {
     const size = limits.storedPieceBytes;
-    if (json.length <= size) return json;
+    if (json.length <= inPlaceMax) return json;
     const bytes = typeof json === "string" ? Buffer.from(json) : json;
     const textNo = this.#nextNo++;
     for (let n = 0; n * size < bytes.length; n++)

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../../domain/endpoints/endpoint.js";
 import { limits } from "../../../limits/index.js";
 import { type Http, openHttp } from "../../../testing/http-fixture.js";
@@ -14,6 +14,7 @@ let endpoint: Endpoint;
 let paths: Record<string, string>;
 const clients: Socket[] = [];
 beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] }); // the looks are the tests' alone
   scene = await Scene.open();
   http = await openHttp(scene);
   endpoint = await scene.endpoint();
@@ -33,6 +34,7 @@ afterEach(async () => {
   await expect.poll(() => bodyBytesHeld("clients") + bodyBytesHeld("workers")).toBe(0);
 });
 afterAll(async () => {
+  vi.useRealTimers();
   await http.close();
   await scene.close();
 });

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { realTime, type Timer } from "../../../clock.js";
 import { Refusal } from "../../../errors.js";
 import type { PartedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
@@ -75,7 +76,7 @@ export class CountedBody {
   begin(stop: () => void): void {
     this.#stop = stop;
     arriving.add(this);
-    watching ??= setInterval(hangUpOnStalled, limits.bodyStallMs / looksMax).unref();
+    watching ??= realTime.every(limits.bodyStallMs / looksMax, hangUpOnStalled).unref();
   }
 
   /** Counts bytes that arrived; false if there are too many in memory. */
@@ -113,7 +114,7 @@ export class CountedBody {
 }
 
 const arriving = new Set<CountedBody>();
-let watching: NodeJS.Timeout | undefined;
+let watching: Timer | undefined;
 
 /** Measured in looks, not by a clock: after a suspension of the process, clients must not count as stalled. */
 const looksMax = 6;
@@ -125,6 +126,6 @@ export function hangUpOnStalled(): void {
     body.giveUp();
   }
   if (arriving.size > 0) return;
-  clearInterval(watching);
+  realTime.cancel(watching);
   watching = undefined;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import { pace } from "./pace.js";
 
@@ -16,13 +17,13 @@ export function linger(request: IncomingMessage, reply: FastifyReply): void {
 export function readAway(request: IncomingMessage): void {
   let bytes = 0;
   const end = () => request.socket.destroy();
-  const timer = setTimeout(end, limits.lingerMs).unref();
+  const timer = realTime.after(limits.lingerMs, end).unref();
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > limits.lingerBytesMax) return end();
     pace(request, chunk.length);
   });
-  request.once("close", () => clearTimeout(timer));
-  request.once("end", () => clearTimeout(timer));
+  request.once("close", () => realTime.cancel(timer));
+  request.once("end", () => realTime.cancel(timer));
   request.resume();
 }

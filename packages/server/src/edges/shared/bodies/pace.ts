@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
 let bytesLeft: number = limits.bodyBytesPerTurn;
@@ -12,7 +13,7 @@ export function pace(body: Readable, bytes: number): void {
   bytesLeft -= bytes;
   if (!isTurnSet) {
     isTurnSet = true;
-    setTimeout(nextTurn, limits.bodyTurnMs);
+    realTime.after(limits.bodyTurnMs, nextTurn);
   }
   if (bytesLeft > 0) return;
   body.pause();
@@ -24,5 +25,5 @@ function nextTurn(): void {
   bytesLeft = limits.bodyBytesPerTurn;
   for (const body of waiting.splice(0, limits.bodyBytesPerTurn / limits.bodyBytesPerRead)) body.resume();
   isTurnSet = waiting.length > 0;
-  if (isTurnSet) setTimeout(nextTurn, limits.bodyTurnMs);
+  if (isTurnSet) realTime.after(limits.bodyTurnMs, nextTurn);
 }

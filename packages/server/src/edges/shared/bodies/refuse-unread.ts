@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
 const unread = {
@@ -28,7 +29,7 @@ export function refuseUnread(
   const type = "content-type: application/json; charset=utf-8";
   const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
   // an idle timeout would not end a connection on which the client keeps sending a little
-  const late = setTimeout(() => socket.destroy(), limits.lingerMs).unref();
-  socket.once("close", () => clearTimeout(late));
+  const late = realTime.after(limits.lingerMs, () => socket.destroy()).unref();
+  socket.once("close", () => realTime.cancel(late));
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }

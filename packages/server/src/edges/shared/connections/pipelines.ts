@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import { mayParse, spendParts } from "../bodies/part-turns.js";
 import { handOverParts, joinParts, partsParsed } from "../bodies/parted-request.js";
@@ -184,9 +185,11 @@ class Pipeline {
   #timeNext(): void {
     this.#isUntimed = false;
     const before = this.#parsed;
-    const late = setTimeout(() => {
-      if (this.#parsed === before) this.#socket.destroy();
-    }, limits.headersTimeoutMs).unref();
-    this.#socket.once("close", () => clearTimeout(late));
+    const late = realTime
+      .after(limits.headersTimeoutMs, () => {
+        if (this.#parsed === before) this.#socket.destroy();
+      })
+      .unref();
+    this.#socket.once("close", () => realTime.cancel(late));
   }
 }

@@ -1,12 +1,10 @@
+import { limits } from "../../../limits/index.js";
 import type { Needs } from "../../../operations/needs.js";
 
 interface Page {
   readonly contentType: string;
   readonly bytes: Buffer;
 }
-
-/** The rest after making a page, as a multiple of the time it took. */
-const restShare = 5;
 
 /**
  * Makes a page for everyone who asks for it at the same time, never two at a time, with rests in between: a client that
@@ -26,7 +24,7 @@ export function sharedPage(
     const made = make();
     const rest = async () => {
       const tookMs = clock.now() - began;
-      if (tookMs > 0) await clock.sleep(restShare * tookMs);
+      if (tookMs > 0) await clock.sleep(limits.pageRestFactor * tookMs);
     };
     rested = made.then(rest, rest);
     const { contentType, text } = await made;

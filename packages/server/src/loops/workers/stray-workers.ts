@@ -1,0 +1,77 @@
+import type { LiveWorker } from "../../memory/registry.js";
+import type { Needs } from "../../operations/needs.js";
+import type { Provider } from "../../provider.js";
+
+/** What the loop that tends workers knows of them, by id. */
+interface Tended {
+  readonly provider: Provider;
+  /** Being started, with what aborts the start. */
+  readonly starting: ReadonlyMap<string, AbortController>;
+  /** Being looked at now. */
+  readonly busy: Set<string>;
+  /** Reported as ended by the provider. */
+  readonly gone: Set<string>;
+  readonly forget: (worker: LiveWorker) => Promise<void>;
+}
+
+/** Ends processes and containers of this host that no live row stands for. */
+export function strayWorkers(needs: Needs<"registry" | "place">, tended: Tended) {
+  const { provider, starting, busy, gone, forget } = tended;
+  /** Ended workers whose processes are known to be gone. */
+  const buried = new Set<string>();
+
+  /** Ends workers that others gave up on while this host was away. */
+  async function endGivenUp(): Promise<void> {
+    const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+    const ids = new Set(strays.map(({ row }) => row.id));
+    for (const id of buried) if (!ids.has(id)) buried.delete(id); // the registry has forgotten it
+    await Promise.all(
+      strays.map(async (worker) => {
+        const { id, secretHash } = worker.row;
+        const isStarting = starting.get(id);
+        if (isStarting) return isStarting.abort(); // the start notices that the worker has ended
+        if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
+        busy.add(id);
+        try {
+          await endOne(worker);
+        } catch {
+          // its provider is away: retried at the next look
+        } finally {
+          busy.delete(id);
+        }
+      }),
+    );
+  }
+
+  async function endOne(worker: LiveWorker): Promise<void> {
+    const { id, handle } = worker.row;
+    const seen = await provider.look(id, handle);
+    if (seen.state === "running") await provider.kill(id, handle);
+    buried.add(id);
+    if (seen.state !== "unknown") await forget(worker);
+  }
+
+  /**
+   * Ends workers that a provider reports and no row wants: abandoned starts, or leftovers of the host's previous life.
+   */
+  async function endUnwanted(): Promise<void> {
+    const unwanted = [...gone].filter((workerId) => {
+      const worker = needs.registry.worker(workerId);
+      return !starting.has(workerId) && (!worker || worker.row.endedAt !== undefined);
+    });
+    for (const workerId of unwanted) gone.delete(workerId);
+    await Promise.all(
+      unwanted.map(async (workerId) => {
+        try {
+          const seen = await provider.look(workerId);
+          if (seen.state === "running") await provider.kill(workerId, seen.handle);
+          else await provider.forget(workerId);
+        } catch {
+          // its provider is away, and reports it again when it is back
+        }
+      }),
+    );
+  }
+
+  return { endGivenUp, endUnwanted };
+}

@@ -1,0 +1,135 @@
+import {
+  type Endpoint,
+  type EndpointSettings,
+  servingVersion,
+  settingsOfDeleted,
+} from "../domain/endpoints/endpoint.js";
+import { limits } from "../limits/index.js";
+import type { EndpointStore, NewRelease, StartNote } from "../store/index.js";
+import type { Writes } from "./writes.js";
+
+/**
+ * Endpoints in memory, by number and id: all that are not deleted, and deleted ones until they are forgotten. Writes go
+ * through to the store.
+ */
+export class Endpoints {
+  readonly #store: EndpointStore;
+  readonly #writes: Writes;
+  readonly #byNo = new Map<number, Endpoint>();
+  readonly #nos = new Map<string, number>();
+  /** The most jobs held or asked for, by endpoint and version. */
+  readonly #slots = new Map<number, Map<number, number>>();
+  readonly #forgetting = new Set<(endpointNo: number) => void>();
+  #revision: string | undefined;
+
+  constructor(store: EndpointStore, writes: Writes) {
+    this.#store = store;
+    this.#writes = writes;
+  }
+
+  /** How many entries there are. */
+  get size(): number {
+    const slots = [...this.#slots.values()].reduce((sum, { size }) => sum + size, 0);
+    return this.#byNo.size + this.#nos.size + slots;
+  }
+
+  byId(id: string): Endpoint | undefined {
+    const no = this.#nos.get(id);
+    return no === undefined ? undefined : this.#byNo.get(no);
+  }
+  byNo = (no: number): Endpoint | undefined => this.#byNo.get(no);
+  all = (): Endpoint[] => [...this.#byNo.values()];
+
+  async create(made: Parameters<EndpointStore["create"]>[0]): Promise<Endpoint> {
+    return this.#writes.during(this, async () => this.#put(await this.#store.create(made)));
+  }
+
+  async save(endpoint: Endpoint, settings: EndpointSettings, release: NewRelease | undefined): Promise<Endpoint> {
+    await this.#writes.during(this, () => this.#store.save(endpoint.no, settings, release));
+    const now = this.#byNo.get(endpoint.no) ?? endpoint;
+    const version = now.version + (release ? 1 : 0);
+    const fresh = { failedStarts: 0, failedAt: undefined, verdict: undefined, heldVersion: undefined };
+    return this.#put({ ...now, settings, version, ...fresh });
+  }
+
+  async remove(endpoint: Endpoint, now: number): Promise<void> {
+    await this.#writes.during(this, () => this.#store.remove(endpoint.no, now));
+    this.#putDeleted(this.#byNo.get(endpoint.no) ?? endpoint, now);
+  }
+
+  /**
+   * Records how the start of a worker of this version went, for the endpoint as it was then. Three failures hold a
+   * version that never started well.
+   */
+  async noteStart({ no, version: present, provenVersion }: Endpoint, version: number, said: StartNote): Promise<void> {
+    const { failedStarts, at, verdict } = said;
+    const isUp = failedStarts === 0;
+    const isHeld = failedStarts >= limits.crashLoopStarts && provenVersion > 0 && version > provenVersion;
+    const endpoint = this.#byNo.get(no);
+    if (endpoint?.version !== present) return;
+    this.#put({
+      ...endpoint,
+      failedStarts: isHeld ? 0 : failedStarts,
+      failedAt: isUp || isHeld ? undefined : at,
+      verdict,
+      provenVersion: isUp ? Math.max(version, endpoint.provenVersion) : endpoint.provenVersion,
+      heldVersion: isHeld ? version : endpoint.heldVersion,
+    });
+    const note = { present, tried: version, failedStarts, at, verdict, isHeld };
+    await this.#writes.during(this, () => this.#store.noteStart(no, note));
+  }
+
+  /** The most jobs that a worker of the serving version has held or asked for; 1 until known. */
+  slots = (endpoint: Endpoint): number => this.#slots.get(endpoint.no)?.get(servingVersion(endpoint)) ?? 1;
+  slotsOf = (endpointNo: number, version: number): number => this.#slots.get(endpointNo)?.get(version) ?? 1;
+  noteSlots(endpointNo: number, version: number, slots: number): void {
+    const known = this.#slots.get(endpointNo) ?? new Map<number, number>();
+    if (slots <= (known.get(version) ?? 1)) return;
+    this.#slots.set(endpointNo, known.set(version, slots));
+  }
+
+  /**
+   * Reads all of them, unless the table is still of the revision that was read last. Those that are no longer read are
+   * marked as deleted: a deleted endpoint with nothing left to do is not read any more.
+   */
+  async read(turn: number, now: number, revision?: string): Promise<void> {
+    if (revision !== undefined && revision === this.#revision) return;
+    const before = this.all();
+    const read = await this.#store.all();
+    const isNewer = this.#writes.isNewer(this, turn);
+    for (const endpoint of read) if (!isNewer || !this.#byNo.has(endpoint.no)) this.#put(endpoint);
+    if (isNewer) return;
+    const there = new Set(read.map(({ no }) => no));
+    for (const { no } of before) {
+      const endpoint = this.#byNo.get(no);
+      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
+    }
+    this.#revision = revision;
+  }
+
+  /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
+  onForget(listener: (endpointNo: number) => void): void {
+    this.#forgetting.add(listener);
+  }
+
+  /** Forgets endpoints that were deleted before a time, unless they are in use. Affects memory only. */
+  forget(deletedBefore: number, isUsed: (endpointNo: number) => boolean): void {
+    for (const { no, id, deletedAt } of this.#byNo.values()) {
+      if (deletedAt === undefined || deletedAt > deletedBefore || isUsed(no)) continue;
+      this.#byNo.delete(no);
+      this.#nos.delete(id);
+      this.#slots.delete(no);
+      for (const listener of this.#forgetting) listener(no);
+    }
+  }
+
+  #putDeleted(endpoint: Endpoint, deletedAt: number): void {
+    this.#put({ ...endpoint, settings: settingsOfDeleted(endpoint.settings), deletedAt });
+  }
+
+  #put(endpoint: Endpoint): Endpoint {
+    this.#byNo.set(endpoint.no, endpoint);
+    this.#nos.set(endpoint.id, endpoint.no);
+    return endpoint;
+  }
+}

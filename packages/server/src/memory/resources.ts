@@ -1,0 +1,48 @@
+import type { Writes } from "./writes.js";
+
+interface Resource {
+  readonly no: number;
+  readonly id: string;
+}
+
+/** Resources of one kind, all of them in memory by id. Writes go through to the store. */
+export class Resources<T extends Resource> {
+  readonly #writes: Writes;
+  readonly #readAll: () => Promise<T[]>;
+  #byId = new Map<string, T>();
+  /** The table's revision as of which all were read; undefined if they must be read again. */
+  #revision: string | undefined;
+
+  constructor(writes: Writes, readAll: () => Promise<T[]>) {
+    this.#writes = writes;
+    this.#readAll = readAll;
+  }
+
+  get = (id: string): T | undefined => this.#byId.get(id);
+  all = (): T[] => [...this.#byId.values()];
+
+  /** Stores a resource, then keeps it. */
+  put(store: () => Promise<T>): Promise<T> {
+    return this.#writes.during(this, async () => {
+      const resource = await store();
+      this.#byId.set(resource.id, resource);
+      return resource;
+    });
+  }
+
+  remove({ id }: T, store: () => Promise<void>): Promise<void> {
+    return this.#writes.during(this, async () => {
+      await store();
+      this.#byId.delete(id);
+    });
+  }
+
+  /** Reads what there is, unless the table is still of the revision that was read last. */
+  async read(turn: number, revision?: string): Promise<void> {
+    if (revision !== undefined && revision === this.#revision) return;
+    const read = await this.#readAll();
+    if (this.#writes.isNewer(this, turn)) return;
+    this.#byId = new Map(read.map((resource) => [resource.id, resource]));
+    this.#revision = revision;
+  }
+}
