@@ -58,6 +58,7 @@ export default defineConfig({
   test: {
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } }, // on a busy machine much takes long
     pool: "forks",
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { connectParts } from "../../packages/server/src/assembly/parts.js";
 import { localBell } from "../../packages/server/src/bells/local.js";
 import type { ApiKey } from "../../packages/server/src/domain/access/key.js";
 import type { HostFacts } from "../../packages/server/src/domain/hosts/host.js";
@@ -7,9 +8,6 @@ import type { MillraceEvent } from "../../packages/server/src/events.js";
 import { noQuota } from "../../packages/server/src/host/quotas/no-quota.js";
 import type { Ids } from "../../packages/server/src/ids.js";
 import { limits } from "../../packages/server/src/limits/index.js";
-import { Gate } from "../../packages/server/src/lines/gate.js";
-import { lending } from "../../packages/server/src/lines/lent-texts.js";
-import { TakeLine } from "../../packages/server/src/lines/take-line.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
 import { type Loop, runLoop } from "../../packages/server/src/loops/loop.js";
 import { scaleLoop } from "../../packages/server/src/loops/scale.js";
@@ -18,7 +16,6 @@ import { tendWorkersLoop } from "../../packages/server/src/loops/workers/tend-wo
 import { watchWorkersLoop } from "../../packages/server/src/loops/workers/watch-workers.js";
 import { Registry } from "../../packages/server/src/memory/registry.js";
 import { clearEndpoint } from "../../packages/server/src/operations/endpoints/save-endpoint.js";
-import { precedenceOf } from "../../packages/server/src/operations/jobs/take-jobs.js";
 import type { Parts } from "../../packages/server/src/operations/needs.js";
 import { settleOrphans, stopWorker } from "../../packages/server/src/operations/workers/worker-life.js";
 import type { Provider } from "../../packages/server/src/provider.js";
@@ -97,23 +94,6 @@ export class Server {
     const clock = this.timeline;
     const bell = localBell();
     const registry = new Registry(stores);
-    const lines = new Map<number, TakeLine>();
-    const line = (endpointNo: number): TakeLine => {
-      const found = lines.get(endpointNo);
-      if (found) return found;
-      const made = new TakeLine({
-        clock,
-        take: (asks) => stores.jobs.take(endpointNo, asks, clock.now()),
-        busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
-        onError: (error) => onEvent({ type: "server.warning", message: "jobs could not be taken just now", error }),
-      });
-      lines.set(endpointNo, made);
-      bell.on(`queue:${endpointNo}`, () => made.ring());
-      return made;
-    };
-    clock.onGap(() => {
-      for (const worker of registry.liveWorkers()) worker.seenAt = worker.polledAt = clock.now();
-    });
     const place = {
       hostNo,
       facts,
@@ -130,14 +110,10 @@ export class Server {
       awayMs: 900_000,
       flashBootMs: 300_000,
     };
-    // no endpoint here is load-balancing
-    const gate = new Gate({ clock, onDemand: () => {}, onSlots: () => {} });
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
-    const { provider } = this.#surroundings;
-    const hideInLog = (workerId: string, secret: string) => provider.hide(workerId, secret);
     const draining = this.#draining.signal;
-    const lent = lending(clock, stores.reader);
-    return { ...stores, ...lent, clock, ids, bell, registry, vault, emit, line, gate, draining, place, hideInLog };
+    const { provider } = this.#surroundings;
+    return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, place });
   }
 
   /** Reads what was, then lets everything run that happens by itself. */

@@ -2,14 +2,13 @@ import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
 import { findContainers } from "./assembly/containers.js";
-import { openGate } from "./assembly/gate.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
+import { connectParts } from "./assembly/parts.js";
 import { placeFacts } from "./assembly/place.js";
 import { stockOf } from "./assembly/stock.js";
 import { stopWorkers } from "./assembly/stop-workers.js";
 import { openStores } from "./assembly/stores.js";
-import { takeLines } from "./assembly/take-lines.js";
 import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
@@ -29,14 +28,10 @@ import { noQuota } from "./host/quotas/no-quota.js";
 import { openQuota } from "./host/quotas/open-quota.js";
 import { type Ids, systemIds } from "./ids.js";
 import { limits } from "./limits/index.js";
-import { gateTallies } from "./lines/gate-tallies.js";
-import { lending } from "./lines/lent-texts.js";
 import type { TakeLine } from "./lines/take-line.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
-import { hideOnHost } from "./operations/access/access-secret.js";
-import type { Parts } from "./operations/needs.js";
 import type { Provider } from "./provider.js";
 import { byImage } from "./providers/by-image.js";
 import { engineFacts } from "./providers/docker/facts.js";
@@ -118,7 +113,6 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const { key, newKey } = await (shared ? shared.exclusively(admin) : admin());
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
-  clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
 
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   const sideDoor = workersDoor(config.host, door);
@@ -127,33 +121,18 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const bell = await openBell(config, { hostId, hostNo, registry, clock, lines });
   rings.onBack = () => bell.ringAll();
   rings.onChange = () => bell.ringElsewhere("registry");
-  const gate = openGate(clock, bell, registry, shared !== undefined);
-  const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
   const draining = new PlainSignal();
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
   const provider = given.provider ?? byImage(processes(), containers);
-  const parts: Parts = {
-    ...stores,
-    tallies: gateTallies(stores.tallies, gate, isBalanced),
-    gate,
-    clock,
-    ids,
-    bell,
-    registry,
-    vault,
-    emit,
-    ...lending(clock, stores.reader),
-    line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
-    draining,
-    place: placeFacts(config, directory, {
-      hostNo,
-      facts: () => stock.facts,
-      engine: facts,
-      quota: await quota,
-      server: shared && serverAddress(config, door.port),
-    }),
-    hideInLog: hideOnHost({ registry, hostNo }, (workerId, secret) => provider.hide(workerId, secret)),
-  };
+  const place = placeFacts(config, directory, {
+    hostNo,
+    facts: () => stock.facts,
+    engine: facts,
+    quota: await quota,
+    server: shared && serverAddress(config, door.port),
+  });
+  const made = { clock, ids, bell, registry, vault, emit, draining, place };
+  const parts = connectParts({ ...made, stores, provider, lines });
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);

@@ -12,7 +12,7 @@ export const store = {
   checkpointBytes: 8 * mib, // of texts in the log; copying them takes about 40 ms, so another thread does it
   checkpointTailPages: 1_000, // written meanwhile: a few milliseconds of the writing thread
   groupBytesMax: 2 * mib, // 10 ms of disk time: a small call waits no longer than that for large ones
-  storedPieceBytes: mib, // SQLite stores larger texts in pieces of this size, each a write of its own
+  storedPieceBytes: mib, // larger texts go to the database in pieces of this size, each a statement of its own
   largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
   diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish

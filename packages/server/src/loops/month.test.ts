@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openGate } from "../assembly/gate.js";
 import { takeLines } from "../assembly/take-lines.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { Registry } from "../memory/registry.js";
@@ -18,20 +17,14 @@ let scene: Scene;
 /** The memory of another server, which owns no loop. */
 let other: Registry;
 let otherLines: Map<number, TakeLine>;
-let ownLines: Map<number, TakeLine>;
-let gate: ReturnType<typeof openGate>;
 
 beforeEach(async () => {
   scene = await Scene.open();
-  const { parts, stores, clock } = scene;
+  const { stores, clock } = scene;
   const workersSince = async (_: string, endedSince: number) => stores.workers.all(endedSince);
   const shared = { marks: async () => ({ workers: "0", revisions: {} }), workersSince } as unknown as SharedStore;
   other = new Registry({ ...stores, shared }, { now: () => clock.now() });
   otherLines = new Map();
-  ownLines = new Map();
-  const line = takeLines(ownLines, parts);
-  Object.assign(parts, { line });
-  gate = openGate(clock, parts.bell, parts.registry, true);
   scene.sender.status = 200;
 });
 afterEach(() => scene.close());
@@ -44,13 +37,13 @@ async function live(): Promise<void> {
   const job = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
   await scene.chunk(worker, job, { output: "part" });
   await scene.done(worker, job);
-  gate.open(worker);
+  parts.gate.open(worker);
   parts.registry.noteSlots(endpoint.no, 1, 2);
   await other.refresh();
   takeLines(otherLines, { ...parts, registry: other })(endpoint.no);
   await scene.advance(60_000);
   await parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
-  gate.forget(worker.row.no);
+  parts.gate.forget(worker.row.no);
   await deleteEndpoint(parts, scene.now(endpoint), { setToZero: true });
   const template = parts.registry.template(endpoint.settings.templateId);
   if (template) await deleteTemplate(parts, template);
@@ -64,9 +57,9 @@ async function sizes(): Promise<Record<string, number>> {
   return {
     memory: parts.registry.size,
     memoryOfTheOther: other.size,
-    lines: ownLines.size,
+    lines: scene.lines.size,
     linesOfTheOther: otherLines.size,
-    gates: Object.keys(gate.report().endpoints).length,
+    gates: Object.keys(parts.gate.report().endpoints).length,
     endpoints: (await stores.endpoints.all()).length,
     templates: (await stores.templates.all()).length,
     workers: (await stores.workers.all(0)).length,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { connectParts } from "../assembly/parts.js";
 import { localBell } from "../bells/local.js";
 import { PlainSignal } from "../clock.js";
 import type { ApiKey, Scope } from "../domain/access/key.js";
@@ -13,10 +14,7 @@ import type { MillraceEvent } from "../events.js";
 import { noQuota } from "../host/quotas/no-quota.js";
 import type { Ids } from "../ids.js";
 import { limits } from "../limits/index.js";
-import { Gate } from "../lines/gate.js";
-import { gateTallies } from "../lines/gate-tallies.js";
-import { lending } from "../lines/lent-texts.js";
-import { TakeLine } from "../lines/take-line.js";
+import type { TakeLine } from "../lines/take-line.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import { scaleLoop } from "../loops/scale.js";
@@ -24,13 +22,12 @@ import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { tendWorkersLoop } from "../loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import { type LiveWorker, Registry } from "../memory/registry.js";
-import { hideOnHost } from "../operations/access/access-secret.js";
 import { createEndpoint } from "../operations/endpoints/save-endpoint.js";
 import { appendChunk, finishJob } from "../operations/jobs/finish-job.js";
 import { lendStatus } from "../operations/jobs/lend-status.js";
 import { describeJob, findJob } from "../operations/jobs/read-job.js";
 import { type Submit, submitJob } from "../operations/jobs/submit-job.js";
-import { precedenceOf, takeJobs, tookOver } from "../operations/jobs/take-jobs.js";
+import { takeJobs, tookOver } from "../operations/jobs/take-jobs.js";
 import type { Parts, PlaceFacts } from "../operations/needs.js";
 import { createTemplate } from "../operations/templates/save-template.js";
 import { awaitStops, hearPing } from "../operations/workers/hear-ping.js";
@@ -94,7 +91,9 @@ export class Scene {
   readonly sender = new RecordingSender();
   readonly stores: Stores;
   readonly parts: Parts;
-  /** The admin's key with full access, as text and as in the registry. */
+  /** The lines of workers that wait for jobs, by endpoint. */
+  readonly lines = new Map<number, TakeLine>();
+  /** The admin's key with every right, as text and as the registry knows it. */
   key = "";
   admin!: ApiKey;
 
@@ -105,38 +104,16 @@ export class Scene {
     this.stores = this.#watched(world.stores);
     const bell = localBell();
     const registry = new Registry(this.stores);
-    const lines = new Map<number, TakeLine>();
-    const line = (endpointNo: number): TakeLine => {
-      const found = lines.get(endpointNo);
-      if (found) return found;
-      const made = new TakeLine({
-        clock: world.clock,
-        take: (asks) => this.stores.jobs.take(endpointNo, asks, world.clock.now()),
-        busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
-        onError: (error) => this.events.push({ type: "server.warning", message: "take", error }),
-      });
-      lines.set(endpointNo, made);
-      bell.on(`queue:${endpointNo}`, () => made.ring());
-      return made;
-    };
-    const gate = new Gate({
-      clock: world.clock,
-      onDemand: (endpointNo) => bell.ring(`demand:${endpointNo}`),
-      onSlots: ({ endpointNo, version }, slots) => registry.noteSlots(endpointNo, version, slots),
-    });
-    const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
-    this.parts = {
-      ...this.stores,
-      tallies: gateTallies(this.stores.tallies, gate, isBalanced),
-      gate,
+    this.parts = connectParts({
+      stores: this.stores,
+      provider: world.provider,
+      lines: this.lines,
       clock: world.clock,
       ids: world.ids,
       bell,
       registry,
       vault: localVault(Buffer.alloc(32, 7)),
       emit: (event) => void this.events.push(event),
-      ...lending(world.clock, this.stores.reader),
-      line,
       draining: this.draining.signal,
       place: {
         hostNo,
@@ -156,8 +133,7 @@ export class Scene {
         flashBootMs: 3_600_000,
         ...options.place,
       },
-      hideInLog: hideOnHost({ registry, hostNo }, (workerId, secret) => world.provider.hide(workerId, secret)),
-    };
+    });
   }
 
   static async open(options: SceneOptions = {}): Promise<Scene> {

@@ -2,7 +2,10 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
+import { limits } from "../../limits/index.js";
 import { numbers, storable, texts } from "./arrays.js";
+import { Connections } from "./connection.js";
+import { LargeTexts } from "./large-texts.js";
 
 let server: TestPostgres;
 let client: pg.Client;
@@ -22,6 +25,13 @@ async function sent(type: "text" | "bigint", array: Buffer): Promise<(string | n
   return (await client.query(asked, [array])).rows.map(({ e }) => e);
 }
 
+/** An array of texts that are sent in one message. */
+function small(values: Parameters<typeof texts>[0]): Buffer {
+  const array = texts(values);
+  if (array instanceof LargeTexts) throw new Error("these texts are sent in pieces");
+  return array;
+}
+
 describe("An array as it is sent", () => {
   it.each([
     ["nothing", []],
@@ -30,15 +40,15 @@ describe("An array as it is sent", () => {
     ["NULLs between texts", ["a", null, "", undefined, "b"]],
     ["what is special in an array's text", ['"', "\\", "{", "}", ",", "NULL", " a "]],
     ["letters of every plane", ["é", "漢", "😀", "\u2028", "\u{10FFFF}"]],
-    ["a long text", ["x".repeat(3_000_000)]],
+    ["a long text", ["x".repeat(limits.storedPieceBytes)]],
     ["many texts", Array.from({ length: 5_000 }, (_, n) => `${n}`)],
   ])("keeps texts: %s", async (_, values) => {
-    expect(await sent("text", texts(values))).toEqual(values.map((value) => value ?? null));
+    expect(await sent("text", small(values))).toEqual(values.map((value) => value ?? null));
   });
 
   it("keeps bytes beside texts", async () => {
     const bytes = Buffer.from("__é漢😀__").subarray(2, -2);
-    expect(await sent("text", texts(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
+    expect(await sent("text", small(["a", bytes, null, new Uint8Array(0)]))).toEqual(["a", "é漢😀", null, ""]);
   });
 
   it("keeps any text", async () => {
@@ -46,14 +56,14 @@ describe("An array as it is sent", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(text), async (values) => {
         const kept = values.map((value) => value && storable(value));
-        expect(await sent("text", texts(values))).toEqual(kept);
+        expect(await sent("text", small(values))).toEqual(kept);
       }),
       { numRuns: 100 },
     );
   });
 
-  it("replaces a NUL and a lone surrogate by a sign, and keeps the rest of the group", async () => {
-    expect(await sent("text", texts(["a\0b", "c\ud800d", "e"]))).toEqual(["a\uFFFDb", "c\uFFFDd", "e"]);
+  it("puts a sign in the place of a NUL and of half a letter, and keeps the rest of the group", async () => {
+    expect(await sent("text", small(["a\0b", "c\ud800d", "e"]))).toEqual(["a\uFFFDb", "c\uFFFDd", "e"]);
   });
 
   it.each([
@@ -72,5 +82,44 @@ describe("An array as it is sent", () => {
 
   it("does not round numbers that are not integers", () => {
     for (const value of [1.5, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => numbers([value])).toThrow(RangeError);
+  });
+});
+
+describe("Large texts", () => {
+  const size = limits.storedPieceBytes;
+  const asked = "SELECT e FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS u (e, other, n) ORDER BY n";
+
+  it.each([
+    ["one", ["x".repeat(3 * size + 7)]],
+    ["one whose letters lie across pieces", [`a${"漢".repeat(size)}`]],
+    ["one of bytes among small ones and NULLs", ["a", Buffer.from("é".repeat(size)), null, "", "z"]],
+    ["many", Array.from({ length: 8 }, (_, n) => `${n}`.repeat(size))],
+  ])("arrive as they were: %s", async (_, values) => {
+    const connections = new Connections(server.url(), 1);
+    try {
+      for (let n = 0; n < 2; n++) {
+        const rows = await connections.lend((connection) =>
+          connection.query<{ e: string | null }>(asked, [texts(values), numbers(values.map((_, at) => at))]),
+        );
+        const arrived = rows.map(({ e }) => e);
+        const same = values.map((value, at) => arrived[at] === (value === null ? null : value.toString()));
+        expect([arrived.length, same]).toEqual([values.length, values.map(() => true)]);
+      }
+    } finally {
+      await connections.close();
+    }
+  });
+
+  it("leave nothing behind where their statement fails", async () => {
+    const connections = new Connections(server.url(), 1);
+    const large = texts(["x".repeat(2 * size)]);
+    try {
+      const failing = connections.lend((connection) => connection.query("SELECT 1 / 0, $1::text[]", [large]));
+      await expect(failing).rejects.toThrow(/division by zero/);
+      const [row] = await connections.read<{ n: number }>("SELECT cardinality($1::text[]) AS n", [large]);
+      expect(row?.n).toBe(1);
+    } finally {
+      await connections.close();
+    }
   });
 });

@@ -1,4 +1,7 @@
-/** The type numbers that PostgreSQL uses for the elements we send. */
+import { limits } from "../../limits/index.js";
+import { LargeTexts } from "./large-texts.js";
+
+/** PostgreSQL's type numbers of the elements that we send. */
 const textOid = 25;
 const bigintOid = 20;
 const headerBytes = 20;
@@ -36,10 +39,12 @@ function encode(
  */
 export const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text);
 
-/** A `text[]` without NULLs. Bytes are UTF-8 without NUL. */
-export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer {
+/** `text[]`, where nothing is NULL. Bytes are UTF-8 without NUL. */
+export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer | LargeTexts {
   const stored = values.map((value) => (typeof value === "string" ? storable(value) : (value ?? null)));
   const sizes = stored.map((text) => (typeof text === "string" ? Buffer.byteLength(text) : (text?.length ?? null)));
+  const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  if (bytes > limits.storedPieceBytes) return new LargeTexts(stored);
   return encode(textOid, sizes, (into, at, n) => {
     const text = stored[n];
     if (typeof text === "string") into.write(text, at);

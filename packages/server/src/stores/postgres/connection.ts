@@ -4,11 +4,10 @@ import { busy } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { storable } from "./arrays.js";
 import { isLost, worded } from "./failures.js";
+import { LargeTexts, queryLarge } from "./large-texts.js";
+import type { Connection } from "./statement.js";
 
-/** One connection, as statements see it. */
-export interface Connection {
-  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-}
+export type { Connection } from "./statement.js";
 
 const types = {
   // all our integers are below 2^53
@@ -61,9 +60,15 @@ function prepared(text: string, given: readonly unknown[]): pg.QueryConfig {
   return { name, text, values };
 }
 
-const connectionOf = (client: pg.ClientBase): Connection => ({
-  query: async (text, values) => (await (values ? client.query(prepared(text, values)) : client.query(text))).rows,
-});
+function connectionOf(client: pg.ClientBase): Connection {
+  const connection: Connection = {
+    query: async (text, values) => {
+      if (values?.some((value) => value instanceof LargeTexts)) return queryLarge(connection, text, values);
+      return (await (values ? client.query(prepared(text, values)) : client.query(text))).rows;
+    },
+  };
+  return connection;
+}
 
 const endBroken = `SELECT pg_terminate_backend(pid, ${limits.netMs}) AS ended FROM pg_stat_activity
   WHERE pid = ANY ($1::int[]) AND pid <> pg_backend_pid() AND usename = current_user AND application_name = 'millrace'`;

@@ -70,7 +70,7 @@ export const settleSql = {
   progress: `
   WITH held AS MATERIALIZED (
     SELECT no FROM job WHERE endpoint_no = $1 AND id = $2 AND worker_no = $3 AND status = 1 FOR SHARE)
-  INSERT INTO job_output (job_no, progress) SELECT no, $4::text FROM held
+  INSERT INTO job_output (job_no, progress) SELECT no, ($4::text[])[1] FROM held
   ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress RETURNING job_no`,
 };
 
@@ -118,7 +118,7 @@ export const settleVerb: Verb<Word, Settled | undefined> = {
 /** Records a job's progress. */
 export const progressVerb: Verb<[endpointNo: number, jobId: string, workerNo: number, progress: JsonText], boolean> = {
   callsMax: 1,
-  run: async ({ connection }, [args = [0, "", 0, ""]]) => [
-    (await connection.query(settleSql.progress, [...args])).length > 0,
+  run: async ({ connection }, [[endpointNo, jobId, workerNo, progress] = [0, "", 0, ""]]) => [
+    (await connection.query(settleSql.progress, [endpointNo, jobId, workerNo, texts([progress])])).length > 0,
   ],
 };

@@ -1,0 +1,36 @@
+import { gateTallies } from "../lines/gate-tallies.js";
+import { lending } from "../lines/lent-texts.js";
+import type { TakeLine } from "../lines/take-line.js";
+import { hideOnHost } from "../operations/access/access-secret.js";
+import type { Parts } from "../operations/needs.js";
+import type { Provider } from "../provider.js";
+import type { Stores } from "../store/index.js";
+import { openGate } from "./gate.js";
+import { takeLines } from "./take-lines.js";
+
+/** What differs between the service, a test's scene and the simulation. */
+export interface World
+  extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "place"> {
+  readonly stores: Stores;
+  readonly provider: Pick<Provider, "hide">;
+  /** The lines of workers that wait for jobs, by endpoint, if somebody else looks at them, too. */
+  readonly lines?: Map<number, TakeLine>;
+}
+
+/** Connects what operations, loops and edges depend on: there is no other place where this is done. */
+export function connectParts(world: World): Parts {
+  const { stores, provider, lines = new Map(), ...parts } = world;
+  const { clock, bell, registry, emit, place } = parts;
+  const gate = openGate(clock, bell, registry, stores.shared !== undefined);
+  const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
+  clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
+  return {
+    ...stores,
+    ...parts,
+    ...lending(clock, stores.reader),
+    tallies: gateTallies(stores.tallies, gate, isBalanced),
+    gate,
+    line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
+    hideInLog: hideOnHost({ registry, hostNo: place.hostNo }, (workerId, secret) => provider.hide(workerId, secret)),
+  };
+}
