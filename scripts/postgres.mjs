@@ -117,8 +117,8 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
 }
 
 /**
- * Makes an empty cluster: once by `initdb`, which takes most of a second of processor time, and then as a copy of that,
- * for as long as .cache is kept.
+ * Makes an empty cluster: the first time with `initdb`, which takes most of a second of processor time, and then as a
+ * copy of that, as long as .cache is kept.
  */
 function makeCluster(bin, data, home) {
   const { stdout: version } = spawnSync(join(bin, "initdb"), ["--version"], { encoding: "utf8" });
@@ -142,7 +142,7 @@ function succeed(command, args, options = {}) {
   if (status !== 0) throw new Error(`${command} failed: ${stderr || error}`);
 }
 
-/** Binaries that the other account may not reach (in a home folder, say) are copied to where it may. */
+/** Binaries that the other account may not read (in a home folder, say) are copied to where it may. */
 function readableBinaries(binaries, home) {
   if (account.uid === undefined || binaries.startsWith("/usr/")) return binaries;
   const from = dirname(binaries);

@@ -3,7 +3,7 @@ import { numbers } from "../../packages/server/dist/stores/postgres/arrays.js";
 import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
 import { Refused } from "./refused.mjs";
 
-/** What only servers that share a database have. */
+/** Tables that exist only for servers that share a database. */
 const extra = ["lease", "rate_grant", "revision", "schema"];
 const connectMs = 10_000;
 

@@ -195,7 +195,7 @@ describe("a kill -9", () => {
     await server?.end();
   });
 
-  it("leaves workers at their jobs, whose results are accepted after the restart, once", async () => {
+  it("leaves workers running, and their results are accepted once after the restart", async () => {
     expect(outlived).toEqual([true, true]);
     const { endpoint, jobs, ran } = working;
     for (const [n, job] of jobs.entries()) {
@@ -213,7 +213,7 @@ describe("a kill -9", () => {
     expect(next.body.output).toBe("next");
   });
 
-  it("does not change a worker's secret, nor what it holds", async () => {
+  it("does not change a worker's secret, nor the jobs it holds", async () => {
     const { endpoint, worker, job } = held;
     expect(await held.status()).toMatchObject({ status: "IN_PROGRESS", workerId: worker.id });
     expect((await worker.ping([job])).status).toBe(200);
@@ -223,7 +223,7 @@ describe("a kill -9", () => {
     expect((await worker.take()).body.id).toBe(next);
   });
 
-  it("gives the jobs of workers that died meanwhile back", async () => {
+  it("gives back the jobs of workers that died meanwhile", async () => {
     const { endpoint, jobs, ran } = orphaned;
     expect(await reach(server, endpoint, jobs[0]!, "COMPLETED")).toMatchObject({ output: "second", retries: 1 });
     expect(starts(ran)).toHaveLength(2);

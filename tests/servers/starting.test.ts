@@ -60,7 +60,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     }
   });
 
-  it("with another seal key than the first are refused in a sentence", async () => {
+  it("with a different seal key are refused with one sentence", async () => {
     const env = { MILLRACE_DATABASE_URL: url, MILLRACE_SEAL_KEY: "0".repeat(64) };
     await Promise.all([
       expectRefused(env, /^MILLRACE_SEAL_KEY is not the key .+\.$/),
@@ -71,7 +71,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("on a copy of another's data directory are refused in a sentence, and the other goes on", async (test) => {
+  it("on a copy of another's data directory are refused with one sentence, and the other continues", async (test) => {
     const copy = mkdtempSync(join(tmpdir(), "millrace-copy-"));
     test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
     copyFileSync(join(first.dataDir, "host"), join(copy, "host"));
@@ -119,14 +119,14 @@ describe("a server that starts again on its database", () => {
     expect(await ask(url, "SELECT 1 FROM host WHERE seen_at > 0")).toHaveLength(1);
   });
 
-  it("when that is of a newer version by then is refused in a sentence", async () => {
+  it("when that is of a newer version by then is refused with one sentence", async () => {
     await first.stop();
     await ask(url, "UPDATE schema SET version = 4711");
     await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
   });
 });
 
-it("a server that was killed while it started leaves nothing that holds up the next", async (test) => {
+it("a server that was killed while it started leaves nothing that delays the next", async (test) => {
   const url = await emptyDatabase();
   const attempt = await attemptServer({ MILLRACE_DATABASE_URL: url });
   test.onTestFinished(() => attempt.end());

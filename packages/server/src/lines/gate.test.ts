@@ -210,7 +210,7 @@ describe("What is counted", () => {
     expect(rings).toHaveLength(3);
   });
 
-  it("sets when a worker was busy last, for its idle time", async () => {
+  it("records when a worker was last busy, for its idle time", async () => {
     const idle = worker(1);
     gate.open(idle);
     const seat = take() as Seat;

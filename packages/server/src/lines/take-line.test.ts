@@ -218,7 +218,7 @@ describe("A line", () => {
   });
 
   describe("after a turn that failed", () => {
-    it("keeps who stands, tells the error, and tries again a second later", async () => {
+    it("keeps the waiting workers, reports the error, and tries again a second later", async () => {
       const { clock, waiting, turns, errors, end, stand } = openLine();
       waiting.push("a");
       const one = stand(1);

@@ -35,18 +35,18 @@ export interface Beat {
   readonly signs: readonly Sign[];
 }
 
-/** How far the writes of a database have come, for servers that hold what it holds in memory. */
+/** Positions of a database's writes, for servers that keep its rows in memory. */
 export interface Marks {
   /** For `workersSince`. */
   readonly workers: string;
-  /** What changes with each write to a table; undefined for a table that was never written. */
+  /** A value per table that changes with each write; absent for a table that was never written. */
   readonly revisions: Partial<Readonly<Record<RevisedTable, string>>>;
 }
 
 /** `access`: keys and users together. */
 export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" | "access";
 
-/** What servers on one database tell each other through it. */
+/** What servers on one database exchange through it. */
 export interface SharedStore {
   /** Reports that this server is alive, and resolves with the leases it holds and with every host. */
   beat(beat: Beat): Promise<{ leases: ReadonlySet<string>; hosts: Host[] }>;
@@ -60,8 +60,8 @@ export interface SharedStore {
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */
   time(): Promise<number>;
-  /** How far the database's writes have come. */
+  /** The present positions of the database's writes. */
   marks(): Promise<Marks>;
-  /** The workers that were written since the mark was made, but for those that ended before `endedSince`. */
+  /** Workers written since the mark was made, except those that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

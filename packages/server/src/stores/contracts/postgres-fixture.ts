@@ -28,7 +28,7 @@ const emptied = `
     IF EXISTS (SELECT FROM pg_class WHERE relname = 'place') THEN PERFORM setval('place', 1, false); END IF;
   END $$`;
 
-/** The same for a database that stays open: its host stays, and no number is given twice. */
+/** The same for a database that stays open: its host row stays, and no number is reused. */
 const cleared = `
   DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT quote_ident(relname) FROM pg_class
@@ -37,7 +37,7 @@ const cleared = `
     DELETE FROM host WHERE id <> 'host';
   END $$`;
 
-/** Opens a database as one of several servers does. */
+/** Opens a database as one of several servers would. */
 export const openAs = (hostId: string, url: string) => openPostgres({ url, hostId, onBack: () => {} });
 
 /** Opens the same database again and again, emptied each time. */
@@ -56,13 +56,13 @@ export async function openEmptied(url: string): Promise<Opened> {
   };
 }
 
-/** Holds a PostgreSQL of these binaries to the stores' contract; its connections stay from one test to the next. */
+/** Runs the stores' contract on a PostgreSQL of these binaries; its connections stay open between tests. */
 export function postgresContract(name: string, binaries: string | undefined): void {
   let server: TestPostgres;
   let url: string;
   let admin: pg.Client;
   let stores: Stores;
-  // the suite asks what is kept in order, not what survives a crash
+  // no syncs: the suite checks order, not what survives a crash
   beforeAll(async () => {
     server = await startPostgres({ binaries, settings: { fsync: "off" } });
     url = await makeDatabase(server, "contract");

@@ -12,7 +12,7 @@ export const onFatal = (error: Error) => {
 };
 export const newDirectory = () => mkdtempSync(join(tmpdir(), "millrace-store-"));
 
-/** Holds SQLite in a file to the stores' contract; the file and its thread stay from one test to the next. */
+/** Runs the stores' contract on SQLite in a file; the file and its thread stay open between tests. */
 export function fileContract(name: string): void {
   const directory = newDirectory();
   const path = join(directory, "millrace.db");
@@ -35,7 +35,7 @@ export function fileContract(name: string): void {
   });
 }
 
-/** Empties a database that stays open; no number is given twice. */
+/** Empties a database that stays open; no number is reused. */
 function clear(path: string): void {
   const db = openDatabase(path);
   const counters = ["counter", "sqlite_sequence"];

@@ -45,7 +45,7 @@ export const sharedSql = {
   SELECT 1`,
   marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
     (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
-  // a row's xmin is the transaction that wrote it last; one that was on its way when the mark was made is not below it
+  // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
@@ -143,7 +143,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
         await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
       });
     } catch (error) {
-      // with its connection the lock is gone, too
+      // the lock is lost with the connection
       if (!begun.changing && (!isLost(error) || realTime.monotonicMs() > giveUpAt)) throw worded(error);
     }
     if (begun.changing) return begun.changing;

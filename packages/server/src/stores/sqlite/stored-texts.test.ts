@@ -83,7 +83,7 @@ describe("A text in pieces", () => {
     expect(await stored()).toEqual({ texts: 0, staged: 0 });
   });
 
-  it("is each part of a chunk that was cut, where together they are too large for one write", async () => {
+  it("is made of each part of a cut chunk if the parts together are too large for one write", async () => {
     const id = await scene.submit();
     const { no } = await scene.takeOne(worker);
     const parts = ["a", "b", "c"].map((letter) => `"${letter.repeat(limits.storedPieceBytes / 2)}"`);
@@ -93,7 +93,7 @@ describe("A text in pieces", () => {
     expect(await stored()).toEqual({ texts: 3, staged: 0 });
   });
 
-  it("that a crash left without its row is dropped when the database is opened again", async () => {
+  it("that a crash left without its row is deleted when the database is opened again", async () => {
     const id = await scene.submit({ body: large("i") });
     await scene.stores.close();
     const db = openDatabase(path);

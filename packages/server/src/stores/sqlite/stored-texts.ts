@@ -30,7 +30,7 @@ export class TextCutter {
     this.#nextNo = db.prepare("SELECT coalesce(max(text_no), 0) + 1 AS no FROM text_piece").get().no;
   }
 
-  /** The text as its row stores it; one of more than `inPlaceMax` is added to `pieces`. */
+  /** The text as its row stores it; a text longer than `inPlaceMax` is cut, and its pieces are added to `pieces`. */
   cut(json: JsonText, pieces: TextPiece[], inPlaceMax: number = limits.storedPieceBytes): StorableText {
     const size = limits.storedPieceBytes;
     if (json.length <= inPlaceMax) return json;
