@@ -59,7 +59,7 @@ describe("Opening a database", () => {
       const name = `in_${encoding.toLowerCase()}`;
       await asAdmin(server.url(), `CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}'`);
       await expect(openAs("host", server.url(name))).rejects.toThrow(
-        new RegExp(`^The database's encoding is ${encoding}, [^.]*\\.$`),
+        new RegExp(`^The database's encoding is ${encoding} but must be UTF8: [^.]*\\.$`),
       );
       expect(await read(server.url(name), "SELECT 1 FROM pg_class WHERE relname = 'job'")).toEqual([]);
     },
