@@ -79,7 +79,7 @@ async function tablesOf(rows) {
 
 async function refuseFilled(rows, tables) {
   for (const { name } of tables) {
-    if (name === "schema") continue;
+    if (name === "schema" || name === "revision") continue;
     const [row] = await rows(`SELECT 1 FROM "${name}" LIMIT 1`);
     if (row) throw new Refused(`The database is not empty (the table ${name} has rows): create an empty database.`);
   }

@@ -15,12 +15,14 @@ export class Access {
   key = (hash: string): ApiKey | undefined => this.#keys.get(hash);
   user = (no: number): User | undefined => this.#users.get(no);
 
-  /** Reads all of them, unless both tables are still of the revision that was read last. */
-  async read(revision?: string): Promise<void> {
-    if (revision !== undefined && revision === this.#revision) return;
+  /** Reads all of them, unless both tables are still of the revision that was read last; returns what takes them in. */
+  async read(revision?: string): Promise<() => void> {
+    if (revision !== undefined && revision === this.#revision) return () => {};
     const [keys, users] = [await this.#store.keys(), await this.#store.users()];
-    this.#keys = new Map(keys.map((key) => [key.hash, key]));
-    this.#users = new Map(users.map((user) => [user.no, user]));
-    this.#revision = revision;
+    return () => {
+      this.#keys = new Map(keys.map((key) => [key.hash, key]));
+      this.#users = new Map(users.map((user) => [user.no, user]));
+      this.#revision = revision;
+    };
   }
 }

@@ -89,22 +89,26 @@ export class Endpoints {
   }
 
   /**
-   * Reads all of them, unless the table is still of the revision that was read last. Those that are no longer read are
-   * marked as deleted: a deleted endpoint with nothing left to do is not read any more.
+   * Reads all of them, unless the table is still of the revision that was read last; returns what takes them in. Those
+   * that are no longer read are then marked as deleted: a deleted endpoint with nothing left to do is not read any more.
    */
-  async read(turn: number, now: number, revision?: string): Promise<void> {
-    if (revision !== undefined && revision === this.#revision) return;
+  async read(turn: number, now: number, revision?: string): Promise<() => void> {
     const before = this.all();
-    const read = await this.#store.all();
-    const isNewer = this.#writes.isNewer(this, turn);
-    for (const endpoint of read) if (!isNewer || !this.#byNo.has(endpoint.no)) this.#put(endpoint);
-    if (isNewer) return;
-    const there = new Set(read.map(({ no }) => no));
-    for (const { no } of before) {
-      const endpoint = this.#byNo.get(no);
-      if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
-    }
-    this.#revision = revision;
+    const isCurrent = revision !== undefined && revision === this.#revision && !this.#writes.hasFailed(this);
+    const read = isCurrent ? undefined : await this.#store.all();
+    return () => {
+      if (!read) return;
+      const isNewer = this.#writes.isNewer(this, turn);
+      for (const endpoint of read) if (!isNewer || !this.#byNo.has(endpoint.no)) this.#put(endpoint);
+      if (isNewer) return;
+      const there = new Set(read.map(({ no }) => no));
+      for (const { no } of before) {
+        const endpoint = this.#byNo.get(no);
+        if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
+      }
+      this.#revision = revision;
+      this.#writes.wasRead(this);
+    };
   }
 
   /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */

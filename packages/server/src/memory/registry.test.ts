@@ -88,14 +88,16 @@ function counted(stores: Stores, asked: string[]): Stores {
 function holdNext(verb: string, at: "before" | "after") {
   let reached = () => {};
   let go = () => {};
+  let fail = (_error: Error) => {};
   const there = new Promise<void>((resolve) => {
     reached = resolve;
   });
-  const going = new Promise<void>((resolve) => {
+  const going = new Promise<void>((resolve, reject) => {
     go = resolve;
+    fail = reject;
   });
   held.set(verb, { at, reached, go: going });
-  return { reached: there, go };
+  return { reached: there, go, fail };
 }
 
 beforeEach(async () => {
@@ -251,6 +253,35 @@ describe("A server that looks again", () => {
     now += limits.allWorkersReadMs;
     await ours.refresh();
     expect(isAllRead).toBe(true);
+  });
+
+  it("never sees a worker before its endpoint", async () => {
+    await ours.refresh();
+    const { no } = await others.createEndpoint(made);
+    await others.createWorker({ ...worker, endpointNo: no });
+    const reading = holdNext("endpoints.all", "after");
+    const refreshed = ours.refresh();
+    await reading.reached;
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect([ours.endpoint(made.id), ours.worker(worker.id)]).toEqual([undefined, undefined]);
+    reading.go();
+    await refreshed;
+    expect([ours.endpoint(made.id)?.no, ours.worker(worker.id)?.row.endpointNo]).toEqual([no, no]);
+  });
+
+  it("reads again what it could not write, though nothing has changed in the store", async () => {
+    const endpoint = await others.createEndpoint(made);
+    revisions = { endpoint: "1" };
+    await ours.refresh();
+    const writing = holdNext("endpoints.noteStart", "before");
+    const said = { failedStarts: 1, at: now, verdict: "it broke" };
+    const noted = ours.noteStart(ours.endpointByNo(endpoint.no)!, 1, said);
+    await writing.reached;
+    expect(ours.endpointByNo(endpoint.no)?.failedStarts).toBe(1);
+    writing.fail(new Error("the database is away"));
+    await expect(noted).rejects.toThrow("away");
+    await ours.refresh();
+    expect(ours.endpointByNo(endpoint.no)).toMatchObject({ failedStarts: 0, verdict: undefined });
   });
 
   it("sees another server's change beside its own, even if its own hid it at first", async () => {

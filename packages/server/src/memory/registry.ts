@@ -58,12 +58,12 @@ export class Registry {
   async load(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
     const { revisions } = await this.#marks();
-    await this.#access.read(revisions.access);
-    await this.#endpoints.read(turn, now, revisions.endpoint);
-    await this.#templates.read(turn, revisions.template);
+    (await this.#access.read(revisions.access))();
+    (await this.#endpoints.read(turn, now, revisions.endpoint))();
+    (await this.#templates.read(turn, revisions.template))();
     for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // computed now, not by the first save
-    await this.#volumes.read(turn, revisions.volume);
-    await this.#registryAuths.read(turn, revisions.registry_auth);
+    (await this.#volumes.read(turn, revisions.volume))();
+    (await this.#registryAuths.read(turn, revisions.registry_auth))();
     await this.#workers.load(now);
   }
 
@@ -108,7 +108,7 @@ export class Registry {
   async #readChanged(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
     const { workers, revisions } = await this.#marks();
-    await Promise.all([
+    const found = await Promise.all([
       this.#endpoints.read(turn, now, revisions.endpoint),
       this.#templates.read(turn, revisions.template),
       this.#volumes.read(turn, revisions.volume),
@@ -118,6 +118,8 @@ export class Registry {
         this.noteSlots(endpointNo, version, slots),
       ),
     ]);
+    // in one turn of the event loop: nobody must see a worker without its endpoint
+    for (const takeIn of found) takeIn();
     this.#writes.endRead(turn);
   }
 
@@ -152,7 +154,7 @@ export class Registry {
       }));
   }
 
-  reloadKeys = (): Promise<void> => this.#access.read();
+  reloadKeys = async (): Promise<void> => (await this.#access.read())();
   key = (hash: string) => this.#access.key(hash);
   user = (no: number) => this.#access.user(no);
 

@@ -37,12 +37,15 @@ export class Resources<T extends Resource> {
     });
   }
 
-  /** Reads what there is, unless the table is still of the revision that was read last. */
-  async read(turn: number, revision?: string): Promise<void> {
-    if (revision !== undefined && revision === this.#revision) return;
-    const read = await this.#readAll();
-    if (this.#writes.isNewer(this, turn)) return;
-    this.#byId = new Map(read.map((resource) => [resource.id, resource]));
-    this.#revision = revision;
+  /** Reads what there is, unless the table is still of the revision that was read last; returns what takes it in. */
+  async read(turn: number, revision?: string): Promise<() => void> {
+    const isCurrent = revision !== undefined && revision === this.#revision && !this.#writes.hasFailed(this);
+    const read = isCurrent ? undefined : await this.#readAll();
+    return () => {
+      if (!read || this.#writes.isNewer(this, turn)) return;
+      this.#byId = new Map(read.map((resource) => [resource.id, resource]));
+      this.#revision = revision;
+      this.#writes.wasRead(this);
+    };
   }
 }

@@ -100,9 +100,9 @@ export class Workers {
 
   /**
    * Reads workers that were written since the last read; now and then all of them. `mark` was taken before this call:
-   * what is written meanwhile is read again next time. `heard` is called with each row.
+   * what is written meanwhile is read again next time. Returns what takes them in, and calls `heard` with each row then.
    */
-  async read(turn: number, now: number, mark: string | undefined, heard: (row: Worker) => void): Promise<void> {
+  async read(turn: number, now: number, mark: string | undefined, heard: (row: Worker) => void): Promise<() => void> {
     const before = this.live();
     const since = now < this.#allReadAt + limits.allWorkersReadMs ? this.#mark : undefined;
     const endedSince = now - limits.endedWorkersReadMs;
@@ -110,21 +110,23 @@ export class Workers {
       this.#shared && since !== undefined
         ? await this.#shared.workersSince(since, endedSince)
         : await this.#store.all(endedSince);
-    let isComplete = true;
-    for (const row of rows) {
-      const live = this.#live.byNo(row.no);
-      if (!live) this.#live.admit(row, now);
-      else if (!this.#writes.isNewer(live, turn)) live.row = row;
-      else isComplete = false; // another server's change beside ours has yet to be read
-      this.#hear(row);
-      heard(row);
-    }
-    if (since === undefined) {
-      const left = before.filter((live) => !this.#writes.isNewer(live, turn));
-      this.#missEnded(left, rows, now);
-      this.#allReadAt = now;
-    }
-    if (isComplete) this.#mark = mark;
+    return () => {
+      let isComplete = true;
+      for (const row of rows) {
+        const live = this.#live.byNo(row.no);
+        if (!live) this.#live.admit(row, now);
+        else if (!this.#writes.isNewer(live, turn)) live.row = row;
+        else isComplete = false; // another server's change beside ours has yet to be read
+        this.#hear(row);
+        heard(row);
+      }
+      if (since === undefined) {
+        const left = before.filter((live) => !this.#writes.isNewer(live, turn));
+        this.#missEnded(left, rows, now);
+        this.#allReadAt = now;
+      }
+      if (isComplete) this.#mark = mark;
+    };
   }
 
   /** Marks workers as ended that were no longer read: they ended while we did not look, too long ago to be read. */

@@ -6,6 +6,8 @@ export class Writes {
   readonly #isShared: boolean;
   readonly #onChange: (() => void) | undefined;
   readonly #writes = new Map<object, { underWay: number; lastTurn: number }>();
+  /** What a write has failed for: memory may hold what was not stored. */
+  readonly #failed = new WeakSet<object>();
   /** Counts reads and writes. */
   #turns = 0;
 
@@ -36,6 +38,14 @@ export class Writes {
     return writes !== undefined && (writes.underWay > 0 || writes.lastTurn >= turn);
   }
 
+  /** Whether a write has failed since what is kept as `kept` was last read. */
+  hasFailed = (kept: object): boolean => this.#failed.has(kept);
+
+  /** What is kept as `kept` was read again. */
+  wasRead(kept: object): void {
+    this.#failed.delete(kept);
+  }
+
   /** Writes something that is kept in memory as `kept`. */
   async during<T>(kept: object, write: () => Promise<T>): Promise<T> {
     if (!this.#isShared) return write();
@@ -44,6 +54,9 @@ export class Writes {
     writes.underWay++;
     try {
       return await write();
+    } catch (error) {
+      this.#failed.add(kept);
+      throw error;
     } finally {
       writes.underWay--;
       writes.lastTurn = ++this.#turns;

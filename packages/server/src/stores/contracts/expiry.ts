@@ -77,6 +77,17 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
     });
 
+    it("sweeps a job that was retried just before it was left alone for its webhook's sake", async () => {
+      const hooked = { webhook: "https://example.com/hook", retentionMs: 60_000 };
+      const id = await scene.jobIn("FAILED", first, hooked);
+      const read = await scene.job(id);
+      expect(await scene.stores.jobs.sweep(scene.now + 60_000, 10)).toMatchObject({ deleted: 0 });
+      expect(await scene.stores.jobs.change(read, { by: "retry" }, scene.now + 59_999)).toMatchObject({ id });
+      scene.now += day;
+      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+      expect(await scene.tally()).toMatchObject({ waiting: 0 });
+    });
+
     it("follows a ttl that was set anew", async () => {
       const id = await scene.submit();
       const job = await scene.job(id);

@@ -43,13 +43,14 @@ export const storable = (text: string): string => (text.includes("\0") ? text.re
 export function texts(values: readonly (string | Uint8Array | undefined | null)[]): Buffer | LargeTexts {
   const stored = values.map((value) => (typeof value === "string" ? storable(value) : (value ?? null)));
   const sizes = stored.map((text) => (typeof text === "string" ? Buffer.byteLength(text) : (text?.length ?? null)));
-  const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-  if (bytes > limits.storedPieceBytes) return new LargeTexts(stored);
-  return encode(textOid, sizes, (into, at, n) => {
-    const text = stored[n];
-    if (typeof text === "string") into.write(text, at);
-    else if (text) into.set(text, at);
-  });
+  const atOnce = () =>
+    encode(textOid, sizes, (into, at, n) => {
+      const text = stored[n];
+      if (typeof text === "string") into.write(text, at);
+      else if (text) into.set(text, at);
+    });
+  // many small texts are one message: a group of calls is bounded anyway
+  return sizes.some((size) => (size ?? 0) > limits.storedPieceBytes) ? new LargeTexts(stored, atOnce) : atOnce();
 }
 
 /** A `bigint[]` without NULLs; booleans are 0 and 1. */

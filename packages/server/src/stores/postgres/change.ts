@@ -45,7 +45,7 @@ export const changeSql = {
 
   retry: `
   WITH again AS (
-    UPDATE job j SET status = 0, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0,
+    UPDATE job j SET status = 0, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
       queued_at = $6::bigint, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $4 AND j.starts = $5 AND j.expires_at > $6
     RETURNING ${settledColumns}),

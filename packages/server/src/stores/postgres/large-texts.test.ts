@@ -5,6 +5,7 @@ import { LargeTexts, queryLarge } from "./large-texts.js";
 import type { Connection } from "./statement.js";
 
 const size = limits.storedPieceBytes;
+const atOnce = () => Buffer.from("at once");
 
 /** What a connection was sent, in order. */
 async function sentBy(values: readonly unknown[]): Promise<{ text: string; values: readonly unknown[] }[]> {
@@ -19,14 +20,27 @@ async function sentBy(values: readonly unknown[]): Promise<{ text: string; value
   return sent;
 }
 
-it("Texts of a megabyte together are an array in one message, larger ones are not", () => {
-  expect(texts(["x".repeat(size / 2), "y".repeat(size / 2)])).toBeInstanceOf(Buffer);
-  expect(texts(["x".repeat(size / 2), "y".repeat(size / 2), "z"])).toBeInstanceOf(LargeTexts);
+it("Texts are an array in one message, however many they are, unless one is larger than a piece", () => {
+  expect(texts(["x".repeat(size), "y".repeat(size), "z"])).toBeInstanceOf(Buffer);
+  expect(texts(["a", "x".repeat(size + 1)])).toBeInstanceOf(LargeTexts);
+});
+
+it("A role without temporary tables sends them in one message", async () => {
+  const sent: unknown[] = [];
+  const connection: Connection = {
+    query: async (text, values) => {
+      if (text.startsWith("CREATE TEMPORARY")) throw Object.assign(new Error("permission denied"), { code: "42501" });
+      sent.push(values ?? text);
+      return [];
+    },
+  };
+  await queryLarge(connection, "SELECT $1::text[]", [new LargeTexts(["x"], atOnce)]);
+  expect(sent).toEqual(["BEGIN", "ROLLBACK", [Buffer.from("at once")]]);
 });
 
 it("No message carries more than a piece of a large text, and all are in one commit", async () => {
   const first = Buffer.alloc(2 * size + 1, 1);
-  const sent = await sentBy([new LargeTexts([first, null, "é"]), 5, Buffer.from("small")]);
+  const sent = await sentBy([new LargeTexts([first, null, "é"], atOnce), 5, Buffer.from("small")]);
   expect(sent[0]?.text).toBe("BEGIN");
   expect(sent.at(-1)?.text).toBe("COMMIT");
   const pieces = sent.filter(({ text }) => text.startsWith("INSERT"));
@@ -46,7 +60,10 @@ it("No message carries more than a piece of a large text, and all are in one com
 });
 
 it("A text of a multiple of a piece's size has no empty piece, and an empty one has one", () => {
-  const lengths = [...new LargeTexts([Buffer.alloc(2 * size), ""]).pieces()].map(([n, , piece]) => [n, piece?.length]);
+  const lengths = [...new LargeTexts([Buffer.alloc(2 * size), ""], atOnce).pieces()].map(([n, , piece]) => [
+    n,
+    piece?.length,
+  ]);
   expect(lengths).toEqual([
     [0, size],
     [0, size],

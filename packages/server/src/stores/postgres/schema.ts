@@ -162,6 +162,7 @@ CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_del
   // servers that hold these tables in memory read them again only where their revision has changed
   `
 CREATE TABLE revision (name text PRIMARY KEY, written_by text NOT NULL);
+INSERT INTO revision VALUES ('endpoint', '0'), ('template', '0'), ('volume', '0'), ('registry_auth', '0'), ('access', '0');
 CREATE FUNCTION note_revision() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO revision AS r (name, written_by) VALUES (TG_ARGV[0], pg_current_xact_id()::text)

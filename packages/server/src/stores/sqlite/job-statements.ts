@@ -72,7 +72,8 @@ export const jobStatements = (db: Database) => ({
   end: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL, stop_wanted = (status = 1 AND ?1 <> 3),
     expires_at = min(ttl_end_at, ?2 + retention_ms)
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND worker_no IS ?6 RETURNING ${settledColumns}`),
-  retry: db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0,
+  retry:
+    db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
     queued_at = ?2, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND expires_at > ?2 RETURNING ${settledColumns}`),
   begin: db.prepare(`UPDATE job SET taken_at = ?1, deadline_at = ?2 + execution_timeout_ms

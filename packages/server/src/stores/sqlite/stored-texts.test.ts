@@ -8,6 +8,7 @@ import { newDirectory, onFatal } from "../contracts/sqlite-fixture.js";
 import { openDatabase } from "./driver.js";
 import { openSqlite } from "./open.js";
 import { migrate } from "./schema.js";
+import { textVerbs } from "./stored-texts.js";
 
 const large = (letter: string) => `"${letter.repeat(2 * limits.storedPieceBytes)}"`;
 
@@ -91,6 +92,31 @@ describe("A text in pieces", () => {
     const read = await scene.stores.chunks.read(no, 0, limits.outputBytesHard);
     expect(read.map(({ output }) => stringOf(output))).toEqual([...parts, '"small"']);
     expect(await stored()).toEqual({ texts: 3, staged: 0 });
+  });
+
+  it("whose first piece failed is dropped with its others", () => {
+    const db = openDatabase(":memory:");
+    migrate(db);
+    const { storePiece, dropStaged } = textVerbs(db);
+    storePiece?.({ textNo: 5, n: 1, bytes: Buffer.from("b") });
+    storePiece?.({ textNo: 5, n: 2, bytes: Buffer.from("c") });
+    dropStaged?.([5]);
+    const left = (table: string) => db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n;
+    expect([left("text_piece"), left("staged_text")]).toEqual([0, 0]);
+    db.close();
+  });
+
+  it("is read whole though its pieces are of another size than today's", async () => {
+    const id = await scene.submit({ body: large("i") });
+    await scene.stores.close();
+    const db = openDatabase(path);
+    db.exec(`DELETE FROM text_piece; INSERT INTO text_piece SELECT body_text, 0, x'2261' FROM job_input;
+      INSERT INTO text_piece SELECT body_text, 1, x'6222' FROM job_input`);
+    db.close();
+    await scene.reopen();
+    const { no } = await scene.takeOne(worker);
+    expect(await scene.find(id)).toMatchObject({ no });
+    expect(Buffer.concat((await scene.stores.reader.input(no))!).toString()).toBe('"ab"');
   });
 
   it("that a crash left without its row is deleted when the database is opened again", async () => {

@@ -77,13 +77,13 @@ export const jobSql = jobTextSql(textsInPieces);
  * that row never comes.
  */
 export function textVerbs(db: Database): Verbs {
-  const stage = db.prepare("INSERT INTO staged_text (no) VALUES (?)");
+  const stage = db.prepare("INSERT OR IGNORE INTO staged_text (no) VALUES (?)");
   const insert = db.prepare("INSERT INTO text_piece (text_no, n, piece) VALUES (?, ?, ?)");
   const unstage = db.prepare("DELETE FROM staged_text WHERE no = ? RETURNING no");
   const drop = db.prepare("DELETE FROM text_piece WHERE text_no = ?");
   return {
     storePiece: ({ textNo, n, bytes }: TextPiece) => {
-      if (n === 0) stage.run(textNo);
+      stage.run(textNo); // with each piece: one before it may have failed
       insert.run(textNo, n, bytes);
     },
     /** Deletes those texts that no row refers to. */

@@ -23,7 +23,8 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
     const inPlace = `substr(CAST(${text} AS BLOB), ?1 * ${limits.storedPieceBytes} + 1, ${limits.storedPieceBytes})`;
     const inPieces = `(SELECT piece FROM text_piece WHERE text_no = ${text}_text AND n = ?1)`;
     const piece = text === "error" ? inPlace : `CASE WHEN ${text}_text IS NULL THEN ${inPlace} ELSE ${inPieces} END`;
-    return from.prepare(`SELECT ${piece} AS piece FROM ${table} WHERE job_no = ?2`);
+    const isPieced = text === "error" ? "0" : `${text}_text IS NOT NULL`;
+    return from.prepare(`SELECT ${piece} AS piece, ${isPieced} AS is_pieced FROM ${table} WHERE job_no = ?2`);
   };
   const [output, error, progress] = [pieceOf("output"), pieceOf("error"), pieceOf("progress")];
   // an input never changes, so it needs no transaction and does not wait for results
@@ -36,10 +37,11 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
   ): Promise<Uint8Array[] | undefined> {
     const pieces: Uint8Array[] = [];
     for (let n = 0; ; n++) {
-      const row = statement.get(n, jobNo) as { piece: Uint8Array | null } | undefined;
+      const row = statement.get(n, jobNo) as { piece: Uint8Array | null; is_pieced: 0 | 1 } | undefined;
       if (!row || (n === 0 && row.piece === null)) return undefined;
       if (row.piece) pieces.push(row.piece);
-      if (!row.piece || row.piece.length < limits.storedPieceBytes) return pieces;
+      // a piece has the size that was the limit when it was stored
+      if (!row.piece || (!row.is_pieced && row.piece.length < limits.storedPieceBytes)) return pieces;
       if (hasOwnSnapshot) await turn();
       if (gone?.aborted) return undefined;
     }

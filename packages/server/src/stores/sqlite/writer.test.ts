@@ -294,6 +294,13 @@ describe("Large calls", () => {
     expect(await sent()).toEqual(["A a", "B b"]);
   });
 
+  it("of workers and clients together keep to the bound of a group", async () => {
+    const { writer, large, sent } = openSlow();
+    for (const name of ["a", "b"]) large(name, 1, limits.groupBytesMax / 2);
+    void writer.word("note", ["A"], { bytes: limits.groupBytesMax / 2, endpointNo: 2 });
+    expect(await sent()).toEqual(["A a"]);
+  });
+
   it("of several endpoints take turns", async () => {
     const { large, sent, land } = openSlow();
     const bytes = limits.groupBytesMax / 2;

@@ -219,8 +219,9 @@ export class GroupWriter {
   #largeGroup(): Call[] {
     const group: Call[] = [];
     // workers' results must not delay clients' jobs forever
-    this.#words.moveLarge(group, limits.groupBytesMax / 2);
-    this.#queue.moveLarge(group, this.#words.hasLarge ? limits.groupBytesMax / 2 : limits.groupBytesMax);
+    this.#words.moveLarge(group, this.#queue.hasLarge ? limits.groupBytesMax / 2 : limits.groupBytesMax);
+    const bytes = group.reduce((sum, call) => sum + call.bytes, 0);
+    this.#queue.moveLarge(group, limits.groupBytesMax - bytes);
     if (group.length > 0) this.#largeOnTheWay = true;
     return group;
   }
