@@ -73,7 +73,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        // a spy that a test leaves behind is none of the next file's
+        // so that no file sees the spies of another
         test: {
           name: "in process",
           include: inProcess,

@@ -32,7 +32,7 @@ export const mutants = [
     breaks: "lets PostgreSQL acknowledge a commit before it is on disk",
     database: "postgres",
     patches: [
-      { file: "stores/postgres/connection.ts", find: '"synchronous_commit=on"', replace: '"synchronous_commit=off"' },
+      { file: "stores/postgres/connections.ts", find: '"synchronous_commit=on"', replace: '"synchronous_commit=off"' },
     ],
   },
   {

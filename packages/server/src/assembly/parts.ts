@@ -13,7 +13,7 @@ export interface World
   extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "place"> {
   readonly stores: Stores;
   readonly provider: Pick<Provider, "hide">;
-  /** The lines of workers that wait for jobs, by endpoint, if somebody else looks at them, too. */
+  /** The lines of workers that wait for jobs, by endpoint, for callers that look at them too. */
   readonly lines?: Map<number, TakeLine>;
 }
 

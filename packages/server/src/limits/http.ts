@@ -25,6 +25,6 @@ export const http = {
   connectionsMax: 20_000,
   hashesRemembered: 20_000, // of keys and workers' secrets: at most one per connection
   rateCountsMax: 10_000, // kept at a time; beyond it those that count nothing any more are dropped
-  keyCharsRemembered: 128, // ours are shorter; anything longer is none of ours
+  keyCharsRemembered: 128, // longer than any key of ours
   drainRetryAfterSeconds: 5,
 } as const;

@@ -20,7 +20,6 @@ export class Endpoints {
   /** The most jobs held or asked for, by endpoint and version. */
   readonly #slots = new Map<number, Map<number, number>>();
   readonly #forgetting = new Set<(endpointNo: number) => void>();
-  #revision: string | undefined;
 
   constructor(store: EndpointStore, writes: Writes) {
     this.#store = store;
@@ -89,13 +88,12 @@ export class Endpoints {
   }
 
   /**
-   * Reads all of them, unless the table is still of the revision that was read last; returns what takes them in. Those
-   * that are no longer read are then marked as deleted: a deleted endpoint with nothing left to do is not read any more.
+   * Reads all of them, unless the table still has this revision; returns a function that applies what was read. It marks
+   * endpoints as deleted that were not read any more: a deleted endpoint is read only while something is left to do.
    */
   async read(turn: number, now: number, revision?: string): Promise<() => void> {
     const before = this.all();
-    const isCurrent = revision !== undefined && revision === this.#revision && !this.#writes.hasFailed(this);
-    const read = isCurrent ? undefined : await this.#store.all();
+    const read = this.#writes.isCurrent(this, revision) ? undefined : await this.#store.all();
     return () => {
       if (!read) return;
       const isNewer = this.#writes.isNewer(this, turn);
@@ -106,8 +104,7 @@ export class Endpoints {
         const endpoint = this.#byNo.get(no);
         if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
       }
-      this.#revision = revision;
-      this.#writes.wasRead(this);
+      this.#writes.wasRead(this, revision);
     };
   }
 

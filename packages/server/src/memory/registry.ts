@@ -45,7 +45,7 @@ export class Registry {
     this.#options = options;
     const writes = new Writes(this.isShared, options.onChange);
     this.#writes = writes;
-    this.#access = new Access(stores.keys);
+    this.#access = new Access(stores.keys, writes);
     this.#endpoints = new Endpoints(stores.endpoints, writes);
     this.#templates = new Resources(writes, () => stores.templates.all());
     this.#volumes = new Resources(writes, () => stores.volumes.all());
@@ -119,7 +119,7 @@ export class Registry {
       ),
     ]);
     // in one turn of the event loop: nobody must see a worker without its endpoint
-    for (const takeIn of found) takeIn();
+    for (const apply of found) apply();
     this.#writes.endRead(turn);
   }
 

@@ -10,8 +10,6 @@ export class Resources<T extends Resource> {
   readonly #writes: Writes;
   readonly #readAll: () => Promise<T[]>;
   #byId = new Map<string, T>();
-  /** The table's revision as of which all were read; undefined if they must be read again. */
-  #revision: string | undefined;
 
   constructor(writes: Writes, readAll: () => Promise<T[]>) {
     this.#writes = writes;
@@ -37,15 +35,13 @@ export class Resources<T extends Resource> {
     });
   }
 
-  /** Reads what there is, unless the table is still of the revision that was read last; returns what takes it in. */
+  /** Reads all of them, unless the table still has this revision; returns a function that applies what was read. */
   async read(turn: number, revision?: string): Promise<() => void> {
-    const isCurrent = revision !== undefined && revision === this.#revision && !this.#writes.hasFailed(this);
-    const read = isCurrent ? undefined : await this.#readAll();
+    const read = this.#writes.isCurrent(this, revision) ? undefined : await this.#readAll();
     return () => {
       if (!read || this.#writes.isNewer(this, turn)) return;
       this.#byId = new Map(read.map((resource) => [resource.id, resource]));
-      this.#revision = revision;
-      this.#writes.wasRead(this);
+      this.#writes.wasRead(this, revision);
     };
   }
 }

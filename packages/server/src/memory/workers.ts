@@ -100,7 +100,8 @@ export class Workers {
 
   /**
    * Reads workers that were written since the last read; now and then all of them. `mark` was taken before this call:
-   * what is written meanwhile is read again next time. Returns what takes them in, and calls `heard` with each row then.
+   * what is written meanwhile is read again next time. Returns a function that applies them and calls
+   * `heard` with each row.
    */
   async read(turn: number, now: number, mark: string | undefined, heard: (row: Worker) => void): Promise<() => void> {
     const before = this.live();

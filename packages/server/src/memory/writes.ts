@@ -1,13 +1,14 @@
 /**
- * Protects what this server writes from its own reads: a read that began before a write was over may not have seen it,
- * and must not replace it in memory.
+ * Decides between what this server has written and what it reads. A read that began before a write was over may not have
+ * seen it, and must not replace it in memory. What was read is read again once its table's revision has changed, or a
+ * write of ours has failed.
  */
 export class Writes {
   readonly #isShared: boolean;
   readonly #onChange: (() => void) | undefined;
   readonly #writes = new Map<object, { underWay: number; lastTurn: number }>();
-  /** What a write has failed for: memory may hold what was not stored. */
-  readonly #failed = new WeakSet<object>();
+  /** The revision of the table from which each cache was last read. */
+  readonly #revisions = new WeakMap<object, string>();
   /** Counts reads and writes. */
   #turns = 0;
 
@@ -38,12 +39,14 @@ export class Writes {
     return writes !== undefined && (writes.underWay > 0 || writes.lastTurn >= turn);
   }
 
-  /** Whether a write has failed since what is kept as `kept` was last read. */
-  hasFailed = (kept: object): boolean => this.#failed.has(kept);
+  /** Whether `kept` was last read at this revision of its table. */
+  isCurrent(kept: object, revision: string | undefined): boolean {
+    return revision !== undefined && this.#revisions.get(kept) === revision;
+  }
 
-  /** What is kept as `kept` was read again. */
-  wasRead(kept: object): void {
-    this.#failed.delete(kept);
+  /** `kept` was read at this revision of its table; undefined if the table has none. */
+  wasRead(kept: object, revision: string | undefined): void {
+    if (revision !== undefined) this.#revisions.set(kept, revision);
   }
 
   /** Writes something that is kept in memory as `kept`. */
@@ -55,7 +58,7 @@ export class Writes {
     try {
       return await write();
     } catch (error) {
-      this.#failed.add(kept);
+      this.#revisions.delete(kept); // memory may hold what was not stored
       throw error;
     } finally {
       writes.underWay--;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { limits } from "../../limits/index.js";
 import { numbers, storable, texts } from "./arrays.js";
-import { Connections } from "./connection.js";
+import { Connections } from "./connections.js";
 import { LargeTexts } from "./large-texts.js";
 
 let server: TestPostgres;

@@ -2,7 +2,7 @@ import { limits } from "../../limits/index.js";
 import type { Chunk, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
-import type { Connections } from "./connection.js";
+import type { Connections } from "./connections.js";
 import type { Lanes, Verb } from "./writer.js";
 
 /** One read fetches at most this many rows; the rest waits for the next call. */

@@ -4,7 +4,7 @@ import type { Stores } from "../../store/index.js";
 import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { day, Scene, startAt } from "../contracts/scene.js";
-import { Connections } from "./connection.js";
+import { Connections } from "./connections.js";
 
 let server: TestPostgres;
 let url: string;

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { texts } from "./arrays.js";
+import type { Connection } from "./connection.js";
 import { LargeTexts, queryLarge } from "./large-texts.js";
-import type { Connection } from "./statement.js";
 
 const size = limits.storedPieceBytes;
 const atOnce = () => Buffer.from("at once");

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { Connection } from "./statement.js";
+import type { Connection } from "./connection.js";
 import { transaction } from "./transaction.js";
 
 /** A `text[]` with a text too large to be sent at once: copying 20 MB into a message would hold up the event loop. */
@@ -27,12 +27,12 @@ export class LargeTexts {
 
 const pieceSql = {
   /**
-   * A table of the connection's own, which is not in the log. It goes with the transaction: no vacuum of others reaches it,
-   * and one that stayed would keep old transaction ids from being frozen.
+   * Visible to this connection alone and not logged. Dropped with the transaction, since no autovacuum can process it: left
+   * in place, it would keep old transaction ids from being frozen.
    */
   table: "CREATE TEMPORARY TABLE text_piece (param bigint, n bigint, k bigint, piece bytea) ON COMMIT DROP",
   insert: "INSERT INTO pg_temp.text_piece VALUES ($1, $2, $3, $4::bytea)",
-  /** A parameter's array, put together again. */
+  /** A parameter's array, joined from its pieces. */
   whole: (param: number) => `(SELECT array_agg(whole ORDER BY n) FROM (
     SELECT n, convert_from(string_agg(piece, ''::bytea ORDER BY k), 'UTF8') AS whole FROM pg_temp.text_piece
     WHERE param = ${param} GROUP BY n) pieces)`,

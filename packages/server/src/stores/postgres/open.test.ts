@@ -6,7 +6,7 @@ import { Refusal } from "../../errors.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { asAdmin, makeDatabase, openAs } from "../contracts/postgres-fixture.js";
 import { Scene } from "../contracts/scene.js";
-import { Connections } from "./connection.js";
+import { Connections } from "./connections.js";
 import { isLost, worded } from "./failures.js";
 import { migrate, schemaVersion } from "./schema.js";
 

@@ -10,7 +10,7 @@ import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
 import { changeSql } from "./change.js";
 import { chunkSql } from "./chunks.js";
-import { connectionConfig } from "./connection.js";
+import { connectionConfig } from "./connections.js";
 import { openPostgres } from "./open.js";
 import { readerSql } from "./reader.js";
 import { settleSql } from "./settle.js";

@@ -13,7 +13,7 @@ import {
   toPage,
 } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
-import type { Connections } from "./connection.js";
+import type { Connections } from "./connections.js";
 import { jobSql, postgresTextReader } from "./texts.js";
 
 const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";

@@ -6,7 +6,7 @@ import type { Beat, Host, SharedStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";
-import type { Connections } from "./connection.js";
+import type { Connections } from "./connections.js";
 import { isLost, worded } from "./failures.js";
 import { folded, goneLane } from "./tallies.js";
 import { transaction } from "./transaction.js";

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { asAdmin, makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 import { Scene } from "../contracts/scene.js";
-import { type Connection, Connections } from "./connection.js";
+import type { Connection } from "./connection.js";
+import { Connections } from "./connections.js";
 import { sweepSql, sweepVerb } from "./sweep.js";
 
 let server: TestPostgres;

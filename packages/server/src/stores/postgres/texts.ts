@@ -2,7 +2,7 @@ import type { JobTexts } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { type JobRow, jobTextSql, joined, textsInPlace, toJob } from "../tables/job-row.js";
-import type { Connections } from "./connection.js";
+import type { Connections } from "./connections.js";
 
 /** The SQL that reads jobs with their texts. */
 export const jobSql = jobTextSql(textsInPlace);

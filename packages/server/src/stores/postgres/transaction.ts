@@ -1,4 +1,4 @@
-import type { Connection } from "./statement.js";
+import type { Connection } from "./connection.js";
 
 /** Runs several statements in one commit; a failure leaves nothing behind. */
 export async function transaction<T>(connection: Connection, run: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
-import type { Connection, Connections } from "./connection.js";
+import type { Connection } from "./connection.js";
+import type { Connections } from "./connections.js";
 import { Lanes, type Verb } from "./writer.js";
 
 type Args = [name: string];

@@ -1,7 +1,8 @@
 import { realTime } from "../../clock.js";
 import { busy } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Connection, Connections } from "./connection.js";
+import type { Connection } from "./connection.js";
+import type { Connections } from "./connections.js";
 import { isConflict, isLost, worded } from "./failures.js";
 
 /** What a group runs with. */

@@ -37,7 +37,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
   // used
   const pending = sql.selectFrom("delivery").where("state", "=", raw.lit("pending"));
   /** Makes the next sweep visit a job that an earlier sweep skipped because of its delivery. */
-  const release = (deliveryNo: number) =>
+  const endWait = (deliveryNo: number) =>
     sql
       .updateTable("job")
       .set({ awaits_delivery: 0 })
@@ -103,7 +103,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
           .where("no", "=", deliveryNo)
           .where("state", "=", "pending")
           .compile(),
-        ...(ended === null ? [] : [release(deliveryNo)]),
+        ...(ended === null ? [] : [endWait(deliveryNo)]),
       ]);
     },
     list: async (endpointNos, jobId, limit) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import { limits } from "../../limits/index.js";
 import { makeDatabase, openAs } from "../contracts/postgres-fixture.js";
-import { Connections } from "./connection.js";
+import { Connections } from "./connections.js";
 import { takeSql } from "./take.js";
 
 let server: TestPostgres;

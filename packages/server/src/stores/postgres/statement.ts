@@ -1,4 +1,0 @@
-/** One connection, as statements see it. */
-export interface Connection {
-  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-}
