@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { Joined } from "./parts.js";
+import { free, Joined } from "./parts.js";
 import type { Bounds, Span } from "./scan.js";
 import { cutOutput } from "./split.js";
 import { scanUtf8 } from "./utf8.js";
@@ -25,11 +25,16 @@ parentPort?.on("message", (task: Task) => {
     const joined = coming.get(no) ?? new Joined(task.announced);
     coming.set(no, joined);
     joined.add(task.part);
+    if (joined.whole().buffer !== task.part.buffer) free(task.part);
+    return;
+  }
+  if ("dropped" in task) {
+    coming.get(no)?.drop();
+    coming.delete(no);
     return;
   }
   const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;
   coming.delete(no);
-  if ("dropped" in task) return;
   if ("bounds" in task) {
     parentPort?.postMessage({ no, bytes, scan: scanUtf8(bytes, task.bounds) }, [bytes.buffer]);
     return;

@@ -5,7 +5,7 @@ import { bodyTooLarge } from "../../../errors.js";
 import { Joined, PartedText, type Sent } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
-import { pace } from "./pace.js";
+import { readPace } from "./pace.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -93,7 +93,7 @@ function follow(
   const take = (part: Buffer) => {
     const { length } = part;
     const error = countedBody?.count(length) === false ? tooManyBodies() : hear(part);
-    if (isLarge) pace(payload, length);
+    if (isLarge) readPace.count(payload, length);
     if (error) end(error);
   };
   const whole = () => end(null);

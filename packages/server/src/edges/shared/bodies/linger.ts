@@ -2,11 +2,11 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
-import { pace } from "./pace.js";
+import { discardPace } from "./pace.js";
 
 /**
  * Lets a client that is still sending read why it was refused: closing at once would reset the connection. The rest of
- * its body is discarded, within bounds and at the pace of large bodies.
+ * its body is discarded, within bounds and at a slow pace.
  */
 export function linger(request: IncomingMessage, reply: FastifyReply): void {
   reply.header("connection", "keep-alive");
@@ -21,7 +21,7 @@ export function readAway(request: IncomingMessage): void {
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > limits.lingerBytesMax) return end();
-    pace(request, chunk.length);
+    discardPace.count(request, chunk.length);
   });
   request.once("close", () => realTime.cancel(timer));
   request.once("end", () => realTime.cancel(timer));

@@ -2,28 +2,43 @@ import type { Readable } from "node:stream";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
-let bytesLeft: number = limits.bodyBytesPerTurn;
-let isTurnSet = false;
-const waiting: Readable[] = [];
+/** The rate at which bodies of one sort are read, all of them together. */
+class Pace {
+  readonly #bytesPerTurn: number;
+  #bytesLeft: number;
+  #isTurnSet = false;
+  readonly #waiting: Readable[] = [];
 
-/**
- * Counts bytes of a large body, and pauses it until a later turn once all large bodies have used up this turn's budget.
- */
-export function pace(body: Readable, bytes: number): void {
-  bytesLeft -= bytes;
-  if (!isTurnSet) {
-    isTurnSet = true;
-    realTime.after(limits.bodyTurnMs, nextTurn);
+  constructor(bytesPerTurn: number) {
+    this.#bytesPerTurn = bytesPerTurn;
+    this.#bytesLeft = bytesPerTurn;
   }
-  if (bytesLeft > 0) return;
-  body.pause();
-  waiting.push(body);
+
+  /** Counts bytes of a body, and pauses it until a later turn once this turn's budget is used up. */
+  count(body: Readable, bytes: number): void {
+    this.#bytesLeft -= bytes;
+    this.#setTurn();
+    if (this.#bytesLeft > 0) return;
+    body.pause();
+    this.#waiting.push(body);
+  }
+
+  #setTurn(): void {
+    if (this.#isTurnSet) return;
+    this.#isTurnSet = true;
+    realTime.after(limits.bodyTurnMs, () => this.#nextTurn());
+  }
+
+  /** Resumes only as many as there is budget for: each brings at least what its socket has ready. */
+  #nextTurn(): void {
+    this.#bytesLeft = this.#bytesPerTurn;
+    for (const body of this.#waiting.splice(0, this.#bytesPerTurn / limits.bodyBytesPerRead)) body.resume();
+    this.#isTurnSet = false;
+    if (this.#waiting.length > 0) this.#setTurn();
+  }
 }
 
-/** Resumes only as many as there is budget for: each brings at least what its socket has ready. */
-function nextTurn(): void {
-  bytesLeft = limits.bodyBytesPerTurn;
-  for (const body of waiting.splice(0, limits.bodyBytesPerTurn / limits.bodyBytesPerRead)) body.resume();
-  isTurnSet = waiting.length > 0;
-  if (isTurnSet) realTime.after(limits.bodyTurnMs, nextTurn);
-}
+/** Large bodies that are read. */
+export const readPace = new Pace(limits.bodyBytesPerTurn);
+/** The rest of refused ones, for whose sake nobody else should wait. */
+export const discardPace = new Pace(limits.discardedBytesPerTurn);
