@@ -1,5 +1,5 @@
-import type { Exit, ProcessHandle } from "../../packages/server/src/domain/workers/worker.js";
-import type { Launch } from "../../packages/server/src/provider.js";
+import type { Exit, WorkerHandle } from "../../packages/server/src/domain/workers/worker.js";
+import type { WorkerSpec } from "../../packages/server/src/provider.js";
 import { StrictProvider } from "../../packages/server/src/testing/strict-provider-fixture.js";
 import type { Random } from "../faults/random.js";
 import type { Timeline } from "./clock.js";
@@ -14,12 +14,16 @@ const answerMs = [0, 0, 3, 250] as const;
 
 /** The machine with its processes: a provider whose workers do something. It outlives the servers. */
 export class Host extends StrictProvider {
-  readonly #worldOf: (end: (code: number) => void, launch: Launch) => WorkerWorld;
+  readonly #worldOf: (end: (code: number) => void, launch: WorkerSpec) => WorkerWorld;
   readonly #wire: Timeline;
   readonly #random: Random;
   readonly doubles = new Map<string, WorkerDouble>();
 
-  constructor(worldOf: (end: (code: number) => void, launch: Launch) => WorkerWorld, wire: Timeline, random: Random) {
+  constructor(
+    worldOf: (end: (code: number) => void, launch: WorkerSpec) => WorkerWorld,
+    wire: Timeline,
+    random: Random,
+  ) {
     super();
     this.#worldOf = worldOf;
     this.#wire = wire;
@@ -35,7 +39,7 @@ export class Host extends StrictProvider {
     return [...this.doubles.values()].filter((double) => double.isAlive);
   }
 
-  override async start(launch: Launch): Promise<ProcessHandle> {
+  override async start(launch: WorkerSpec): Promise<WorkerHandle> {
     const handle = await super.start(launch);
     const { workerId, env } = launch;
     const world = this.#worldOf((code) => this.end(workerId, { code }), launch);

@@ -1,7 +1,7 @@
 import type { MillraceEvent } from "../../packages/server/src/events.js";
 import { createEndpoint } from "../../packages/server/src/operations/endpoints/save-endpoint.js";
 import { createTemplate } from "../../packages/server/src/operations/templates/save-template.js";
-import type { Launch } from "../../packages/server/src/provider.js";
+import type { WorkerSpec } from "../../packages/server/src/provider.js";
 import type { Stores } from "../../packages/server/src/store/index.js";
 import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
 import { seededIds } from "../../packages/server/src/testing/scene-fixture.js";
@@ -82,7 +82,7 @@ export class World implements Scene {
     this.machine = new Machine(script.machine, now, () => this.server?.noteStock());
     const { gpuLostAt } = this.machine;
     this.fleet = new Fleet({ jobs, now, isPaused, gpuLostAt, servedSince: () => this.#servedSince, note, broken });
-    const worldOf = (end: (code: number) => void, { env }: Launch) => ({
+    const worldOf = (end: (code: number) => void, { env }: WorkerSpec) => ({
       timeline: this.#clock.timeline(),
       wire: this.outside,
       random: seeded(script.seed * 1_000 + this.host.launches.length),

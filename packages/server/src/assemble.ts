@@ -33,8 +33,8 @@ import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
 import type { Provider } from "./provider.js";
-import { byImage } from "./providers/by-image.js";
 import { engineFacts } from "./providers/docker/facts.js";
+import { joined } from "./providers/joined.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
@@ -123,7 +123,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   rings.onChange = () => bell.ringElsewhere("registry");
   const draining = new PlainSignal();
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
-  const provider = given.provider ?? byImage(processes(), containers);
+  const provider =
+    given.provider ??
+    joined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
   const place = placeFacts(config, directory, {
     hostNo,
     facts: () => stock.facts,

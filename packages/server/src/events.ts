@@ -13,7 +13,7 @@ export type MillraceEvent =
   | { type: "job.ended"; endpointId: string; jobId: string; status: JobStatus; executionMs: number }
   | { type: "job.givenBack"; endpointId: string; jobId: string; workerId: string; excused: boolean; why: string }
   | { type: "job.expired"; count: number }
-  | { type: "worker.started"; endpointId: string; workerId: string; pid?: number; container?: string }
+  | { type: "worker.started"; endpointId: string; workerId: string; provider: string; ref: object }
   | { type: "worker.ready"; endpointId: string; workerId: string; afterMs: number }
   | { type: "worker.stopping"; endpointId: string; workerId: string; why: string }
   | { type: "worker.pausing"; endpointId: string; workerId: string; why: string }

@@ -1,29 +1,28 @@
 import type { LogLine } from "./domain/workers/log-line.js";
 import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
 
-interface Started {
+/** What a worker is made from: a handler's directory on this machine, or a container image. */
+export type Made =
+  | { readonly directory: string }
+  | {
+      readonly image: string;
+      /** The registry's credentials, in case the image has to be pulled. */
+      readonly auth?: { readonly username: string; readonly password: string } | undefined;
+    };
+
+/** What a worker is to be, whichever provider runs it. */
+export interface WorkerSpec<From extends Made = Made> {
   readonly workerId: string;
+  readonly from: From;
+  /** Replaces the image's own entry point, if the template sets one. */
+  readonly entrypoint: readonly string[];
   /** The template's start command; if empty, the default of the image or handler is used. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-}
-
-/** A worker that runs as a process on this machine. */
-export interface ProcessLaunch extends Started {
-  /** The handler's directory. */
-  readonly directory: string;
-}
-
-/** A worker that runs as a container. */
-export interface ContainerLaunch extends Started {
-  readonly image: string;
-  /** Replaces the image's own entry point, if the template sets one. */
-  readonly entrypoint: readonly string[];
+  /** Volumes that it sees, if it has a file system of its own. */
   readonly mounts: readonly Mount[];
   /** The TCP ports named by the template. */
   readonly ports?: readonly number[];
-  /** The registry's credentials, in case the image has to be pulled. */
-  readonly auth?: { readonly username: string; readonly password: string } | undefined;
   /** The GPUs it gets, by id: all others are hidden from it. */
   readonly gpus?: readonly string[] | undefined;
   readonly cpus?: number | undefined;
@@ -33,9 +32,14 @@ export interface ContainerLaunch extends Started {
   readonly diskGb?: number | undefined;
 }
 
+/** A worker made from an image. */
+export type ImageSpec = WorkerSpec<Extract<Made, { image: string }>>;
+/** A worker made from a directory. */
+export type DirectorySpec = WorkerSpec<Extract<Made, { directory: string }>>;
+
 /** The progress of a start: its image is ready, or its container is made. */
 export type StartPhase = "image" | "made";
-/** A mount in a container: a directory of the engine's machine, or a volume kept by the engine. */
+/** A mounted volume: a directory of the engine's machine, or a volume kept by the engine. */
 export type Mount = { readonly target: string } & ({ readonly source: string } | { readonly volume: string });
 
 /** Callbacks for a start in progress. */
@@ -63,14 +67,17 @@ export class StartFailed extends Error {
   }
 }
 
-/** What a worker is started from. */
-export type Launch = ProcessLaunch | ContainerLaunch;
-
 /** A worker as its provider sees it now. */
 export type Sighting =
   | { readonly state: "running"; readonly handle: WorkerHandle }
   | { readonly state: "ended"; readonly exit: Exit }
-  | { readonly state: "unknown" };
+  | {
+      readonly state: "unknown";
+      /** What has become of it, for people: "its keeper was gone". */
+      readonly why: string;
+      /** There is certainly no such worker, so it may be started (again). Otherwise it may run unseen. */
+      readonly isAbsent: boolean;
+    };
 
 /** Selects lines of a worker's log. */
 export interface LogQuery {
@@ -94,11 +101,11 @@ export interface LogSearch {
 }
 
 /** The contract for running workers. Everything is identified by the worker's id, so that each call may be repeated. */
-export interface Provider<From extends Launch = Launch, Handle extends WorkerHandle = WorkerHandle> {
+export interface Provider<Spec extends WorkerSpec = WorkerSpec> {
   /** The handle that a worker will have, as far as it is known before the start. */
-  handleOf(launch: From): Handle | undefined;
+  handleOf(spec: Spec): WorkerHandle | undefined;
   /** Starts a worker; rejects with one sentence if it cannot, or with {@link StartUnsure} if the outcome is unknown. */
-  start(launch: From, starting?: Starting): Promise<Handle>;
+  start(spec: Spec, starting?: Starting): Promise<WorkerHandle>;
   /** A worker's state, even if an earlier server started it. The handle, if known, tells which provider runs it. */
   look(workerId: string, handle?: WorkerHandle): Promise<Sighting>;
   /** Freezes a worker with all its processes; its memory is kept. */

@@ -1,4 +1,3 @@
-import { isContainer } from "../domain/workers/worker.js";
 import type { WorkersDoor } from "../edges/worker-protocol/door.js";
 import type { Registry } from "../memory/registry.js";
 import { clearEndpoint } from "../operations/endpoints/save-endpoint.js";
@@ -6,11 +5,11 @@ import type { Parts } from "../operations/needs.js";
 import { settleOrphans } from "../operations/workers/worker-life.js";
 
 /**
- * Lets containers that outlived the previous server call us again, so that no results are lost until they are found.
+ * Lets workers in containers that outlived the previous server call us again, so that no results are lost until they are found.
  */
 export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostNo: number): Promise<void> {
   for (const { row } of registry.liveWorkers()) {
-    const url = row.hostNo === hostNo && isContainer(row.handle) ? row.workerUrl : undefined;
+    const url = row.hostNo === hostNo && row.handle?.network ? row.workerUrl : undefined;
     if (url !== undefined) await sideDoor.open(new URL(url).hostname).catch(() => {});
   }
 }

@@ -1,9 +1,9 @@
 import type { Config } from "../config.js";
-import type { WorkerKind } from "../domain/hosts/host.js";
+import type { Source } from "../domain/endpoints/template.js";
 import type { Inventory } from "../host/inventory.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 
-/** What a machine has. If servers share a database, also which kinds of worker it cannot start, so that another may. */
+/** What a machine has. If servers share a database, also what it cannot make workers from, so that another may. */
 export const stockOf = (
   machine: Inventory,
   config: Config,
@@ -12,10 +12,10 @@ export const stockOf = (
   async read() {
     if (config.databaseUrl === undefined) return machine.read();
     const [stock, hasEngine] = await Promise.all([machine.read(), engine?.isThere() ?? false]);
-    const kinds: readonly (readonly [WorkerKind, boolean])[] = [
-      ["process", config.localProcesses],
-      ["container", hasEngine],
+    const sources: readonly (readonly [Source, boolean])[] = [
+      ["directory", config.localProcesses],
+      ["image", hasEngine],
     ];
-    return { ...stock, cannotRun: kinds.filter(([, can]) => !can).map(([kind]) => kind) };
+    return { ...stock, cannotRun: sources.filter(([, can]) => !can).map(([source]) => source) };
   },
 });

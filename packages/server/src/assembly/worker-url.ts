@@ -10,8 +10,8 @@ import { bracketed, reachable } from "./addresses.js";
  */
 export const workerUrl =
   (config: Config, port: number, engine: Engine | undefined, sideDoor: WorkersDoor) =>
-  async (isContainer: boolean): Promise<string> => {
+  async (hasOwnNetwork: boolean): Promise<string> => {
     if (config.workerUrl !== undefined) return config.workerUrl;
-    if (!isContainer || !engine) return `http://${bracketed(reachable(config.host))}:${port}`;
+    if (!hasOwnNetwork || !engine) return `http://${bracketed(reachable(config.host))}:${port}`;
     return `http://${bracketed(await sideDoor.open(await gatewayOf(engine)))}:${port}`;
   };

@@ -11,6 +11,8 @@ import { createVolume, deleteVolume } from "../operations/volumes/save-volume.js
 import { Scene } from "../testing/scene-fixture.js";
 import { VolumeMeasuring } from "./measure-volumes.js";
 
+const strict = { provider: "strict", ref: {} };
+
 let scene: Scene;
 let measuring: VolumeMeasuring;
 let volume: Volume;
@@ -36,7 +38,7 @@ const waited = async (ms: number, isSo: () => boolean) => {
 async function user(): Promise<{ endpoint: Endpoint; worker: LiveWorker }> {
   const endpoint = await scene.endpoint({ networkVolumeId: volume.id });
   const worker = await scene.worker(endpoint);
-  measuring.hear({ type: "worker.started", endpointId: endpoint.id, workerId: worker.row.id });
+  measuring.hear({ type: "worker.started", endpointId: endpoint.id, workerId: worker.row.id, ...strict });
   return { endpoint, worker };
 }
 async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorker }) {
@@ -109,7 +111,7 @@ describe("What a volume holds", () => {
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
     await deleteVolume(scene.parts, scene.admin, volume.id);
-    measuring.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    measuring.hear({ type: "worker.started", endpointId: "any", workerId: "any", ...strict });
     await waited(limits.volumeGapMs, () => scene.parts.place.volumes.use.size === 0);
   });
 });
@@ -150,7 +152,7 @@ describe("A volume whose disk is slow", () => {
     await waited(limits.volumeCountMs, () => asked === 1);
     await waited(limits.volumeGapMs, () => uses.has(second.id));
     expect(uses.get(volume.id)).toMatchObject({ bytes: 0, isWhole: false });
-    measures.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    measures.hear({ type: "worker.started", endpointId: "any", workerId: "any", ...strict });
     await scene.advance(limits.volumeMeasureMs);
     await scene.settle();
     expect(asked).toBe(1);
@@ -164,7 +166,7 @@ describe("A volume that holds more than its size", () => {
     const tight = new VolumeMeasuring(scene.parts, async () => ({ bytes, isWhole: true }));
     await user();
     scene.run(tight.loop());
-    tight.hear({ type: "worker.started", endpointId: "any", workerId: "any" });
+    tight.hear({ type: "worker.started", endpointId: "any", workerId: "any", ...strict });
     const holds = async (next: number) => {
       bytes = next;
       await scene.advance(limits.volumeMeasureMs);

@@ -115,11 +115,11 @@ describe("A host without GPUs", () => {
   it("is checked again when a worker has failed to start, only once if many fail", async () => {
     machine.stock = none;
     const taking = await start();
-    machine.stock = { ...none, cannotRun: ["container"] };
+    machine.stock = { ...none, cannotRun: ["image"] };
     const failed = { endpointId: "e", workerId: "w", failedStarts: 1, why: "no container engine answers" };
     for (let n = 0; n < 20; n++) taking.hear({ type: "worker.startFailed", ...failed });
     await scene.advance(limits.stockGapMs);
-    expect([taking.facts.cannotRun, heard.length, machine.looks]).toEqual([["container"], 1, 2]);
+    expect([taking.facts.cannotRun, heard.length, machine.looks]).toEqual([["image"], 1, 2]);
   });
 
   it("says that workers wait if requirements are enforced", async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogLine } from "../domain/workers/log-line.js";
 import { limits } from "../limits/index.js";
-import type { Launch, LogQuery, Provider } from "../provider.js";
+import type { LogQuery, Provider, WorkerSpec } from "../provider.js";
 import { type Puppet, Stage } from "./puppet-fixture.js";
 
 /** What the contract asks a provider to start; the provider's own test adds what is special to its kind. */
@@ -16,9 +16,9 @@ export interface Wish {
 /** A provider opened for the contract. */
 export interface OpenedProvider {
   readonly provider: Provider;
-  launch(wish: Wish): Launch;
+  launch(wish: Wish): WorkerSpec;
   /** Launches that must fail, and the error to expect. */
-  readonly unstartable: readonly [why: RegExp, launch: (wish: Wish) => Launch][];
+  readonly unstartable: readonly [why: RegExp, launch: (wish: Wish) => WorkerSpec][];
   /** Another server's provider for the same host, after the earlier one has left. */
   again(): Promise<Provider>;
   end(): Promise<void>;
@@ -102,7 +102,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     });
 
     it("does not know a worker that was never started, and ignores calls about it", async () => {
-      expect(await provider.look(id)).toEqual({ state: "unknown" });
+      expect(await provider.look(id)).toMatchObject({ state: "unknown" });
       await provider.pause(id);
       await provider.resume(id);
       await provider.stop(id);
@@ -126,7 +126,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(opened.unstartable.length).toBeGreaterThan(0);
       for (const [why, make] of opened.unstartable) {
         await expect(provider.start(make(wish()))).rejects.toThrow(why);
-        expect(await provider.look(id)).toEqual({ state: "unknown" });
+        expect(await provider.look(id)).toMatchObject({ state: "unknown" });
       }
       await start();
     });
@@ -388,7 +388,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       puppet.do("exit", 0);
       await end;
       await provider.forget(id);
-      expect(await provider.look(id)).toEqual({ state: "unknown" });
+      expect(await provider.look(id)).toMatchObject({ state: "unknown" });
     });
 
     describe("paused", () => {

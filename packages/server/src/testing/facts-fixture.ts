@@ -3,6 +3,7 @@ import type { Gpu } from "../domain/hosts/gpu.js";
 import type { HostFacts } from "../domain/hosts/host.js";
 import type { Exit, Worker } from "../domain/workers/worker.js";
 import type { WorkerChange, WorkerEvent } from "../domain/workers/worker-life.js";
+import type { WorkerSpec } from "../provider.js";
 import type { NewRelease } from "../store/index.js";
 
 /** A machine without GPUs, in no location. */
@@ -77,7 +78,13 @@ export const workerChanges: { readonly [Event in WorkerEvent]: Extract<WorkerCha
   killSooner: { by: "killSooner", killAt: at },
   rehost: { by: "rehost", hostNo: 1 },
   prepare: { by: "prepare", secretHash: "hash", workerUrl: "http://127.0.0.1:8000", address: "127.0.0.1:1" },
-  start: { by: "start", startedAt: at, imageAt: at, madeAt: at, handle: { pid: 1, startTime: "2" } },
+  start: {
+    by: "start",
+    startedAt: at,
+    imageAt: at,
+    madeAt: at,
+    handle: { provider: "process", ref: { pid: 1, startTime: "2" } },
+  },
   freeze: { by: "freeze" },
   askToStop: { by: "askToStop", askedAt: at },
   kill: { by: "kill", killAt: at, exit: { ...noExit, note: why } },
@@ -91,3 +98,13 @@ export const workerChanges: { readonly [Event in WorkerEvent]: Extract<WorkerCha
   unhealthy: { by: "unhealthy", trouble: { at, why } },
   healthy: { by: "healthy", trouble: undefined },
 };
+
+/** A worker that does nothing in particular. */
+export const plainSpec = (workerId: string): WorkerSpec => ({
+  workerId,
+  from: { directory: "/" },
+  entrypoint: [],
+  command: [],
+  env: {},
+  mounts: [],
+});

@@ -1,12 +1,12 @@
 import { HiddenTexts, isOfJob, type LogLine, type LogStream } from "../domain/workers/log-line.js";
-import type { Exit, ProcessHandle } from "../domain/workers/worker.js";
-import type { Launch, LogQuery, Provider, Sighting } from "../provider.js";
+import type { Exit, WorkerHandle } from "../domain/workers/worker.js";
+import type { LogQuery, Provider, Sighting, WorkerSpec } from "../provider.js";
 
 type Verb = "start" | "look" | "pause" | "resume" | "stop" | "kill";
 
 /** Workers that exist only in memory. Records every call, and checks that its caller keeps the contract's order. */
 export class StrictProvider implements Provider {
-  readonly launches: Launch[] = [];
+  readonly launches: WorkerSpec[] = [];
   /** `start w`, `stop w`, `kill w` … in the order of the calls. */
   readonly calls: string[] = [];
   /**
@@ -23,6 +23,10 @@ export class StrictProvider implements Provider {
   readonly #failing: { verb: Verb; error: Error }[] = [];
   #listeners: ((workerId: string) => void)[] = [];
   #pids = 100;
+  /** What its workers' handles say besides. */
+  traits: Omit<WorkerHandle, "provider" | "ref"> = {};
+  /** Whether its workers have unique names, so that one that is not found is not there. */
+  knowsAbsence = false;
   /** Whether a kill ends its worker at once; false simulates a process that the system cannot end. */
   killEnds = true;
 
@@ -74,13 +78,15 @@ export class StrictProvider implements Provider {
   secretOf = (workerId: string): string =>
     this.launches.find((launch) => launch.workerId === workerId)?.env.RUNPOD_AI_API_KEY ?? "";
 
-  handleOf(): undefined {}
+  handleOf({ workerId }: WorkerSpec): WorkerHandle | undefined {
+    return this.knowsAbsence ? { provider: "strict", ref: { name: workerId } } : undefined;
+  }
 
-  async start(launch: Launch): Promise<ProcessHandle> {
+  async start(launch: WorkerSpec): Promise<WorkerHandle> {
     const { workerId } = launch;
     this.#note("start", workerId);
     if (this.#seen.has(workerId)) this.#violate(`${workerId} was started twice`);
-    const handle = { pid: this.#pids++, startTime: "1" };
+    const handle = { provider: "strict", ref: { pid: this.#pids++ }, ...this.traits };
     this.launches.push(launch);
     this.#seen.set(workerId, { state: "running", handle });
     return handle;
@@ -88,7 +94,7 @@ export class StrictProvider implements Provider {
 
   async look(workerId: string): Promise<Sighting> {
     this.#note("look", workerId);
-    return this.#seen.get(workerId) ?? { state: "unknown" };
+    return this.#seen.get(workerId) ?? { state: "unknown", why: "its keeper was gone", isAbsent: this.knowsAbsence };
   }
 
   async pause(workerId: string): Promise<void> {
@@ -109,7 +115,7 @@ export class StrictProvider implements Provider {
     this.#paused.delete(workerId);
   }
 
-  async kill(workerId: string, handle: ProcessHandle | undefined): Promise<void> {
+  async kill(workerId: string, handle: WorkerHandle | undefined): Promise<void> {
     this.#note("kill", workerId);
     if (!this.isRunning(workerId)) return;
     if (handle === undefined) this.#violate(`${workerId} was killed without its handle`);

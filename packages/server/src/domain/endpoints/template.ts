@@ -45,6 +45,10 @@ export const templateDefaults = {
 export const isPath = (imageName: string): boolean =>
   /^(file:|\/|\.\/|\.\.\/|~\/)/.test(imageName) || imageName === "." || imageName === "..";
 
+/** What a worker is made from: a directory of its host, or a container image. */
+export type Source = "directory" | "image";
+export const sourceOf = (imageName: string): Source => (isPath(imageName) ? "directory" : "image");
+
 /** Whether an image reference names a handler's file; its directory, or an image, is needed. */
 export const namesHandler = (imageName: string): boolean => /(^|[/:])handler\.(ts|js|mjs|py)$/.test(imageName);
 

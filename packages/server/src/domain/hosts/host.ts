@@ -1,11 +1,9 @@
 import { dataCenters } from "../../limits/index.js";
 import type { EndpointSettings } from "../endpoints/endpoint.js";
+import type { Source } from "../endpoints/template.js";
 import type { GateReport } from "../scaling/gate-report.js";
 import { isLoopback } from "../workers/worker-address.js";
 import type { Gpu } from "./gpu.js";
-
-/** How a worker runs: images run in containers, directories as processes. */
-export type WorkerKind = "process" | "container";
 
 /** What a host can give to workers. */
 export interface HostFacts {
@@ -17,11 +15,8 @@ export interface HostFacts {
   /** Virtual processors. */
   readonly cpus: number;
   readonly memoryMib: number;
-  /**
-   * The kinds of worker that cannot be started there now, because no engine answers or the operator has turned them
-   * off.
-   */
-  readonly cannotRun?: readonly WorkerKind[];
+  /** What workers cannot be made from there now, because no engine answers or the operator has turned it off. */
+  readonly cannotRun?: readonly Source[];
   /** What is wrong with its GPUs, or why it has none, for people. */
   readonly gpuProblem?: string;
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
@@ -91,5 +86,5 @@ export interface Stock {
   readonly problems: readonly string[];
   readonly cpus: number;
   readonly memoryMib: number;
-  readonly cannotRun?: readonly WorkerKind[];
+  readonly cannotRun?: readonly Source[];
 }

@@ -21,6 +21,8 @@ export interface WorkerView {
    * Since when it holds nothing: since its last job ended, since it became ready or, if frozen, since it was paused.
    */
   readonly idleSince: number;
+  /** It cannot be frozen: FlashBoot stops it. */
+  readonly isUnfreezable?: boolean;
 }
 
 export interface ScaleInputs {

@@ -350,6 +350,7 @@ describe("With FlashBoot", () => {
   it.each<Case & { it: string } & Partial<Pick<Plan, "pause" | "resume" | "stop" | "close" | "start">>>([
     { it: "an idle worker is paused after its time", workers: [idle(1, 5_000)], pause: [1] },
     { it: "and not before", workers: [idle(1, 4_999)] },
+    { it: "one that cannot be frozen is stopped", workers: [{ ...idle(1, 5_000), isUnfreezable: true }], stop: [1] },
     { it: "a paused one resumes for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
     {
       it: "the one that was paused last resumes first",

@@ -95,7 +95,8 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     reason = "it is not needed any more";
   }
   const resting = rest(inputs, desire, isStuck(inputs) ? live.filter(isReady).sort(byUse) : current);
-  const isPaused = ({ version }: WorkerView) => resting.isPause && version === inputs.version;
+  const isPaused = ({ version, isUnfreezable }: WorkerView) =>
+    resting.isPause && version === inputs.version && !isUnfreezable;
   for (const worker of resting.going) if (!isPaused(worker)) dismiss(worker);
   const pause = resting.going.filter(isPaused).map((worker) => worker.no);
   const paused = giveUp(inputs, live.length - excess.length);

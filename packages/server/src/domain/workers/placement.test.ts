@@ -25,7 +25,7 @@ const holds = (workerNo: number, gpus: readonly Gpu[], more: Partial<Holding> = 
   ...more,
 });
 const need = (more: Partial<Need> = {}): Need => ({
-  kind: undefined,
+  source: undefined,
   gpuCount: 1,
   gpuTypes: [],
   shares: [{ cpus: undefined, memoryMib: undefined }],
@@ -56,12 +56,12 @@ describe("A worker's place", () => {
   });
 
   it("is a host that can run it now, if there is one", () => {
-    const lame = host(1, [gpu("a")], { cannotRun: ["container"] });
+    const lame = host(1, [gpu("a")], { cannotRun: ["image"] });
     const busy = host(2, [gpu("b")], { workers: 9 });
-    expect(given(place(need({ kind: "container" }), [lame, busy], anywhere, []))).toEqual([2, "b"]);
-    expect(given(place(need({ kind: "process" }), [lame, busy], anywhere, []))).toEqual([1, "a"]);
-    expect(given(place(need({ kind: "container" }), [lame], anywhere, []))).toEqual([1, "a"]);
-    expect(place(need({ kind: "container" }), [lame, busy], anywhere, [holds(1, [gpu("b")])])).toHaveProperty("lacks");
+    expect(given(place(need({ source: "image" }), [lame, busy], anywhere, []))).toEqual([2, "b"]);
+    expect(given(place(need({ source: "directory" }), [lame, busy], anywhere, []))).toEqual([1, "a"]);
+    expect(given(place(need({ source: "image" }), [lame], anywhere, []))).toEqual([1, "a"]);
+    expect(place(need({ source: "image" }), [lame, busy], anywhere, [holds(1, [gpu("b")])])).toHaveProperty("lacks");
   });
 
   it("has all its GPUs on one host, and of one type", () => {

@@ -1,12 +1,13 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
+import type { Source } from "../endpoints/template.js";
 import { type Gpu, isSameType } from "../hosts/gpu.js";
-import { type HostView, isThere, type Places, type WorkerKind } from "../hosts/host.js";
+import { type HostView, isThere, type Places } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
 export interface Need {
   /** Undefined if there is only one host: that one says itself why it cannot run the worker. */
-  readonly kind: WorkerKind | undefined;
+  readonly source: Source | undefined;
   readonly gpuCount: number;
   /** In order of preference; empty allows any. */
   readonly gpuTypes: readonly string[];
@@ -43,10 +44,10 @@ export type Placement =
 const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
 
 /** What a worker with these settings needs. */
-export function needOf(settings: EndpointSettings, kind?: WorkerKind): Need {
-  if (settings.computeType === "CPU") return { kind, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
+export function needOf(settings: EndpointSettings, source?: Source): Need {
+  if (settings.computeType === "CPU") return { source, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
   const shares = [{ cpus: undefined, memoryMib: undefined }];
-  return { kind, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, shares };
+  return { source, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, shares };
 }
 
 /** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
@@ -67,7 +68,7 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
  */
 export function place(need: Need, hosts: readonly HostView[], where: Places, holdings: readonly Holding[]): Placement {
   const inPlace = hosts.filter((host) => isThere(host, where));
-  const able = inPlace.filter(({ cannotRun = [] }) => need.kind === undefined || !cannotRun.includes(need.kind));
+  const able = inPlace.filter(({ cannotRun = [] }) => need.source === undefined || !cannotRun.includes(need.source));
   // if none can run it, its start will say why
   const fitting = able.length > 0 ? able : inPlace;
   // a host that does not enforce GPUs is used only if none does

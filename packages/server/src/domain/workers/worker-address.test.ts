@@ -30,21 +30,18 @@ describe("The ports that variables name", () => {
 
 describe("A server may dial", () => {
   const at = (host: string) => ({ host, port: 80, healthPort: 80 });
+  const bridge = { reachedFrom: "host" } as const;
+  const pods = { reachedFrom: "anywhere" } as const;
   test.each([
-    { it: "a process of its own host", host: "127.0.0.1", isOwn: true, isContainer: false, may: true },
-    { it: "a container of its own host", host: "172.17.0.2", isOwn: true, isContainer: true, may: true },
-    { it: "no container whose address is not known yet", host: "", isOwn: true, isContainer: true, may: false },
-    {
-      it: "a process of another host at an address of the network",
-      host: "10.0.0.2",
-      isOwn: false,
-      isContainer: false,
-      may: true,
-    },
+    { it: "a worker on the network of its own host", host: "127.0.0.1", isOwn: true, network: undefined, may: true },
+    { it: "a worker on a bridge of its own host", host: "172.17.0.2", isOwn: true, network: bridge, may: true },
+    { it: "no worker whose address is not known yet", host: "", isOwn: true, network: bridge, may: false },
+    { it: "a worker at the address of another host", host: "10.0.0.2", isOwn: false, network: undefined, may: true },
+    { it: "a worker of another host at an address of all", host: "10.1.0.2", isOwn: false, network: pods, may: true },
     // the same address is somebody else's here
-    { it: "no loopback of another host", host: "127.0.0.1", isOwn: false, isContainer: false, may: false },
-    { it: "no bridge of another host", host: "172.17.0.2", isOwn: false, isContainer: true, may: false },
-  ])("$it", ({ host, isOwn, isContainer, may }) => {
-    expect(mayDial(at(host), isOwn, isContainer)).toBe(may);
+    { it: "no loopback of another host", host: "127.0.0.1", isOwn: false, network: undefined, may: false },
+    { it: "no bridge of another host", host: "172.17.0.2", isOwn: false, network: bridge, may: false },
+  ])("$it", ({ host, isOwn, network, may }) => {
+    expect(mayDial(at(host), isOwn, network)).toBe(may);
   });
 });

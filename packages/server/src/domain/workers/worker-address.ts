@@ -1,4 +1,6 @@
-/** Where a worker's HTTP server is reached. `host` is empty until known, for a container that does not run yet. */
+import type { WorkerNetwork } from "./worker.js";
+
+/** Where a worker's HTTP server is reached. `host` is empty until known: a network of its own shows only once it runs. */
 export interface WorkerAddress {
   readonly host: string;
   readonly port: number;
@@ -6,8 +8,8 @@ export interface WorkerAddress {
   readonly healthPort: number;
 }
 
-/** The port that an HTTP server in a container uses unless told otherwise. */
-export const containerPortDefault = 80;
+/** The port that a worker's HTTP server uses unless told otherwise, where no other worker can have it. */
+export const ownPortDefault = 80;
 
 /** The ports set by a user's own variables. Throws one sentence if one is not a port. */
 export function namedPorts(own: Readonly<Record<string, string>>): { port?: number; healthPort?: number } {
@@ -39,9 +41,11 @@ export function readAddress(text: string | undefined): WorkerAddress | undefined
 export const isLoopback = (host: string) => host === "::1" || host === "localhost" || host.startsWith("127.");
 
 /**
- * Whether a server may dial a worker. An address on loopback or on one machine's container network, dialled from
- * another machine, would reach another worker, perhaps another user's: such addresses are dialled only on the worker's
- * own host.
+ * Whether a server may dial a worker. An address on loopback or on a network of one machine, dialled from another
+ * machine, would reach another worker, perhaps another user's: such addresses are dialled only on the worker's own
+ * host.
  */
-export const mayDial = (address: WorkerAddress, isOwnHost: boolean, isContainer: boolean): boolean =>
-  address.host !== "" && (isOwnHost || !(isContainer || isLoopback(address.host)));
+export function mayDial(address: WorkerAddress, isOwnHost: boolean, network: WorkerNetwork | undefined): boolean {
+  if (address.host === "" || isOwnHost) return address.host !== "";
+  return network?.reachedFrom !== "host" && !isLoopback(address.host);
+}

@@ -16,27 +16,29 @@ export interface Exit {
   readonly cause?: ExitCause;
 }
 
-/** Identifies a local process: its id together with its start time, so that a reused id is not mistaken for it. */
-export interface ProcessHandle {
-  readonly pid: number;
-  /** Clock ticks since boot, as in /proc. */
-  readonly startTime: string;
+/** How a worker is found again. */
+export interface WorkerHandle {
+  /** The name of the provider that runs it. */
+  readonly provider: string;
+  /** What that provider knows it by: nobody else reads it. */
+  readonly ref: Readonly<Record<string, unknown>>;
+  /** Its own network; without it, the worker shares its machine's. */
+  readonly network?: WorkerNetwork;
+  /** It cannot be frozen, so an idle one is stopped instead. */
+  readonly isUnfreezable?: true;
 }
 
-/** Identifies a container by its name, which is known before it is made. */
-export interface ContainerHandle {
-  readonly container: string;
-  /** Its address on the engine's network, if it has one; known once it runs. */
+/** The network of a worker that does not share its machine's. */
+export interface WorkerNetwork {
+  /** Who reaches the worker by its address: the servers of its own host, or all. */
+  readonly reachedFrom: "host" | "anywhere";
+  /** Its address there, if it has one; known once it runs. */
   readonly address?: string;
-  /** Its ports, and the port on the engine's machine where each is published. */
+  /** Its ports, and the port on its machine where each is published. */
   readonly published?: Readonly<Record<string, number>>;
   /** The address of that machine where they are published. */
   readonly publishedAt?: string;
 }
-
-export type WorkerHandle = ProcessHandle | ContainerHandle;
-export const isContainer = (handle: WorkerHandle | undefined): handle is ContainerHandle =>
-  handle !== undefined && "container" in handle;
 
 /** What a worker has of its host for its exclusive use. */
 export interface Resources {

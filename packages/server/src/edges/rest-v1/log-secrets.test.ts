@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
-import { workerChanges } from "../../testing/facts-fixture.js";
+import { plainSpec, workerChanges } from "../../testing/facts-fixture.js";
 import { followLog } from "../../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
@@ -16,7 +16,7 @@ beforeEach(async () => {
   http = await openHttp(scene);
   endpoint = await scene.endpoint();
   worker = await scene.worker(endpoint);
-  await scene.provider.start({ workerId: worker.row.id, directory: "/", command: [], env: {} });
+  await scene.provider.start(plainSpec(worker.row.id));
 });
 afterEach(async () => {
   await http.close();

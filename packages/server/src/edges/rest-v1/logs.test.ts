@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
-import { workerChanges } from "../../testing/facts-fixture.js";
+import { plainSpec, workerChanges } from "../../testing/facts-fixture.js";
 import { followLog } from "../../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 async function running(of: Endpoint): Promise<LiveWorker> {
   const made = await scene.worker(of);
-  await scene.provider.start({ workerId: made.row.id, directory: "/", command: [], env: {} });
+  await scene.provider.start(plainSpec(made.row.id));
   return made;
 }
 const say = (text: string, at = now, by = worker) => scene.provider.say(by.row.id, at, text);
@@ -298,7 +298,7 @@ describe("A log that is followed", () => {
     const reader = await follow(ofWorker("?follow=true", late));
     await scene.advance(2 * limits.logPassMs);
     expect(reader.events()).toEqual([]);
-    await scene.provider.start({ workerId: late.row.id, directory: "/", command: [], env: {} });
+    await scene.provider.start(plainSpec(late.row.id));
     late.row = { ...late.row, startedAt };
     say("hello", scene.clock.now(), late);
     await reader.until(1);
@@ -356,7 +356,7 @@ describe("A log that is followed", () => {
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);
     await scene.advance(limits.logGatherMs); // it was looked at, and has not started
-    await scene.provider.start({ workerId: late.row.id, directory: "/", command: [], env: {} });
+    await scene.provider.start(plainSpec(late.row.id));
     late.row = { ...late.row, startedAt };
     const startAt = scene.clock.now();
     say("1", startAt, late);

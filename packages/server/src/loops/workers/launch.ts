@@ -4,28 +4,28 @@ import { join } from "node:path";
 import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
 import { inheritedNames, type WorkerPlace, workerEnvironment } from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
-import { isPath, type TemplateSettings } from "../../domain/endpoints/template.js";
+import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
 import { engineVolume } from "../../domain/endpoints/volume.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
-import { isContainer, type Resources, type WorkerHandle } from "../../domain/workers/worker.js";
+import type { Resources, WorkerHandle } from "../../domain/workers/worker.js";
 import {
   addressText,
-  containerPortDefault,
   namedPorts,
+  ownPortDefault,
   readAddress,
   type WorkerAddress,
 } from "../../domain/workers/worker-address.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import { keepVolume } from "../../operations/volumes/keep-volume.js";
-import type { ContainerLaunch, Launch } from "../../provider.js";
+import type { ImageSpec, WorkerSpec } from "../../provider.js";
 import { freePort } from "./free-port.js";
 
 export interface LaunchOptions {
   /**
-   * The URL where workers of this host reach us; containers are in a network of their own. Rejects with one sentence.
+   * The URL where workers of this host reach us, also from a network of their own. Rejects with one sentence.
    */
-  readonly workerUrl: (isContainer: boolean) => Promise<string>;
+  readonly workerUrl: (hasOwnNetwork: boolean) => Promise<string>;
   /**
    * Where other servers reach this machine, for its workers' own HTTP servers; without other servers, the loopback
    * address.
@@ -41,22 +41,22 @@ type Launching = Needs<"registry" | "place" | "vault" | "emit">;
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
 
-/** The launch of a worker, and the address that it is told. Throws one sentence if it may not be started. */
+/** What a worker is to be, and the address that it is told. Throws one sentence if it may not be started. */
 export async function launchOf(
   needs: Launching,
   options: LaunchOptions,
   { row }: LiveWorker,
   secret: string,
-): Promise<{ workerUrl: string; launch: Launch; address?: string }> {
+): Promise<{ workerUrl: string; spec: WorkerSpec; address?: string }> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const release = await needs.registry.release(row.endpointNo, row.version);
   if (!endpoint || !release) throw new Error("its endpoint, or the version that it is of, is gone");
   const { template: settings, settings: own } = release;
-  const isContainer = !isPath(settings.imageName);
-  const workerUrl = await options.workerUrl(isContainer);
+  const isImage = sourceOf(settings.imageName) === "image";
+  const workerUrl = await options.workerUrl(isImage);
   const variables = { ...settings.env, ...own.env };
   const serves = endpoint.settings.type === "LB";
-  const address = serves ? await addressOf(needs, options, isContainer, variables) : undefined;
+  const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
   const place = {
     workerId: row.id,
     endpointId: endpoint.id,
@@ -69,35 +69,34 @@ export async function launchOf(
     own: variables,
   };
   const volume = await volumeOf(needs, own);
-  const launch = isContainer
+  const spec = isImage
     ? {
-        ...containerLaunch(settings, place, volume, needs.place.volumes.engine !== undefined),
+        ...ofImage(needs, settings, place, volume),
         ...limitsOf(row.resources),
-        auth: authOf(needs, settings),
       }
-    : processLaunch(needs, options, endpoint, settings, place, volume);
-  return { workerUrl, launch, ...(address ? { address: addressText(address) } : {}) };
+    : ofDirectory(needs, options, endpoint, settings, place, volume);
+  return { workerUrl, spec, ...(address ? { address: addressText(address) } : {}) };
 }
 
-/** Where a worker's HTTP server will be. A container's host is not known before it runs. */
+/** Where a worker's HTTP server will be. In a network of its own, its host is not known before it runs. */
 async function addressOf(
   needs: Launching,
   { hostAddress = "127.0.0.1" }: LaunchOptions,
-  isContainer: boolean,
+  hasOwnNetwork: boolean,
   variables: Readonly<Record<string, string>>,
 ): Promise<WorkerAddress> {
   const named = namedPorts(variables);
-  const port = named.port ?? (isContainer ? containerPortDefault : await drawPort(needs));
-  return { host: isContainer ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
+  const port = named.port ?? (hasOwnNetwork ? ownPortDefault : await drawPort(needs));
+  return { host: hasOwnNetwork ? "" : hostAddress, port, healthPort: named.healthPort ?? port };
 }
 
-/** A started worker's handle, and its address, now that a container's host is known. */
+/** A started worker's handle, and its address, now that its host is known. */
 export function whereIs(
   { address: told }: LiveWorker["row"],
   handle: WorkerHandle,
 ): { readonly handle: WorkerHandle; readonly address?: string } {
   const address = readAddress(told);
-  const host = isContainer(handle) ? handle.address : undefined;
+  const host = handle.network?.address;
   return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
 }
 
@@ -127,14 +126,14 @@ async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<V
   return { id, path: await keepVolume(needs, volume) };
 }
 
-function processLaunch(
+function ofDirectory(
   needs: Launching,
   options: LaunchOptions,
   endpoint: Endpoint,
   { imageName, dockerEntrypoint, dockerStartCmd }: TemplateSettings,
   place: Place,
   volume: Volume,
-): Launch {
+): WorkerSpec {
   if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
   if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
     throw new Error("only the admin's endpoints may run local processes");
@@ -145,13 +144,15 @@ function processLaunch(
   );
   return {
     workerId: place.workerId,
-    directory: imageName,
-    command: [...dockerEntrypoint, ...dockerStartCmd],
+    from: { directory: imageName },
+    entrypoint: dockerEntrypoint,
+    command: dockerStartCmd,
     env: workerEnvironment({ ...place, volume, home, inherited: Object.fromEntries(inherited) }),
+    mounts: [],
   };
 }
 
-/** The limits that the engine enforces on a container. */
+/** What a worker made from an image may use. */
 const limitsOf = (resources: Resources | undefined) => ({
   ...(resources && resources.gpus.length > 0 ? { gpus: resources.gpus.map(({ id }) => id) } : {}),
   cpus: resources?.cpus,
@@ -161,32 +162,27 @@ const limitsOf = (resources: Resources | undefined) => ({
 function authOf(
   { registry, vault }: Launching,
   { containerRegistryAuthId }: TemplateSettings,
-): ContainerLaunch["auth"] {
+): ImageSpec["from"]["auth"] {
   const auth = containerRegistryAuthId === undefined ? undefined : registry.registryAuth(containerRegistryAuthId);
   return auth && { username: vault.open(auth.username), password: vault.open(auth.password) };
 }
 
-function containerLaunch(
-  settings: TemplateSettings,
-  place: Place,
-  volume: Volume,
-  isEngines: boolean,
-): ContainerLaunch {
+function ofImage(needs: Launching, settings: TemplateSettings, place: Place, volume: Volume): ImageSpec {
   const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
   const seen = volume && { ...volume, path: volumeTarget };
   return {
     workerId: place.workerId,
-    image: imageName,
+    from: { image: imageName, auth: authOf(needs, settings) },
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
-    // a container inherits none of our environment, and its home is its image's
+    // it inherits none of our environment, and its home is its image's
     env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
     mounts: volume
       ? volumeTargets(settings).map((target) => ({
           target,
-          ...(isEngines ? { volume: engineVolume(volume.id) } : { source: volume.path }),
+          ...(needs.place.volumes.engine ? { volume: engineVolume(volume.id) } : { source: volume.path }),
         }))
       : [],
   };

@@ -7,9 +7,11 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { createRegistryAuth } from "../../operations/templates/save-registry-auth.js";
 import { createVolume } from "../../operations/volumes/save-volume.js";
+import { dialled } from "../../operations/workers/find-worker.js";
 import { hearUnhealthy } from "../../operations/workers/hear-ping.js";
+import { showWorkers } from "../../operations/workers/show-workers.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
-import { type ContainerLaunch, StartFailed, StartUnsure } from "../../provider.js";
+import { type ImageSpec, StartFailed, StartUnsure } from "../../provider.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
@@ -54,6 +56,26 @@ async function restart(workerUrl?: string): Promise<void> {
   await scene.advance(5);
 }
 
+describe("A worker of whatever provider", () => {
+  it("is reached at the address that its own network gave it, from every server if that is so", async () => {
+    const network = { reachedFrom: "anywhere", address: "10.1.0.7", published: { 80: 31_080 } } as const;
+    scene.provider.traits = { network };
+    const template = await scene.template({ imageName: "registry.example/image" });
+    endpoint = await scene.endpoint({ templateId: template.id, type: "LB" });
+    const worker = await started();
+    const { row } = worker;
+    expect(row).toMatchObject({ address: "10.1.0.7:80", handle: { provider: "strict", network } });
+    for (const hostNo of [row.hostNo, row.hostNo + 1]) {
+      expect(dialled(row, hostNo)).toEqual({ host: "10.1.0.7", port: 80, healthPort: 80 });
+    }
+    const [shown] = await showWorkers(scene.parts, scene.now(endpoint));
+    expect(shown).toMatchObject({ privateIp: "10.1.0.7", portMappings: { 80: 31_080 } });
+    expect(scene.events).toContainEqual(
+      expect.objectContaining({ type: "worker.started", workerId: row.id, provider: "strict", ref: { pid: 100 } }),
+    );
+  });
+});
+
 describe("A worker that is wanted", () => {
   it("is started once, with its own secret, and nothing of the server's environment", async () => {
     const worker = await started();
@@ -62,13 +84,16 @@ describe("A worker that is wanted", () => {
     expect(scene.provider.launches).toHaveLength(1);
     expect(launch).toMatchObject({
       workerId: worker.row.id,
-      directory: scene.directory,
+      from: { directory: scene.directory },
       command: [],
       env: { RUNPOD_POD_ID: worker.row.id, RUNPOD_ENDPOINT_ID: endpoint.id, PATH: "/bin" },
     });
     expect(launch!.env).not.toHaveProperty("SECRET_OF_THE_SERVER");
     expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
-    expect(worker.row).toMatchObject({ startedAt: expect.any(Number), handle: { pid: 100, startTime: "1" } });
+    expect(worker.row).toMatchObject({
+      startedAt: expect.any(Number),
+      handle: { provider: "strict", ref: { pid: 100 } },
+    });
     expect(JSON.stringify(scene.events)).not.toContain(scene.provider.secretOf(worker.row.id));
   });
 
@@ -132,7 +157,7 @@ describe("A worker that is wanted", () => {
     });
   });
 
-  it("whose image is not a directory is a container, and gets only the protocol's variables from us", async () => {
+  it("whose image is not a directory has a file system of its own, and gets only the protocol's variables from us", async () => {
     const template = await scene.template({
       imageName: "registry.example/image",
       dockerEntrypoint: ["/entry"],
@@ -145,7 +170,7 @@ describe("A worker that is wanted", () => {
     await scene.advance(5);
     const [launch] = scene.provider.launches;
     expect(launch).toMatchObject({
-      image: "registry.example/image",
+      from: { image: "registry.example/image" },
       entrypoint: ["/entry"],
       command: ["serve"],
       mounts: [],
@@ -175,7 +200,7 @@ describe("A worker that is wanted", () => {
       endpoint = await scene.endpoint({ templateId: template.id, networkVolumeId: id });
       await wanted();
       await scene.advance(5);
-      return { id, launch: scene.provider.launches.at(-1) as ContainerLaunch };
+      return { id, launch: scene.provider.launches.at(-1) as ImageSpec };
     };
     scene.run(scene.loops.tend());
     const targets = async (path?: string) => (await launchFor(path)).launch.mounts.map(({ target }) => target);
@@ -201,7 +226,9 @@ describe("A worker that is wanted", () => {
     scene.run(scene.loops.tend());
     await wanted();
     await scene.advance(5);
-    expect(scene.provider.launches[0]).toMatchObject({ auth: { username: "someone", password: "a-secret-word" } });
+    expect(scene.provider.launches[0]).toMatchObject({
+      from: { auth: { username: "someone", password: "a-secret-word" } },
+    });
     expect(JSON.stringify([scene.events, scene.provider.launches[0]?.env])).not.toContain("a-secret-word");
   });
 
@@ -437,7 +464,7 @@ describe("After a restart of the server", () => {
     const worker = await startedUnnoted();
     await restart();
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
-    expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { pid: 100 } });
+    expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { ref: { pid: 100 } } });
   });
 
   it("a worker that may have been started and is not found is ended for good, and another one is started", async () => {
@@ -453,6 +480,16 @@ describe("After a restart of the server", () => {
     const [next] = scene.workersOf(endpoint);
     expect(next?.row.id).not.toBe(worker.row.id);
     expect(await scene.take(next!)).toMatchObject([{ id }]);
+  });
+
+  it("a worker that certainly was not started is started again, with the secret that its row has", async () => {
+    scene.provider.knowsAbsence = true;
+    scene.provider.failNext("start", new StartUnsure("the engine went away"));
+    scene.run(scene.loops.tend());
+    const worker = await wanted();
+    await scene.advance(5);
+    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "start"]);
+    expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
   });
 
   it("a worker that was given another server address is stopped, and its job excused", async () => {

@@ -1,7 +1,7 @@
 import { isSettledWithin } from "../../clock.js";
 import { earliest } from "../../domain/earliest.js";
 import { isLastStart } from "../../domain/jobs/job.js";
-import { failedToStart, isContainer, isThrottled } from "../../domain/workers/worker.js";
+import { failedToStart, isThrottled } from "../../domain/workers/worker.js";
 import { endOf } from "../../domain/workers/worker-end.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -115,7 +115,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const { row } = worker;
     const seen = await provider.look(row.id, row.handle);
     if (seen.state === "running") {
-      const workerUrl = await options.workerUrl(isContainer(seen.handle));
+      const workerUrl = await options.workerUrl(seen.handle.network !== undefined);
       known.add(row.id);
       const startedAt = row.startedAt ?? needs.clock.now();
       await needs.registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
@@ -127,9 +127,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const wasKnown = known.has(row.id);
     known.add(row.id);
     if (seen.state === "ended") return ended(worker);
-    // a container's name is unique, so it can be started again; a process may run unseen, and would then run twice
-    const mayBegin = row.startedAt === undefined && row.wanted !== "stopped" && isContainer(row.handle);
-    return mayBegin ? begin(worker) : lost(worker, { isBlameless: !wasKnown });
+    // one that may run unseen would run twice
+    const mayBegin = seen.isAbsent && row.startedAt === undefined && row.wanted !== "stopped";
+    return mayBegin ? begin(worker) : lost(worker, seen.why, { isBlameless: !wasKnown });
   }
 
   /**
@@ -156,8 +156,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     const secret = needs.ids.secret(32);
     const prepared = await launchOf(needs, options, worker, secret).catch((error) => failed(worker, error));
     if (!prepared) return;
-    const { workerUrl, launch, address } = prepared;
-    const expected = provider.handleOf(launch);
+    const { workerUrl, spec, address } = prepared;
+    const expected = provider.handleOf(spec);
     const secretHash = needs.vault.hash(secret);
     const told = { by: "prepare", secretHash, workerUrl, ...(address === undefined ? {} : { address }) } as const;
     // the row in memory has the secret even if the database does not
@@ -176,7 +176,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const reached = (phase: StartPhase) => {
         phases[`${phase}At`] = needs.clock.now();
       };
-      const handle = await provider.start(launch, { note, reached, signal });
+      const handle = await provider.start(spec, { note, reached, signal });
       const isStarted = await needs.registry.changeWorker(worker, {
         by: "start",
         ...phases,
@@ -189,7 +189,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
         return void (await forget(worker));
       }
       const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";
-      needs.emit({ type: "worker.started", endpointId, workerId: row.id, ...handle });
+      needs.emit({ type: "worker.started", endpointId, workerId: row.id, provider: handle.provider, ref: handle.ref });
     } catch (error) {
       if (error instanceof StartUnsure) throw error; // what became of it is looked up, as after a crash of ours
       await failed(worker, error);
@@ -215,7 +215,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       gone.delete(worker.row.id); // it was only to be looked up
       return needs.clock.now();
     }
-    if (seen.state === "unknown") return lost(worker);
+    if (seen.state === "unknown") return lost(worker, seen.why);
     const held = await needs.reader.heldBy(worker.row.no);
     const tail = failedToStart(worker.row, held.length, needs.clock.now()) ? await provider.logTail(worker.row.id) : "";
     const { how, exit } = endOf(worker.row, seen.exit, tail);
@@ -226,9 +226,8 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   }
 
   /** Its keeper has died, and the worker with it: kills what is left. Or its container was removed. */
-  async function lost(worker: LiveWorker, { isBlameless = true } = {}): Promise<undefined> {
+  async function lost(worker: LiveWorker, why: string, { isBlameless = true } = {}): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
-    const why = isContainer(worker.row.handle) ? "its container was gone" : "its keeper was gone";
     await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless });
     return forget(worker);
   }

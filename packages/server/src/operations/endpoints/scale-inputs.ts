@@ -21,6 +21,7 @@ export async function scaleInputs(
     state: workerState(row, held.get(row.no) ?? 0),
     held: held.get(row.no) ?? 0,
     version: row.version,
+    isUnfreezable: row.handle?.isUnfreezable ?? false,
     idleSince: (isFrozen(row) ? row.pausedAt : undefined) ?? Math.max(busyAt, row.readyAt ?? row.createdAt),
   }));
   const { waiting, waitingNormal, running } = tally;

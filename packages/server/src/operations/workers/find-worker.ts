@@ -1,7 +1,7 @@
 import type { Signal } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { gateReason } from "../../domain/scaling/gate-reason.js";
-import { isContainer, type Worker, workerState } from "../../domain/workers/worker.js";
+import { type Worker, workerState } from "../../domain/workers/worker.js";
 import { mayDial, readAddress, type WorkerAddress } from "../../domain/workers/worker-address.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -63,8 +63,8 @@ function reason(needs: Finding, endpoint: Endpoint) {
 export function dialled(row: Worker, hostNo: number): WorkerAddress | undefined {
   const address = readAddress(row.address);
   const isOwn = row.hostNo === hostNo;
-  const container = isContainer(row.handle);
-  if (!address || !mayDial(address, isOwn, container)) return undefined;
-  // a process of this machine is local, whatever address others use for this machine
-  return isOwn && !container ? { ...address, host: "127.0.0.1" } : address;
+  const network = row.handle?.network;
+  if (!address || !mayDial(address, isOwn, network)) return undefined;
+  // a worker on this machine's network is local, whatever address others use for this machine
+  return isOwn && !network ? { ...address, host: "127.0.0.1" } : address;
 }

@@ -1,5 +1,5 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
-import { isPath } from "../../domain/endpoints/template.js";
+import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
 import { type Holding, needOf, type Placement, place } from "../../domain/workers/placement.js";
 import { isThrottled } from "../../domain/workers/worker.js";
@@ -55,7 +55,7 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   if (version === endpoint.version && hosts.length < 2) return needOf(endpoint.settings);
   const release = await registry.release(endpoint.no, version);
   if (!release) return needOf(endpoint.settings);
-  return needOf(release.settings, isPath(release.template.imageName) ? "process" : "container");
+  return needOf(release.settings, sourceOf(release.template.imageName));
 }
 
 /** What workers hold on their hosts. Another owner's workers are not named. */

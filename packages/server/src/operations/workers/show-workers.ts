@@ -1,7 +1,7 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { type ColdStart, coldStart, coldStartSteps, percentiles } from "../../domain/workers/cold-start.js";
-import { isContainer, isFrozen, type Worker, workerState } from "../../domain/workers/worker.js";
+import { isFrozen, type Worker, workerState } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { isVisible } from "../endpoints/save-endpoint.js";
@@ -94,10 +94,9 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
   };
 }
 
-/** Where a container's ports are: its own address, and where they are published (contract of pods: portMappings, publicIp). */
+/** Where the ports of a worker with a network of its own are: its address, and where they are published (contract of pods: portMappings, publicIp). */
 function reachedAt(handle: Worker["handle"]) {
-  if (!isContainer(handle)) return {};
-  const { address, published, publishedAt } = handle;
+  const { address, published, publishedAt } = handle?.network ?? {};
   const isAll = publishedAt === "0.0.0.0" || publishedAt === "::";
   return {
     ...(address === undefined ? {} : { privateIp: address }),

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { ContainerLaunch } from "../../provider.js";
+import type { ImageSpec } from "../../provider.js";
 import { containerOptions } from "./container.js";
 
 const machine = { architecture: "amd64", memoryBytes: 2 ** 34, cpus: 4, boundsDisks: true };
-const launch: ContainerLaunch = {
+const launch: ImageSpec = {
   workerId: "worker00000001",
-  image: "image:1",
+  from: { image: "image:1" },
   entrypoint: [],
   command: [],
   env: {},
   mounts: [],
 };
-const hostConfig = (more: Partial<ContainerLaunch>, on = machine) =>
+const hostConfig = (more: Partial<ImageSpec>, on = machine) =>
   containerOptions({ ...launch, ...more }, {}, on).HostConfig;
 
 describe("The request for a container", () => {

@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import type Docker from "dockerode";
-import type { ContainerHandle, Exit } from "../../domain/workers/worker.js";
+import type { Exit, WorkerHandle, WorkerNetwork } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
-import type { ContainerLaunch, Mount, Sighting } from "../../provider.js";
+import type { ImageSpec, Mount, Sighting } from "../../provider.js";
 import type { Labels } from "./ends.js";
 import { defaultNetwork, type EngineOptions } from "./engine.js";
 import type { Machine } from "./image.js";
@@ -17,14 +17,14 @@ const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID",
 
 /** The options of a worker's container: it may do no more than its image's own processes need. */
 export function containerOptions(
-  { workerId, image, entrypoint, command, env, mounts, ports = [], gpus, cpus, memoryMib, diskGb }: ContainerLaunch,
+  { workerId, from, entrypoint, command, env, mounts, ports = [], gpus, cpus, memoryMib, diskGb }: ImageSpec,
   labels: Labels,
   machine: Machine,
   { network = defaultNetwork, publishOn }: EngineOptions = {},
 ): Docker.ContainerCreateOptions {
   return {
     name: nameOf(workerId),
-    Image: image,
+    Image: from.image,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...(entrypoint.length > 0 ? { Entrypoint: [...entrypoint] } : {}),
     ...(command.length > 0 ? { Cmd: [...command] } : {}),
@@ -74,15 +74,25 @@ const mountOf = (mount: Mount): Docker.MountSettings =>
       }
     : { Type: "bind", Source: mount.source, Target: mount.target };
 
-/** Identifies a container, and says where it is reached. */
-export function handleOf({ NetworkSettings }: Docker.ContainerInspectInfo, workerId: string): ContainerHandle {
-  const networks = Object.values(NetworkSettings?.Networks ?? {});
+/** Identifies a container by its name, which is known before it is made, and says where it is reached. */
+export function handleOf(workerId: string, found?: Docker.ContainerInspectInfo): WorkerHandle {
+  const networks = Object.values(found?.NetworkSettings?.Networks ?? {});
   const address = networks.find(({ IPAddress }) => IPAddress)?.IPAddress;
-  return { container: nameOf(workerId), ...(address ? { address } : {}), ...publishedOf(NetworkSettings?.Ports) };
+  const published = publishedOf(found?.NetworkSettings?.Ports);
+  return {
+    provider: "docker",
+    ref: { container: nameOf(workerId) },
+    network: { reachedFrom: "host", ...(address ? { address } : {}), ...published },
+  };
 }
 
+/** A worker that has no container, or one that was never started. Its name is unique, so it does not run elsewhere. */
+export const neverStarted: Sighting = { state: "unknown", why: "its container was gone", isAbsent: true };
+
 /** Where a container's ports are published on the engine's machine. */
-function publishedOf(ports: Docker.ContainerInspectInfo["NetworkSettings"]["Ports"] | undefined) {
+function publishedOf(
+  ports: Docker.ContainerInspectInfo["NetworkSettings"]["Ports"] | undefined,
+): Pick<WorkerNetwork, "published" | "publishedAt"> {
   const published: Record<string, number> = {};
   let publishedAt: string | undefined;
   for (const [port, bindings] of Object.entries(ports ?? {})) {
@@ -97,8 +107,8 @@ function publishedOf(ports: Docker.ContainerInspectInfo["NetworkSettings"]["Port
 /** A container's state as its engine reports it; `isOurs`: whether we killed it. */
 export function sightingOf(found: Docker.ContainerInspectInfo, workerId: string, isOurs: boolean): Sighting {
   const { State } = found;
-  if (State.Running) return { state: "running", handle: handleOf(found, workerId) };
-  if (State.Status === "created") return { state: "unknown" }; // the server died before starting it
+  if (State.Running) return { state: "running", handle: handleOf(workerId, found) };
+  if (State.Status === "created") return neverStarted; // the server died before starting it
   return { state: "ended", exit: exitOf(State, isOurs) };
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { startDocker, type TestDocker } from "../../../../../scripts/docker.mjs";
 import { limits } from "../../limits/index.js";
-import type { ContainerLaunch } from "../../provider.js";
+import type { ImageSpec } from "../../provider.js";
 import { endOf, type OpenedProvider, providerContract, type Wish } from "../contract.js";
 import { dockerProvider } from "./docker-provider.js";
 import { openEngine } from "./engine.js";
@@ -19,9 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => engine.end());
 
-const launchOf = ({ workerId, command, env, directory }: Wish): ContainerLaunch => ({
+const launchOf = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
   workerId,
-  image,
+  from: { image },
   entrypoint: [],
   command,
   env,
@@ -39,7 +39,7 @@ async function open(): Promise<OpenedProvider> {
     unstartable: [
       [
         /'no\/such:1' is not on this machine and could not be pulled: /,
-        (wish) => ({ ...launchOf(wish), image: "no/such:1" }),
+        (wish) => ({ ...launchOf(wish), from: { image: "no/such:1" } }),
       ],
       [/names no command: set dockerStartCmd/, (wish) => ({ ...launchOf(wish), command: [] })],
     ],
@@ -67,13 +67,13 @@ describe("A container", () => {
   const workerId = "worker00000001";
   const name = `millrace-${workerId}`;
   const hostConfig = () => JSON.parse(engine.docker("inspect", name))[0].HostConfig;
-  const sleeping = (secret: string): ContainerLaunch =>
+  const sleeping = (secret: string): ImageSpec =>
     launchOf({ workerId, command: ["/bin/sleep", "600"], env: { SECRET: secret }, directory });
 
   it("that was created and never started is created again, with the present secret", async () => {
     const labels = ["--label", `millrace.worker=${workerId}`, "--label", "millrace.host=host0000000001"];
     engine.docker("create", "--name", name, ...labels, "--env", "SECRET=old", image, "/bin/sleep", "600");
-    expect(await opened.provider.look(workerId)).toEqual({ state: "unknown" });
+    expect(await opened.provider.look(workerId)).toMatchObject({ state: "unknown" });
     await opened.provider.start(sleeping("new"));
     expect(engine.docker("inspect", "--format", "{{.Config.Env}} {{.State.Running}}", name)).toMatch(
       /SECRET=new.* true/,
@@ -88,7 +88,7 @@ describe("A container", () => {
       await ask();
       await end;
     }
-    expect(await opened.provider.look(workerId, handle)).toEqual({ state: "unknown" });
+    expect(await opened.provider.look(workerId, handle)).toMatchObject({ state: "unknown" });
   });
 
   it("of a host is reported after each connection, and another host's is not", async () => {
@@ -113,7 +113,11 @@ describe("A container", () => {
     const handle = await opened.provider.start(sleeping("a"));
     const address = engine.docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", name);
     expect(address).toMatch(/^198\.18\./);
-    expect(handle).toEqual({ container: name, address });
+    expect(handle).toEqual({
+      provider: "docker",
+      ref: { container: name },
+      network: { reachedFrom: "host", address },
+    });
     expect(await opened.provider.look(workerId)).toEqual({ state: "running", handle });
   });
 
@@ -142,7 +146,7 @@ describe("A container", () => {
     const refusal = await opened.provider.start({ ...sleeping("a"), gpus: ["GPU-1", "GPU-2"] }).catch((error) => error);
     expect(refusal).toMatchObject({ blame: "gpu" });
     expect(refusal.message).toMatch(/^no GPU could be given .*could not select device driver .*gpu/);
-    expect(await opened.provider.look(workerId)).toEqual({ state: "unknown" });
+    expect(await opened.provider.look(workerId)).toMatchObject({ state: "unknown" });
     expect(engine.docker("ps", "-aq")).toBe("");
   });
 
@@ -211,16 +215,16 @@ describe("A container", () => {
     const serve = `require("http").createServer((_, reply) => reply.end("inside")).listen(8888)`;
     const launch = { ...sleeping("a"), command: [process.execPath, "-e", serve], ports: [8888, 22] };
     const handle = await publishing.start(launch);
-    expect(Object.keys(handle.published ?? {}).sort()).toEqual(["22", "8888"]);
-    expect(handle.publishedAt).toBe("127.0.0.1");
-    const urls = [`http://127.0.0.1:${handle.published?.[8888]}`, `http://${handle.address}:8888`];
+    expect(Object.keys(handle.network?.published ?? {}).sort()).toEqual(["22", "8888"]);
+    expect(handle.network?.publishedAt).toBe("127.0.0.1");
+    const urls = [`http://127.0.0.1:${handle.network?.published?.[8888]}`, `http://${handle.network?.address}:8888`];
     for (const url of urls) {
       const answer = async () => (await fetch(url, { signal: AbortSignal.timeout(2_000) })).text();
       await vi.waitFor(async () => expect(await answer()).toBe("inside"), { timeout: 20_000, interval: 100 });
     }
     await publishing.kill(workerId, handle);
     const plain = await opened.provider.start({ ...sleeping("b"), workerId: "worker00000002", ports: [8888] });
-    expect(plain).not.toHaveProperty("published");
+    expect(plain.network).not.toHaveProperty("published");
     await publishing.leave(0);
     rmSync(logsDir, { recursive: true });
   });
@@ -247,7 +251,7 @@ describe("A container", () => {
       directory,
     );
     await expect(away.start(sleeping("a"))).rejects.toThrow("no container engine answers at unix:///nowhere.sock");
-    await expect(away.look(workerId, { container: name })).rejects.toThrow();
+    await expect(away.look(workerId, { provider: "docker", ref: { container: name } })).rejects.toThrow();
   });
 });
 

@@ -1,10 +1,10 @@
 import type Docker from "dockerode";
 import { realTime } from "../../clock.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
-import type { ContainerHandle } from "../../domain/workers/worker.js";
-import { type ContainerLaunch, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
+import type { WorkerHandle } from "../../domain/workers/worker.js";
+import { type ImageSpec, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
-import { containerOptions, handleOf, nameOf, sightingOf } from "./container.js";
+import { containerOptions, handleOf, nameOf, neverStarted, sightingOf } from "./container.js";
 import { followEnds, workerLabels } from "./ends.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, isTaken, said, statusOf, whyNot } from "./failures.js";
@@ -23,7 +23,7 @@ export function dockerProvider(
   hostId: string,
   logsDir: string,
   warn: (message: string) => void = () => {},
-): Provider<ContainerLaunch, ContainerHandle> {
+): Provider<ImageSpec> {
   const { host } = engine;
   const readyImage = imagesOf(engine);
   const listeners: ((workerId: string) => void)[] = [];
@@ -48,8 +48,8 @@ export function dockerProvider(
   /**
    * Makes a worker's container. One that was made and never started is removed first, because it has another secret.
    */
-  async function made(launch: ContainerLaunch, machine: Machine): Promise<void> {
-    const { name, ...body } = containerOptions(launch, workerLabels(hostId, launch.workerId), machine, engine);
+  async function made(spec: ImageSpec, machine: Machine): Promise<void> {
+    const { name, ...body } = containerOptions(spec, workerLabels(hostId, spec.workerId), machine, engine);
     // the name goes into the URL alone, because URLs are logged and the body holds the environment
     const create = () =>
       call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));
@@ -57,9 +57,9 @@ export function dockerProvider(
       await create();
     } catch (error) {
       if (!isTaken(error)) throw error;
-      const there = await inspected(launch.workerId);
+      const there = await inspected(spec.workerId);
       if (there?.State.Running) return;
-      await call(containerOf(launch.workerId).remove({ force: true, v: true }));
+      await call(containerOf(spec.workerId).remove({ force: true, v: true }));
       await create();
     }
   }
@@ -72,20 +72,21 @@ export function dockerProvider(
   };
 
   /** Makes a worker's container with its disk limit. An engine not set up for such limits reveals that only here. */
-  async function madeWithin(launch: ContainerLaunch, machine: Machine): Promise<void> {
+  async function madeWithin(spec: ImageSpec, machine: Machine): Promise<void> {
     const boundsDisks = machine.boundsDisks && isDiskBounded;
-    if (launch.diskGb && !boundsDisks) diskUnbounded();
+    if (spec.diskGb && !boundsDisks) diskUnbounded();
     try {
-      await made(launch, { ...machine, boundsDisks });
+      await made(spec, { ...machine, boundsDisks });
     } catch (error) {
-      if (!launch.diskGb || !boundsDisks || !/storage-?opt|quota/i.test(said(error))) throw error;
+      if (!spec.diskGb || !boundsDisks || !/storage-?opt|quota/i.test(said(error))) throw error;
       diskUnbounded();
-      await made(launch, { ...machine, boundsDisks: false });
+      await made(spec, { ...machine, boundsDisks: false });
     }
   }
 
-  async function started(launch: ContainerLaunch, starting: Starting): Promise<ContainerHandle> {
-    const { workerId, image, command, entrypoint, auth } = launch;
+  async function started(spec: ImageSpec, starting: Starting): Promise<WorkerHandle> {
+    const { workerId, command, entrypoint } = spec;
+    const { image, auth } = spec.from;
     let isBegun = false;
     try {
       ends.watch();
@@ -94,11 +95,11 @@ export function dockerProvider(
       starting.reached("image");
       if (starting.signal.aborted) throw new Error("it is not wanted any more");
       isBegun = true;
-      await madeWithin(launch, machine);
+      await madeWithin(spec, machine);
       starting.reached("made");
       await unless([304], call(containerOf(workerId).start()));
       const found = await inspected(workerId);
-      return found ? handleOf(found, workerId) : { container: nameOf(workerId) };
+      return handleOf(workerId, found);
     } catch (error) {
       if (isAway(error) && isBegun) throw new StartUnsure(whyNot(error, image, host).message);
       // if the removal fails, it is removed when its end is reported
@@ -109,7 +110,7 @@ export function dockerProvider(
   /**
    * One start per worker at a time: while an engine makes a container, it neither finds it nor lets it be made again.
    */
-  const startings = new Map<string, Promise<ContainerHandle>>();
+  const startings = new Map<string, Promise<WorkerHandle>>();
 
   /** Workers that we killed. Other killed ones ran out of memory, or somebody else killed them. */
   const killed = new Set<string>();
@@ -159,16 +160,16 @@ export function dockerProvider(
   }
 
   return {
-    handleOf: ({ workerId }) => ({ container: nameOf(workerId) }),
-    start(launch, starting = unheard) {
-      const { workerId } = launch;
-      const start = startings.get(workerId) ?? started(launch, starting).finally(() => startings.delete(workerId));
+    handleOf: ({ workerId }) => handleOf(workerId),
+    start(spec, starting = unheard) {
+      const { workerId } = spec;
+      const start = startings.get(workerId) ?? started(spec, starting).finally(() => startings.delete(workerId));
       startings.set(workerId, start);
       return start;
     },
     async look(workerId) {
       const found = await inspected(workerId);
-      if (!found) return { state: "unknown" };
+      if (!found) return neverStarted;
       ends.watch();
       return sightingOf(found, workerId, killed.has(workerId));
     },

@@ -2,12 +2,12 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { ContainerLaunch } from "../../provider.js";
+import type { ImageSpec } from "../../provider.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, whyNotPulled } from "./failures.js";
 
 /** The credentials for a pull. */
-export type Auth = ContainerLaunch["auth"];
+export type Auth = ImageSpec["from"]["auth"];
 
 /** A line of a pull's output: about one layer, or an error. */
 interface PullLine {

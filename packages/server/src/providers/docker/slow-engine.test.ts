@@ -62,7 +62,7 @@ describe("An engine that does not answer a request for a log", () => {
     await expect(provider.logTail("worker00000001")).rejects.toThrow(/does not answer/);
     const query = { tail: 10, signal: new AbortController().signal } as Parameters<typeof provider.logs>[2];
     const read = async () => {
-      for await (const _ of provider.logs("worker00000001", { container: "c" }, query));
+      for await (const _ of provider.logs("worker00000001", { provider: "docker", ref: { container: "c" } }, query));
     };
     await expect(read()).rejects.toThrow(/does not answer/);
   });

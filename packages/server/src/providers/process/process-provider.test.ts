@@ -2,9 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, watch, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ProcessHandle } from "../../domain/workers/worker.js";
-import { type ProcessLaunch, type Provider, StartUnsure } from "../../provider.js";
-import { endOf, type OpenedProvider, providerContract } from "../contract.js";
+import { type DirectorySpec, type Provider, StartUnsure } from "../../provider.js";
+import { endOf, type OpenedProvider, providerContract, type Wish } from "../contract.js";
 import { type Puppet, Stage } from "../puppet-fixture.js";
 import { handlerCommand, processProvider } from "./process-provider.js";
 import { killGroup, statOf } from "./process-table.js";
@@ -25,16 +24,25 @@ function keeperGone(dataDir: string): Promise<void> {
   });
 }
 
+const specOf = ({ workerId, directory, command, env }: Wish): DirectorySpec => ({
+  workerId,
+  from: { directory },
+  entrypoint: [],
+  command,
+  env,
+  mounts: [],
+});
+
 async function open(): Promise<OpenedProvider> {
   const dataDir = newHost();
   let provider = providerOf(dataDir);
   return {
     provider,
-    launch: (wish) => wish,
+    launch: specOf,
     unstartable: [
-      [/no-such-command.*could not be started/, (wish) => ({ ...wish, command: ["./no-such-command"] })],
-      [/gone/, (wish) => ({ ...wish, directory: join(wish.directory, "gone") })],
-      [/no handler\.ts.*no start command/, (wish) => ({ ...wish, command: [] })],
+      [/no-such-command.*could not be started/, (wish) => ({ ...specOf(wish), command: ["./no-such-command"] })],
+      [/gone/, (wish) => specOf({ ...wish, directory: join(wish.directory, "gone") })],
+      [/no handler\.ts.*no start command/, (wish) => ({ ...specOf(wish), command: [] })],
     ],
     again: async () => (provider = providerOf(dataDir)),
     end: async () => {
@@ -51,7 +59,7 @@ describe("The keeper of local processes", () => {
   const id = "worker00000001";
   let dataDir: string;
   let stage: Stage;
-  let provider: Provider<ProcessLaunch, ProcessHandle>;
+  let provider: Provider<DirectorySpec>;
   beforeEach(async () => {
     dataDir = newHost();
     stage = new Stage();
@@ -66,9 +74,9 @@ describe("The keeper of local processes", () => {
     }
     rmSync(dataDir, { recursive: true, force: true });
   });
-  const launchOf = (workerId: string, command = stage.command(workerId)): ProcessLaunch => {
+  const launchOf = (workerId: string, command = stage.command(workerId)): DirectorySpec => {
     const env = { PATH: process.env.PATH ?? "", RUNPOD_POD_ID: workerId };
-    return { workerId, directory: stage.directory, command, env };
+    return specOf({ workerId, directory: stage.directory, command, env });
   };
   const start = async (workerId = id, command?: string[]) => {
     const handle = await provider.start(launchOf(workerId, command));
@@ -132,7 +140,7 @@ describe("The keeper of local processes", () => {
   it("is a process of its own, with its workers as children, each in its own process group", async () => {
     const { puppet, handle } = await start();
     expect(puppet.ppid).not.toBe(process.pid);
-    expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.startTime });
+    expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.ref.startTime });
   });
 
   it("lets no child outlive its leader, not even in a session of its own", async () => {
@@ -160,7 +168,7 @@ describe("The keeper of local processes", () => {
     const lost = endOf(provider, id);
     process.kill(puppet.ppid, "SIGKILL");
     await lost;
-    expect(await provider.look(id)).toEqual({ state: "unknown" });
+    expect(await provider.look(id)).toMatchObject({ state: "unknown" });
     await Promise.all([puppet.ended, stray.ended, other.ended]);
   });
 
@@ -197,7 +205,7 @@ describe("The keeper of local processes", () => {
     const lost = endOf(provider, id);
     process.kill(puppet.ppid, "SIGKILL");
     await lost;
-    expect(await provider.look(id)).toEqual({ state: "unknown" });
+    expect(await provider.look(id)).toMatchObject({ state: "unknown" });
     expect(await puppet.ask("hello")).toBe("hello");
     await provider.kill(id, handle);
     await Promise.all([puppet.ended, child.ended]);
@@ -228,7 +236,7 @@ describe("The keeper of local processes", () => {
     const deep = join(dataDir, "d".repeat(100));
     const far = providerOf(deep);
     const env = { PATH: process.env.PATH ?? "" };
-    await far.start({ workerId: "far", directory: stage.directory, command: stage.command("far"), env });
+    await far.start(specOf({ workerId: "far", directory: stage.directory, command: stage.command("far"), env }));
     const puppet = await stage.meet("far");
     await far.leave(0);
     await puppet.ended;

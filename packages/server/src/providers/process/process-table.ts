@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { realTime } from "../../clock.js";
-import type { ProcessHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
+
+/** Identifies a process: its id together with its start time, so that a reused id is not mistaken for it. */
+export interface ProcessId {
+  readonly pid: number;
+  /** Clock ticks since boot, as in /proc. */
+  readonly startTime: string;
+}
 
 interface Stat {
   readonly group: number;
@@ -23,8 +29,8 @@ export function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** Whether the handle's process still runs: same pid and same start time. */
-export const isAlive = (handle: ProcessHandle): boolean => statOf(handle.pid)?.startTime === handle.startTime;
+/** Whether the process still runs: same pid and same start time. */
+export const isAlive = (id: ProcessId): boolean => statOf(id.pid)?.startTime === id.startTime;
 
 const pids = (): number[] => readdirSync("/proc").map(Number).filter(Number.isInteger);
 
@@ -47,10 +53,10 @@ const groupIsOurs = (group: number, workerId: string): boolean =>
   pids().some((pid) => statOf(pid)?.group === group && environmentOf(pid).includes(idEntry(workerId)));
 
 /** Kills a worker's whole group, if it is certain that the group is the worker's. */
-export function killGroup(workerId: string, handle: ProcessHandle): void {
-  if (!isAlive(handle) && !groupIsOurs(handle.pid, workerId)) return;
+export function killGroup(workerId: string, id: ProcessId): void {
+  if (!isAlive(id) && !groupIsOurs(id.pid, workerId)) return;
   try {
-    process.kill(-handle.pid, "SIGKILL");
+    process.kill(-id.pid, "SIGKILL");
   } catch {
     // it ended meanwhile
   }

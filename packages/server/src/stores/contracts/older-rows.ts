@@ -18,6 +18,10 @@ export const olderRows = [
   `INSERT INTO host (no, id, seen_at) VALUES (1, 'host', 1)`,
   `INSERT INTO worker (no, id, endpoint_no, version, host_no, wanted, created_at, started_at, ready_at)
    VALUES (1, 'worker00000001', 1, 7, 1, 'running', 5, 6, 7)`,
+  `INSERT INTO worker (no, id, endpoint_no, version, host_no, wanted, created_at, handle)
+   VALUES (2, 'worker00000002', 1, 7, 1, 'running', 5, '{"pid":12,"startTime":"34"}')`,
+  `INSERT INTO worker (no, id, endpoint_no, version, host_no, wanted, created_at, handle)
+   VALUES (3, 'worker00000003', 1, 7, 1, 'running', 5, '{"container":"c","address":"172.17.0.2","published":{"80":8080}}')`,
 ];
 
 /** Checks that all of it is there, and that a new worker could be made from it. */
@@ -25,5 +29,15 @@ export async function expectOlderRows(stores: Stores): Promise<void> {
   const [endpoint] = await stores.endpoints.all();
   expect(endpoint).toMatchObject({ id: "endpoint000001", version: 7, provenVersion: 7, settings });
   expect(await stores.endpoints.release(1, 7)).toMatchObject({ n: 7, template: plainTemplate, settings });
-  expect(await stores.workers.all(0)).toMatchObject([{ id: "worker00000001", readyAt: 7, pausedAt: undefined }]);
+  expect(await stores.workers.all(0)).toMatchObject([
+    { id: "worker00000001", readyAt: 7, pausedAt: undefined },
+    { handle: { provider: "process", ref: { pid: 12, startTime: "34" } } },
+    {
+      handle: {
+        provider: "docker",
+        ref: { container: "c" },
+        network: { reachedFrom: "host", address: "172.17.0.2", published: { 80: 8080 } },
+      },
+    },
+  ]);
 }

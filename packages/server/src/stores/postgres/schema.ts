@@ -182,6 +182,14 @@ CREATE TRIGGER api_key_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON a
 CREATE TRIGGER user_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON "user"
   FOR EACH STATEMENT EXECUTE FUNCTION note_revision('access');
 `,
+  // a worker's handle says which provider it is of, and what everybody may know of it apart from the provider's own
+  `
+UPDATE worker SET handle = (CASE WHEN handle::jsonb ? 'container'
+  THEN jsonb_build_object('provider', 'docker', 'ref', jsonb_build_object('container', handle::jsonb -> 'container'),
+    'network', '{"reachedFrom":"host"}'::jsonb || (handle::jsonb - 'container'))
+  ELSE jsonb_build_object('provider', 'process', 'ref', handle::jsonb)
+  END)::text WHERE handle IS NOT NULL;
+`,
 ];
 
 /** The schema version that this code writes. */

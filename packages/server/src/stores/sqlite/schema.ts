@@ -180,6 +180,14 @@ ALTER TABLE job ADD COLUMN awaits_delivery INTEGER NOT NULL DEFAULT 0;
 DROP INDEX job_expiry;
 CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
 `,
+  // a worker's handle says which provider it is of, and what everybody may know of it apart from the provider's own
+  `
+UPDATE worker SET handle = CASE WHEN handle ->> 'container' IS NULL
+  THEN json_object('provider', 'process', 'ref', json(handle))
+  ELSE json_object('provider', 'docker', 'ref', json_object('container', handle ->> 'container'),
+    'network', json_patch('{"reachedFrom":"host"}', json_remove(handle, '$.container')))
+  END WHERE handle IS NOT NULL;
+`,
 ];
 
 /** The schema version that this code writes. */

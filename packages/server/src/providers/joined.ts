@@ -1,0 +1,50 @@
+import type { WorkerHandle } from "../domain/workers/worker.js";
+import type { Provider, WorkerSpec } from "../provider.js";
+
+/** Several providers, by the names that their handles carry. The first has the workers without a handle. */
+export type Joined = Readonly<Record<string, Provider<never>>>;
+
+/**
+ * Runs workers of several providers as one: `nameOf` says which is to start a worker, and later the worker's handle
+ * does. A provider whose handles are not known before the start must be the first.
+ */
+export function joined(providers: Joined, nameOf: (spec: WorkerSpec) => string): Provider {
+  const all = Object.values(providers);
+  /** The provider of each worker that is not of the first one, by id. */
+  const homes = new Map<string, Provider<never>>();
+  const known = (workerId: string, handle?: WorkerHandle): Provider<never> =>
+    providers[handle?.provider ?? ""] ?? homes.get(workerId) ?? (all[0] as Provider<never>);
+  const homeOf = (workerId: string, handle?: WorkerHandle): Provider<never> => {
+    const home = known(workerId, handle);
+    if (home !== all[0]) homes.set(workerId, home);
+    return home;
+  };
+  const starter = (spec: WorkerSpec) => providers[nameOf(spec)] as unknown as Provider;
+  for (const each of all.slice(1)) each.onEnd((workerId) => homes.set(workerId, each));
+
+  return {
+    handleOf: (spec) => starter(spec).handleOf(spec),
+    async start(spec, starting) {
+      const home = starter(spec);
+      if (home !== all[0]) homes.set(spec.workerId, home);
+      return home.start(spec, starting);
+    },
+    look: (workerId, handle) => homeOf(workerId, handle).look(workerId, handle),
+    pause: (workerId) => homeOf(workerId).pause(workerId),
+    resume: (workerId) => homeOf(workerId).resume(workerId),
+    stop: (workerId) => homeOf(workerId).stop(workerId),
+    kill: (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
+    logTail: (workerId) => homeOf(workerId).logTail(workerId),
+    // also for forgotten workers, without remembering them again
+    logs: (workerId, handle, query) => known(workerId, handle).logs(workerId, handle, query),
+    hide: (workerId, secret) => homeOf(workerId).hide(workerId, secret),
+    async forget(workerId) {
+      await homeOf(workerId).forget(workerId);
+      homes.delete(workerId);
+    },
+    onEnd(listener) {
+      for (const each of all) each.onEnd(listener);
+    },
+    leave: async (awayMs) => void (await Promise.all(all.map((each) => each.leave(awayMs)))),
+  };
+}
