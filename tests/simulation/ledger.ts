@@ -54,8 +54,9 @@ export class Ledger {
   readonly #readers: Readonly<Record<string, (args: any[], result: any) => void>> = {
     "jobs.submit": ([job], result: Submitted) => this.#submitted(job, result),
     "jobs.take": ([endpointNo, , now], result: Taken) => this.#taken(endpointNo, now, result),
-    "jobs.settle": ([, jobId, workerNo, verdict, now], result) => this.#settled(jobId, workerNo, verdict, now, result),
-    "jobs.progress": ([, jobId, workerNo], held: boolean) => this.#word("progress", jobId, workerNo, held),
+    "jobs.settle": ([{ jobId, workerNo, verdict, now }], result) =>
+      this.#settled(jobId, workerNo, verdict, now, result),
+    "jobs.progress": ([{ jobId, workerNo }], held: boolean) => this.#word("progress", jobId, workerNo, held),
     "jobs.change": ([job, change, now], result) => this.#changed(job, change, now, result),
     "jobs.setTtl": ([{ no }, ttlEndAt], found: boolean) => {
       const job = this.#byNo.get(no);
@@ -63,7 +64,7 @@ export class Ledger {
       job.ttlEndAt = ttlEndAt;
       this.#note(`${job.id} has another ttl`);
     },
-    "jobs.cancelWaiting": ([endpointNo, , , now], result: Settled[]) => {
+    "jobs.cancelWaiting": ([{ endpointNo, now }], result: Settled[]) => {
       for (const { id } of result) {
         const job = this.#find(id);
         if (job.status !== "IN_QUEUE") this.#broken("one final state", `${id} was purged while ${job.status}`);
@@ -83,10 +84,10 @@ export class Ledger {
       }
     },
     "reader.find": (_, job) => void (job && this.#byNo.set(job.no, this.#find(job.id))),
-    "chunks.append": ([, jobId, workerNo, pieces], held: boolean) => {
+    "chunks.append": ([{ jobId, workerNo, chunks }], held: boolean) => {
       this.#word("chunk", jobId, workerNo, held);
       const job = this.jobs.get(jobId);
-      if (job && held) job.chunks += pieces.length;
+      if (job && held) job.chunks += chunks.length;
     },
     "chunks.handOut": ([jobNo], { chunks }: { chunks: { index: number }[] }) => {
       const job = this.#byNo.get(jobNo);

@@ -42,7 +42,7 @@ async function user(): Promise<{ endpoint: Endpoint; worker: LiveWorker }> {
   return { endpoint, worker };
 }
 async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorker }) {
-  const exit = { code: 0, signal: undefined, note: undefined };
+  const exit = { code: 0 };
   await scene.parts.registry.changeWorker(worker, { by: "end", endedAt: scene.clock.now(), exit });
   measuring.hear({ type: "worker.ended", endpointId: endpoint.id, workerId: worker.row.id, exit, why: "" });
 }

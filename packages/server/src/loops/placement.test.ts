@@ -100,7 +100,7 @@ describe("A GPU", () => {
     const endpoint = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
     const lost = only(endpoint);
-    await endWorker(scene.parts, lost, { code: undefined, signal: undefined, note: hostIsSilent }, hostIsSilent, {
+    await endWorker(scene.parts, lost, { note: hostIsSilent }, hostIsSilent, {
       isBlameless: true,
     });
     await scene.advance(1_000);

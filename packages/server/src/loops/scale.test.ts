@@ -24,8 +24,7 @@ const workers = () => scene.workersOf(endpoint);
 const wanted = () => workers().map(({ row }) => row.wanted);
 const submitMany = (count: number, body?: unknown) =>
   Promise.all(Array.from({ length: count }, () => scene.submit(endpoint, body)));
-const crash = (worker: LiveWorker) =>
-  endWorker(scene.parts, worker, { code: 1, signal: undefined, note: "no module" }, "it ended");
+const crash = (worker: LiveWorker) => endWorker(scene.parts, worker, { code: 1, note: "no module" }, "it ended");
 
 /** A worker's first poll finds nothing, and it is idle from now on. */
 async function idle(worker: LiveWorker): Promise<void> {
@@ -279,7 +278,7 @@ describe("A release", () => {
     await scene.advance(50);
     const [gone] = old.filter(({ row }) => row.wanted === "stopped");
     expect(gone).toBeDefined();
-    await endWorker(scene.parts, gone!, { code: 0, signal: undefined, note: undefined }, "stopped");
+    await endWorker(scene.parts, gone!, { code: 0 }, "stopped");
     await scene.advance(50);
     await idle(newOnes()[1]!);
     await scene.advance(50);
@@ -333,7 +332,7 @@ describe("A release", () => {
     }
     await scene.done(old, job!.id);
     await scene.advance(2_000);
-    await endWorker(scene.parts, old, { code: 0, signal: undefined, note: undefined }, "stopped");
+    await endWorker(scene.parts, old, { code: 0 }, "stopped");
     await scene.submit(endpoint);
     await scene.advance(20_000);
     expect(workers().map(({ row }) => [row.version, row.wanted])).toContainEqual([1, "running"]);

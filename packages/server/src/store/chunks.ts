@@ -1,4 +1,5 @@
 import type { JsonText } from "../domain/jobs/job.js";
+import type { Holder } from "./jobs.js";
 
 /** A piece of output, as JSON. */
 export interface Chunk {
@@ -14,18 +15,18 @@ export interface NewChunk {
   readonly metrics?: string;
 }
 
+/** A worker's chunks. `name`: the worker's own name for this call. */
+export interface ChunkPost extends Holder {
+  readonly chunks: readonly NewChunk[];
+  readonly name?: string | undefined;
+}
+
 export interface ChunkStore {
   /**
-   * Appends a worker's chunks; false if the worker no longer holds the job. `name` is the worker's own name for this
-   * call: a call with the same name as the previous one, in the same start, is a repeat and changes nothing.
+   * Appends a worker's chunks; false if the worker no longer holds the job. A call
+   * with the same name as the previous one, in the same start, is a repeat and changes nothing.
    */
-  append(
-    endpointNo: number,
-    jobId: string,
-    workerNo: number,
-    pieces: readonly NewChunk[],
-    name?: string,
-  ): Promise<boolean>;
+  append(post: ChunkPost): Promise<boolean>;
   /**
    * Takes chunks that were not handed out yet, at least one, up to a number of bytes; `more` is true if any are left.
    */

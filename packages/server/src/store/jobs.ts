@@ -73,6 +73,29 @@ export interface HeldJob {
   readonly stopWanted: boolean;
 }
 
+/** A job as its worker names it: what the worker says of it counts only while it holds the job. */
+export interface Holder {
+  readonly endpointNo: number;
+  readonly jobId: string;
+  readonly workerNo: number;
+}
+
+/** A worker's final result. */
+export interface Report extends Holder {
+  readonly verdict: Verdict;
+  readonly now: number;
+}
+
+/** The waiting jobs of an endpoint up to a place, at most `limit` of them. */
+export interface Purge {
+  readonly endpointNo: number;
+  readonly upToPlace: number;
+  /** Why they are cancelled. */
+  readonly error: string;
+  readonly now: number;
+  readonly limit: number;
+}
+
 /** A settled job, for its waiters and for metrics. */
 export interface Settled {
   readonly id: string;
@@ -99,14 +122,8 @@ export interface JobStore {
    * Records a worker's final result; undefined if the worker no longer holds the job (the report then still confirms a
    * stop).
    */
-  settle(
-    endpointNo: number,
-    jobId: string,
-    workerNo: number,
-    verdict: Verdict,
-    now: number,
-  ): Promise<Settled | undefined>;
-  progress(endpointNo: number, jobId: string, workerNo: number, progress: JsonText): Promise<boolean>;
+  settle(report: Report): Promise<Settled | undefined>;
+  progress(said: Holder & { readonly progress: JsonText }): Promise<boolean>;
   /** Applies a change if the job is still as it was read (status, starts, worker). */
   change(
     job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,
@@ -124,7 +141,7 @@ export interface JobStore {
   /** Clears the stop requests of these jobs: their worker has stopped them, or is gone. */
   confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
   /** Cancels waiting jobs up to a place, one batch at a time. */
-  cancelWaiting(endpointNo: number, upToPlace: number, error: string, now: number, limit: number): Promise<Settled[]>;
+  cancelWaiting(purge: Purge): Promise<Settled[]>;
   /** Deletes expired jobs, one batch at a time; running jobs are first marked to be stopped. */
   sweep(now: number, limit: number): Promise<{ deleted: number; stopped: HeldJob[]; more: boolean }>;
 }

@@ -24,7 +24,12 @@ describe.each([
 ])("A write of chunks to %s", (_, open) => {
   it("counts their outputs and metrics against the bound of the queue", async () => {
     asked.length = 0;
-    await open().append(1, "job", 1, [{ output: '"abc"', metrics: '{"a":1}' }, { output: "12" }]);
+    await open().append({
+      endpointNo: 1,
+      jobId: "job",
+      workerNo: 1,
+      chunks: [{ output: '"abc"', metrics: '{"a":1}' }, { output: "12" }],
+    });
     expect(asked).toEqual([14]);
   });
 });

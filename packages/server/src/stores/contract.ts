@@ -89,7 +89,13 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
           const { no } = await scene.job(id);
           const post = (n: number) => {
             const pieces = [{ output: `${n}` }];
-            return scene.stores.chunks.append(scene.endpointNo, id, first, pieces, `run-${n}`);
+            return scene.stores.chunks.append({
+              endpointNo: scene.endpointNo,
+              jobId: id,
+              workerNo: first,
+              chunks: pieces,
+              name: `run-${n}`,
+            });
           };
           for (const n of [1, 2]) await post(n);
           await scene.reopen();

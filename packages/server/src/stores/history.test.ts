@@ -246,7 +246,7 @@ class History {
     const { stores, endpointNo, now } = this.#scene;
     const upTo = await stores.reader.lastPlace();
     const due = this.#waiting().slice(0, limit);
-    const cancelled = await stores.jobs.cancelWaiting(endpointNo, upTo, "purged", now, limit);
+    const cancelled = await stores.jobs.cancelWaiting({ endpointNo, upToPlace: upTo, error: "purged", now, limit });
     expect(cancelled.map(({ id }) => id).sort()).toEqual(due.map(({ id }) => id).sort());
     for (const known of due) this.#end(known, "CANCELLED");
   }

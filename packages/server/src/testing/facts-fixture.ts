@@ -62,9 +62,6 @@ export const newWorker: Worker = {
   exit: undefined,
 };
 
-/** An exit about which nothing is known. */
-export const noExit: Exit = { code: undefined, signal: undefined, note: undefined };
-
 const at = 1_790_000_000_001;
 const why = "a test";
 /** One change of a worker's row for each event of the table. */
@@ -87,14 +84,14 @@ export const workerChanges: { readonly [Event in WorkerEvent]: Extract<WorkerCha
   },
   freeze: { by: "freeze" },
   askToStop: { by: "askToStop", askedAt: at },
-  kill: { by: "kill", killAt: at, exit: { ...noExit, note: why } },
+  kill: { by: "kill", killAt: at, exit: { note: why } },
   giveUp: { by: "giveUp", closedAt: at },
   end: { by: "end", endedAt: at, exit: { code: 1, signal: "SIGKILL", note: why, cause: "memory" } },
   ready: { by: "ready", readyAt: at },
   ping: { by: "ping", hasPinged: true },
   output: { by: "output", outputAt: at },
   done: { by: "done", lastDoneAt: at, outputAt: at },
-  lastWords: { by: "lastWords", exit: { ...noExit, note: why } },
+  lastWords: { by: "lastWords", exit: { note: why } },
   unhealthy: { by: "unhealthy", trouble: { at, why } },
   healthy: { by: "healthy", trouble: undefined },
 };

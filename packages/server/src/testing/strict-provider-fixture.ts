@@ -39,7 +39,7 @@ export class StrictProvider implements Provider {
   end(workerId: string, exit: Partial<Exit> = {}): void {
     this.#seen.set(workerId, {
       state: "ended",
-      exit: { code: undefined, signal: undefined, note: undefined, ...exit },
+      exit: { ...exit },
     });
     for (const listener of this.#listeners) listener(workerId);
     for (const wake of this.#heard) wake();

@@ -1,3 +1,5 @@
+import type { Endpoint } from "../endpoints/endpoint.js";
+
 /** What a key may do: everything, only read, or jobs of named endpoints. */
 export type Scope =
   | { readonly kind: "everything" }
@@ -23,3 +25,10 @@ export function mayChange(scope: Scope, endpointId?: string): boolean {
 /** Whether a key with this scope sees this endpoint at all. */
 export const maySee = (scope: Scope, endpointId: string): boolean =>
   scope.kind !== "endpoints" || scope.endpointIds.includes(endpointId);
+
+/** Whether a key may see this endpoint: same owner, within the key's scope, and not deleted. */
+export const isVisible = (caller: ApiKey, endpoint: Endpoint | undefined): endpoint is Endpoint =>
+  endpoint !== undefined &&
+  endpoint.deletedAt === undefined &&
+  endpoint.ownerNo === caller.ownerNo &&
+  maySee(caller.scope, endpoint.id);

@@ -3,7 +3,7 @@ import { newWorker } from "../../testing/facts-fixture.js";
 import type { Exit, Worker } from "./worker.js";
 import { endOf } from "./worker-end.js";
 
-const exit = (more: Partial<Exit> = {}): Exit => ({ code: undefined, signal: undefined, note: undefined, ...more });
+const exit = (more: Partial<Exit> = {}): Exit => ({ ...more });
 const of = (ended: Partial<Exit>, tail = "", worker: Partial<Worker> = {}) => {
   const end = endOf({ ...newWorker, ...worker }, exit(ended), tail);
   return [end.exit.cause, end.exit.note];

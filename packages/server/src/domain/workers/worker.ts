@@ -9,10 +9,10 @@ export type ExitCause = "image" | "memory" | "gpu" | "start";
 
 /** How a worker's process ended. */
 export interface Exit {
-  readonly code: number | undefined;
-  readonly signal: string | undefined;
+  readonly code?: number;
+  readonly signal?: string;
   /** Its last message, or what happened to it. */
-  readonly note: string | undefined;
+  readonly note?: string;
   readonly cause?: ExitCause;
 }
 

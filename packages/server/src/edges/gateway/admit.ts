@@ -1,9 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { type ApiKey, mayChange } from "../../domain/access/key.js";
+import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
-import { isVisible } from "../../operations/endpoints/save-endpoint.js";
 import type { Needs } from "../../operations/needs.js";
 
 type Access = Needs<"registry" | "vault" | "draining">;
@@ -21,7 +20,7 @@ export interface Asked {
 export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
   const endpoint = caller && needs.registry.endpoint(asked.endpointId);
-  if (!endpoint || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
+  if (!caller || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
   return endpoint.settings.type === "LB" ? endpoint : undefined;
 }
 
@@ -31,7 +30,7 @@ export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
   const caller = await authenticate(needs, asked.request.headers.authorization);
   const id = asked.endpointId;
   const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
-  if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
+  if (!isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
   if (!mayPass(caller, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
   if (endpoint.settings.type === "LB") return endpoint;
   const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;

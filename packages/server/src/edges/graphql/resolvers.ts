@@ -1,4 +1,4 @@
-import type { ApiKey } from "../../domain/access/key.js";
+import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
@@ -7,7 +7,6 @@ import type { EndpointInput } from "../../operations/endpoints/endpoint-settings
 import {
   createEndpoint,
   deleteEndpoint,
-  isVisible,
   ownEndpoint,
   updateEndpoint,
 } from "../../operations/endpoints/save-endpoint.js";

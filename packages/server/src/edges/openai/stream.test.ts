@@ -238,7 +238,7 @@ describe("A worker that is lost", () => {
     await scene.stores.jobs.change(held!, { by: "giveBack", excused: true }, scene.clock.now());
     await scene.stores.jobs.take(endpoint.no, [{ workerNo: worker.row.no, count: 1 }], scene.clock.now());
     const again = [{ output: '{"n":"other"}' }, { output: '{"n":"than before"}' }];
-    await scene.stores.chunks.append(endpoint.no, id, worker.row.no, again);
+    await scene.stores.chunks.append({ endpointNo: endpoint.no, jobId: id, workerNo: worker.row.no, chunks: again });
     scene.parts.bell.ring(`job:${id}`);
     await reader.over();
     expect(reader.text).not.toContain("than before");

@@ -1,13 +1,13 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
+import { isVisible } from "../../domain/access/key.js";
 import { invalid, Refusal } from "../../errors.js";
 import { admitToManagement } from "../../operations/access/authenticate.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
   deleteEndpoint,
-  isVisible,
   ownEndpoint,
   updateEndpoint,
 } from "../../operations/endpoints/save-endpoint.js";

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ApiKey, mayChange, maySee } from "../../domain/access/key.js";
+import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
@@ -41,7 +41,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   const caller = await authenticate(needs, request.headers.authorization);
   const { endpointId } = request.params as { endpointId: string };
   const endpoint = await needs.registry.known("endpoint", endpointId, () => needs.registry.endpoint(endpointId));
-  if (!isVisible(endpoint, caller)) throw endpointNotFound(endpointId);
+  if (!isVisible(caller, endpoint)) throw endpointNotFound(endpointId);
   const { config } = request.routeOptions;
   const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
   if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
@@ -60,12 +60,6 @@ const notQueued = (id: string) =>
     `This endpoint is load-balancing (type LB) and has no queue: send requests to /lb/${id}/ and the paths its workers have.`,
   );
 
-const isVisible = (endpoint: Endpoint | undefined, { ownerNo, scope }: ApiKey): endpoint is Endpoint =>
-  endpoint !== undefined &&
-  endpoint.deletedAt === undefined &&
-  endpoint.ownerNo === ownerNo &&
-  maySee(scope, endpoint.id);
-
 /**
  * Like {@link admitToJobs}, from memory alone. Undefined leaves the request to that function, which finds the reason.
  */
@@ -78,7 +72,7 @@ export function admitAtOnce(
 ): { endpoint: Endpoint; release?: () => void } | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, authorization);
   const endpoint = needs.registry.endpoint(endpointId);
-  if (!caller || !isVisible(endpoint, caller) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
+  if (!caller || !isVisible(caller, endpoint) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
   if (endpoint.settings.type === "LB") return undefined;
   if (!needs.rates) return { endpoint };
   if (needs.grants?.isShared) return undefined;

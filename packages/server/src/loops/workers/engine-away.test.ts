@@ -109,7 +109,7 @@ describe("An engine that hangs", () => {
 it("An ended worker on a host whose engine is away does not keep other workers there from starting", async () => {
   Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
   const stray = await scene.worker(endpoint);
-  await endWorker(scene.parts, stray, { code: undefined, signal: undefined, note: "away" }, "it could not be started");
+  await endWorker(scene.parts, stray, { note: "away" }, "it could not be started");
   const { look } = scene.provider;
   vi.spyOn(scene.provider, "look").mockImplementation((id) =>
     id === stray.row.id ? Promise.reject(away) : look.call(scene.provider, id),

@@ -79,7 +79,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       await needs.registry.changeWorker(worker, {
         by: "kill",
         killAt: now,
-        exit: { code: undefined, signal: undefined, note },
+        exit: { note },
       });
       return now;
     }
@@ -199,12 +199,12 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function failed(worker: LiveWorker, error: unknown): Promise<undefined> {
     const note = error instanceof Error ? error.message : String(error);
     const cause = error instanceof StartFailed ? { cause: error.blame } : {};
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note, ...cause }, "it could not be started");
+    await endWorker(needs, worker, { note, ...cause }, "it could not be started");
     return forget(worker);
   }
 
   async function neverStarted(worker: LiveWorker): Promise<undefined> {
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, "it was not started");
+    await endWorker(needs, worker, {}, "it was not started");
     unstored.delete(worker.row.id);
     return undefined;
   }
@@ -228,7 +228,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   /** Its keeper has died, and the worker with it: kills what is left. Or its container was removed. */
   async function lost(worker: LiveWorker, why: string, { isBlameless = true } = {}): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
-    await endWorker(needs, worker, { code: undefined, signal: undefined, note: undefined }, why, { isBlameless });
+    await endWorker(needs, worker, {}, why, { isBlameless });
     return forget(worker);
   }
 

@@ -44,7 +44,7 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
       needs.bell.ring("workers");
       continue;
     }
-    const exit = { code: undefined, signal: undefined, note: hostIsSilent };
+    const exit = { note: hostIsSilent };
     await endWorker(needs, worker, exit, hostIsSilent, { isBlameless: true });
   }
   // a take that was under way when its worker ended has left a job without a holder
@@ -88,7 +88,7 @@ async function judge(needs: Watching, worker: LiveWorker, now: number): Promise<
 /** Gives up on a worker: its host kills it at once, and its jobs go back when its end is seen. */
 async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<void> {
   needs.emit({ type: "server.warning", message: `worker ${worker.row.id} is lost: ${why}` });
-  const exit = { code: undefined, signal: undefined, note: why };
+  const exit = { note: why };
   await needs.registry.changeWorker(worker, { by: "kill", killAt: needs.clock.now(), exit });
   needs.bell.ring("workers");
 }

@@ -168,6 +168,6 @@ describe("A worker", () => {
     scene.run(scene.loops.tend());
     await scene.advance(50);
     expect(scene.provider.launches[0]?.env.MODEL).toBe("small");
-    await endWorker(scene.parts, worker!, { code: 0, signal: undefined, note: undefined }, "over");
+    await endWorker(scene.parts, worker!, { code: 0 }, "over");
   });
 });

@@ -1,5 +1,5 @@
 import { topics } from "../../bell.js";
-import { type ApiKey, maySee } from "../../domain/access/key.js";
+import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
 import { desiredWorkers } from "../../domain/scaling/scaling.js";
@@ -17,14 +17,10 @@ import { scaleInputs } from "./scale-inputs.js";
 type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
 type Deleting = Saving & Needs<"jobs" | "reader">;
 
-/** Whether a key may see this endpoint: same owner, within the key's scope, and not deleted. */
-export const isVisible = (caller: ApiKey, endpoint: Endpoint): boolean =>
-  endpoint.deletedAt === undefined && endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id);
-
 /** The caller's endpoint. Another user's is refused exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
   const endpoint = registry.endpoint(id);
-  if (!endpoint || !isVisible(caller, endpoint)) throw endpointNotFound(id);
+  if (!isVisible(caller, endpoint)) throw endpointNotFound(id);
   return endpoint;
 }
 

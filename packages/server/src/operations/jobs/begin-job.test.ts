@@ -167,7 +167,7 @@ describe("A job that its worker has prefetched", () => {
   it("is given back with all other jobs of its worker when that ends", async () => {
     const [first, second] = await prefetched();
     await pingFor(8_000, first);
-    await endWorker(scene.parts, worker, { code: 1, signal: undefined, note: undefined }, "it has ended");
+    await endWorker(scene.parts, worker, { code: 1 }, "it has ended");
     const states = [await scene.state(endpoint, first), await scene.state(endpoint, second)];
     expect(states).toEqual(["IN_QUEUE", "IN_QUEUE"]);
   });

@@ -76,7 +76,9 @@ export async function cancelWaiting(needs: Changing, endpointNo: number, error: 
   const upToPlace = await needs.reader.lastPlace();
   let removed = 0;
   for (;;) {
-    const batch = await needs.jobs.cancelWaiting(endpointNo, upToPlace, error, needs.clock.now(), limits.purgeBatch);
+    const now = needs.clock.now();
+    const purge = { endpointNo, upToPlace, error, now, limit: limits.purgeBatch };
+    const batch = await needs.jobs.cancelWaiting(purge);
     for (const ended of batch) announceEnd(needs, endpointNo, ended);
     removed += batch.length;
     if (batch.length < limits.purgeBatch) return removed;

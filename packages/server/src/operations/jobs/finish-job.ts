@@ -105,7 +105,7 @@ export async function appendChunk(
     const said = isCut ? withParts(metrics, at, pieces.length) : metrics;
     return said === undefined ? { output } : { output, metrics: said };
   });
-  const held = await needs.chunks.append(worker.row.endpointNo, jobId, worker.row.no, rows, name);
+  const held = await needs.chunks.append({ ...heldBy(worker, jobId), chunks: rows, name });
   if (!held) return;
   needs.bell.ring(topics.job(jobId));
   if (worker.row.outputAt === undefined) noteFirst(needs, worker, { by: "output", outputAt: needs.clock.now() });
@@ -123,7 +123,7 @@ const withParts = (metrics: string | undefined, part: number, parts: number): st
 
 async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last: Verdict): Promise<void> {
   const now = needs.clock.now();
-  const settled = await needs.jobs.settle(worker.row.endpointNo, jobId, worker.row.no, last, now);
+  const settled = await needs.jobs.settle({ ...heldBy(worker, jobId), verdict: last, now });
   worker.busyAt = now;
   noteDone(needs, worker, now);
   await beginNext(needs, worker, now);
@@ -149,7 +149,7 @@ function noteFirst({ registry, emit }: Needs<"registry" | "emit">, worker: LiveW
 async function noteProgress(needs: Finishing, worker: LiveWorker, jobId: string, said: Checked): Promise<void> {
   const span = said.scan.ok ? said.scan.members.get("output") : undefined;
   if (!span || said.bytes.length > limits.outputBytesMax) return;
-  const noted = await needs.jobs.progress(worker.row.endpointNo, jobId, worker.row.no, jsonOf(said.bytes, span));
+  const noted = await needs.jobs.progress({ ...heldBy(worker, jobId), progress: jsonOf(said.bytes, span) });
   if (noted) needs.bell.ring(topics.job(jobId));
 }
 
@@ -175,3 +175,5 @@ export function verdict(checked: Checked, bytes: number): Verdict {
   const sentence = beginningOf(checked.bytes, errorSpan, limits.errorCharsMax);
   return failed(sentence === "" ? "The worker reported an error without a text." : sentence, output);
 }
+
+const heldBy = ({ row }: LiveWorker, jobId: string) => ({ endpointNo: row.endpointNo, jobId, workerNo: row.no });

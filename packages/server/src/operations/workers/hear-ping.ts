@@ -40,7 +40,7 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
 export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: string): Promise<void> {
   await noteCall(needs, worker, { isPing: true });
   const note = words.slice(0, limits.logTailBytes).replaceAll("\0", "");
-  await needs.registry.changeWorker(worker, { by: "lastWords", exit: { code: undefined, signal: undefined, note } });
+  await needs.registry.changeWorker(worker, { by: "lastWords", exit: { note } });
 }
 
 /** A job that was retried may have to be stopped again: each stop is told separately. */

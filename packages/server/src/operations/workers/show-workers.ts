@@ -1,10 +1,9 @@
-import type { ApiKey } from "../../domain/access/key.js";
+import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { type ColdStart, coldStart, coldStartSteps, percentiles } from "../../domain/workers/cold-start.js";
 import { isFrozen, type Worker, workerState } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import { isVisible } from "../endpoints/save-endpoint.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 
@@ -139,7 +138,7 @@ export async function ownWorker({ registry }: Needs<"registry">, caller: ApiKey,
   const listed = async () => (isWorkerId.test(workerId) ? registry.workerListed(workerId) : undefined);
   const row = registry.worker(workerId)?.row ?? (await listed());
   const endpoint = row && registry.endpointByNo(row.endpointNo);
-  if (!row || !endpoint || !isVisible(caller, endpoint))
+  if (!row || !isVisible(caller, endpoint))
     throw new Refusal("NOT_FOUND", `There is no worker '${workerId.slice(0, 80)}' for this key.`);
   return { row, endpoint };
 }

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-const exit = { code: 1, signal: undefined, note: "it ended with exit code 1" };
+const exit = { code: 1, note: "it ended with exit code 1" };
 const end = (each = worker) => endWorker(scene.parts, each, exit, "it ended");
 
 describe("The end of a worker", () => {

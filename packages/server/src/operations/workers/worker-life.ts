@@ -135,7 +135,7 @@ export async function endWorker(
   const said = row.exit?.note;
   const how = said ?? exit.note ?? why;
   const last = lastLines === "" ? how : `${how}: ${lastLines.replaceAll("\0", "")}`;
-  const ended = { endedAt: needs.clock.now(), exit: { ...exit, note: said ?? exit.note } };
+  const ended = { endedAt: needs.clock.now(), exit: said === undefined ? exit : { ...exit, note: said } };
   worker.row = { ...row, ...ended };
   worker.dismissed.abort(); // otherwise the jobs given back now could be handed to its own poll
   let isOurs: boolean;

@@ -115,8 +115,7 @@ export function sightingOf(found: Docker.ContainerInspectInfo, workerId: string,
 /** The init process reports a signal as 128 plus its number, as shells do. */
 function exitOf({ ExitCode, OOMKilled }: { ExitCode: number; OOMKilled: boolean }, isOurs: boolean): Exit {
   const [signal] = Object.entries(constants.signals).find(([, number]) => ExitCode === 128 + number) ?? [];
-  const how =
-    signal === undefined ? { code: ExitCode, signal, note: undefined } : { code: undefined, signal, note: undefined };
+  const how = signal === undefined ? { code: ExitCode } : { signal };
   if (OOMKilled && ExitCode !== 0) return { ...how, note: "it ran out of memory", cause: "memory" };
   if (signal !== "SIGKILL" || isOurs) return ExitCode === 126 || ExitCode === 127 ? { ...how, cause: "image" } : how;
   // OOMKilled is not set if the whole machine ran out of memory

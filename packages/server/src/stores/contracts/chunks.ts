@@ -17,7 +17,12 @@ export function chunks(setting: () => Setting): void {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       const { chunks } = scene.stores;
-      await chunks.append(scene.endpointNo, id, first, [{ output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }]);
+      await chunks.append({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: first,
+        chunks: [{ output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }],
+      });
       await scene.append(id, first, '"bb"', '"cc"', '"dd"');
       expect(await chunks.handOut(no, 5)).toEqual({
         chunks: [{ index: 0, start: 1, output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }],
@@ -105,7 +110,13 @@ export function chunks(setting: () => Setting): void {
       const { no } = await scene.job(id);
       const post = (name: string | undefined, ...outputs: string[]) => {
         const pieces = outputs.map((output) => ({ output }));
-        return scene.stores.chunks.append(scene.endpointNo, id, first, pieces, name);
+        return scene.stores.chunks.append({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: first,
+          chunks: pieces,
+          name,
+        });
       };
       const stored = async () => (await scene.stores.chunks.read(no, 0, 1_000)).map(({ output }) => output);
       expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
@@ -122,7 +133,14 @@ export function chunks(setting: () => Setting): void {
     it("are stored in a later start, whatever the names in the earlier one", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
-      const post = () => scene.stores.chunks.append(scene.endpointNo, id, first, [{ output: "1" }], "run-1");
+      const post = () =>
+        scene.stores.chunks.append({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: first,
+          chunks: [{ output: "1" }],
+          name: "run-1",
+        });
       await post();
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(first);

@@ -25,7 +25,13 @@ export function deliveries(setting: () => Setting): void {
       await scene.jobIn("COMPLETED", first);
       const [hooked, plain] = [await scene.submit({ webhook }), await scene.submit()];
       const upTo = await scene.stores.reader.lastPlace();
-      const cancelled = await scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 10);
+      const cancelled = await scene.stores.jobs.cancelWaiting({
+        endpointNo: scene.endpointNo,
+        upToPlace: upTo,
+        error: "purged",
+        now: scene.now,
+        limit: 10,
+      });
       expect(new Map(cancelled.map(({ id, delivery }) => [id, delivery]))).toEqual(
         new Map([
           [hooked, true],

@@ -17,7 +17,14 @@ export function holderGuard(setting: () => Setting): void {
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(second);
       expect(await scene.settle(id, first, completed('"late"'))).toBeUndefined();
-      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, '"late"')).toBe(false);
+      expect(
+        await scene.stores.jobs.progress({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: first,
+          progress: '"late"',
+        }),
+      ).toBe(false);
       expect(await scene.append(id, first, '"late"')).toBe(false);
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, progress: undefined });
       expect(await scene.settle(id, second, completed('"mine"'))).toMatchObject({ status: "COMPLETED" });

@@ -71,8 +71,22 @@ export function jobLife(setting: () => Setting): void {
 
     it("keeps progress while it runs, and drops it at the end", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
-      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, '"half"')).toBe(true);
-      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, '"more"')).toBe(true);
+      expect(
+        await scene.stores.jobs.progress({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: first,
+          progress: '"half"',
+        }),
+      ).toBe(true);
+      expect(
+        await scene.stores.jobs.progress({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: first,
+          progress: '"more"',
+        }),
+      ).toBe(true);
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", progress: '"more"', output: undefined });
       await scene.settle(id, first, completed('{"a":1}'));
       expect(await scene.job(id)).toMatchObject({ status: "COMPLETED", progress: undefined, output: '{"a":1}' });

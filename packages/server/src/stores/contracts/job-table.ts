@@ -45,7 +45,9 @@ export function jobTable(setting: () => Setting): void {
     it.each(statuses)("allows a worker's reports only on running jobs: not on a job that is %s", async (status) => {
       const id = await scene.jobIn(status, first);
       const runs = status === "IN_PROGRESS";
-      expect(await scene.stores.jobs.progress(scene.endpointNo, id, first, "1")).toBe(runs);
+      expect(
+        await scene.stores.jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: first, progress: "1" }),
+      ).toBe(runs);
       expect(await scene.append(id, first, "1")).toBe(runs);
       expect((await scene.settle(id, first, completed("2"))) !== undefined).toBe(runs);
       expect((await scene.job(id)).status).toBe(runs ? "COMPLETED" : status);

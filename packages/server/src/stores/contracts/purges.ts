@@ -16,7 +16,14 @@ export function purges(setting: () => Setting): void {
       await scene.submit({ lowPriority: true });
       const upTo = await scene.stores.reader.lastPlace();
       const late = await scene.submit();
-      const cancel = () => scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 3);
+      const cancel = () =>
+        scene.stores.jobs.cancelWaiting({
+          endpointNo: scene.endpointNo,
+          upToPlace: upTo,
+          error: "purged",
+          now: scene.now,
+          limit: 3,
+        });
       expect(idsOf(await cancel()).sort()).toEqual(ids);
       expect(await cancel()).toHaveLength(1);
       expect(await cancel()).toEqual([]);
@@ -29,7 +36,15 @@ export function purges(setting: () => Setting): void {
       await scene.submit({ ttlEndAt: startAt + 10_000, webhook: "https://example.com/hook" });
       scene.now += 10_000;
       const upTo = await scene.stores.reader.lastPlace();
-      expect(await scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 10)).toEqual([]);
+      expect(
+        await scene.stores.jobs.cancelWaiting({
+          endpointNo: scene.endpointNo,
+          upToPlace: upTo,
+          error: "purged",
+          now: scene.now,
+          limit: 10,
+        }),
+      ).toEqual([]);
       expect(await scene.deliveries()).toEqual([]);
     });
   });

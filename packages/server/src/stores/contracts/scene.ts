@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
-import type { Change, JobStatus, JsonText } from "../../domain/jobs/job.js";
+import type { Change, JobStatus, JsonText, Verdict } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { NewJob, Stores, TakenJob } from "../../store/index.js";
 import { plainTemplate } from "../../testing/facts-fixture.js";
@@ -97,8 +97,8 @@ export class Scene {
     return job;
   }
 
-  settle(jobId: string, workerNo: number, verdict: Parameters<Stores["jobs"]["settle"]>[3] = completed()) {
-    return this.stores.jobs.settle(this.endpointNo, jobId, workerNo, verdict, this.now);
+  settle(jobId: string, workerNo: number, verdict: Verdict = completed()) {
+    return this.stores.jobs.settle({ endpointNo: this.endpointNo, jobId, workerNo, verdict, now: this.now });
   }
 
   find(jobId: string) {
@@ -125,7 +125,7 @@ export class Scene {
 
   append(jobId: string, workerNo: number, ...outputs: JsonText[]) {
     const pieces = outputs.map((output) => ({ output }));
-    return this.stores.chunks.append(this.endpointNo, jobId, workerNo, pieces);
+    return this.stores.chunks.append({ endpointNo: this.endpointNo, jobId, workerNo, chunks: pieces });
   }
 
   tally() {

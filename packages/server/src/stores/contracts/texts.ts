@@ -34,7 +34,12 @@ export function texts(setting: () => Setting): void {
       expect(taken.input === (isLarge ? undefined : text)).toBe(true);
       expect(taken.inputBytes).toBe(Buffer.byteLength(text));
       await scene.append(id, first, json(text), json(text));
-      await scene.stores.jobs.progress(scene.endpointNo, id, first, json(text));
+      await scene.stores.jobs.progress({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: first,
+        progress: json(text),
+      });
       const running = await scene.job(id);
       expect(running.progress === text).toBe(true);
       await scene.settle(id, first, completed(json(text)));
@@ -48,13 +53,13 @@ export function texts(setting: () => Setting): void {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const short = `"${"x".repeat(limits.textReadBytesMax - 2)}"`;
       const { jobs } = scene.stores;
-      await jobs.progress(scene.endpointNo, id, first, short);
+      await jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: first, progress: short });
       expect(await scene.find(id)).toMatchObject({ progress: short, unreadBytes: 0 });
       expect((await scene.findTexts(id))?.texts).toBeUndefined();
       // characters of three bytes, so that piece boundaries fall inside characters
       const large = `"${"漢".repeat(limits.textPieceBytes)}"`;
       const bytes = Buffer.byteLength(large);
-      await jobs.progress(scene.endpointNo, id, first, large);
+      await jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: first, progress: large });
       expect(await scene.find(id)).toMatchObject({ progress: undefined, unreadBytes: bytes });
       expect(await scene.findTexts(id, bytes - 1)).toMatchObject({ job: { unreadBytes: bytes }, texts: undefined });
       const reading = scene.findTexts(id, bytes);
@@ -96,9 +101,11 @@ export function texts(setting: () => Setting): void {
       const { endpointNo, now } = scene;
       const id = await scene.jobIn("IN_PROGRESS", first);
       expect(await scene.find(text)).toBeUndefined();
-      expect(await jobs.settle(endpointNo, text, first, completed(), now)).toBeUndefined();
-      expect(await jobs.progress(endpointNo, text, first, "1")).toBe(false);
-      expect(await chunks.append(endpointNo, text, first, [{ output: "1" }])).toBe(false);
+      expect(
+        await jobs.settle({ endpointNo, jobId: text, workerNo: first, verdict: completed(), now }),
+      ).toBeUndefined();
+      expect(await jobs.progress({ endpointNo, jobId: text, workerNo: first, progress: "1" })).toBe(false);
+      expect(await chunks.append({ endpointNo, jobId: text, workerNo: first, chunks: [{ output: "1" }] })).toBe(false);
       expect(await deliveries.list([endpointNo], text, 10)).toEqual([]);
       const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a" };
       await volumes.create(volume);
@@ -110,7 +117,7 @@ export function texts(setting: () => Setting): void {
         verdict: text,
         isHeld: true,
       });
-      await workers.change(first, { by: "lastWords", exit: { code: 1, signal: undefined, note: text } });
+      await workers.change(first, { by: "lastWords", exit: { code: 1, note: text } });
       await decisions.record(endpointNo, { at: now, inputs: text, outcome: text, reason: text }, undefined);
       await scene.change(id, { by: "fail", error: text });
       expect((await scene.job(id)).error).toBe(text);

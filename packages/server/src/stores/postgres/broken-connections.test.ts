@@ -112,7 +112,14 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
 
   it("returns the settled job", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker, { webhook: "https://example.com/" });
-    const settle = () => stores.jobs.settle(scene.endpointNo, id, worker, completed('"mine"'), scene.now + 7);
+    const settle = () =>
+      stores.jobs.settle({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: worker,
+        verdict: completed('"mine"'),
+        now: scene.now + 7,
+      });
     expect(await lost(when, id, "job_output", settle)).toEqual({
       id,
       status: "COMPLETED",
@@ -148,7 +155,13 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
 
   it("appends chunks once", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker);
-    const append = () => stores.chunks.append(scene.endpointNo, id, worker, [{ output: "1" }, { output: "2" }]);
+    const append = () =>
+      stores.chunks.append({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: worker,
+        chunks: [{ output: "1" }, { output: "2" }],
+      });
     expect(await lost(when, id, "chunk", append)).toBe(true);
     const { no } = await scene.job(id);
     expect((await scene.stores.chunks.read(no, 0, 100)).map(({ output }) => output)).toEqual(["1", "2"]);
@@ -156,7 +169,8 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
 
   it("records progress", async () => {
     const id = await scene.jobIn("IN_PROGRESS", worker);
-    const note = () => stores.jobs.progress(scene.endpointNo, id, worker, '"half"');
+    const note = () =>
+      stores.jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: worker, progress: '"half"' });
     expect(await lost(when, id, "job_output", note)).toBe(true);
     expect((await scene.job(id)).progress).toBe('"half"');
   });
@@ -233,11 +247,24 @@ describe("A database that breaks connections again and again", () => {
           (turn?.jobs ?? []).map(async (job) => {
             outcomes.taken.set(job.id, (outcomes.taken.get(job.id) ?? 0) + 1);
             const appended = await tried(
-              stores.chunks.append(scene.endpointNo, job.id, workerNo, [{ output: "0" }, { output: "1" }]),
+              stores.chunks.append({
+                endpointNo: scene.endpointNo,
+                jobId: job.id,
+                workerNo,
+                chunks: [{ output: "0" }, { output: "1" }],
+              }),
             );
             expect(appended).not.toBe(false);
             const last = completed(`"${job.id}"`);
-            const settled = await tried(stores.jobs.settle(scene.endpointNo, job.id, workerNo, last, scene.now + n));
+            const settled = await tried(
+              stores.jobs.settle({
+                endpointNo: scene.endpointNo,
+                jobId: job.id,
+                workerNo,
+                verdict: last,
+                now: scene.now + n,
+              }),
+            );
             expect(settled?.status).toBe("COMPLETED");
             outcomes.settled.push(job.id);
           }),

@@ -1,5 +1,5 @@
 import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../domain/jobs/job.js";
-import type { JobStore, Settled } from "../../store/index.js";
+import type { JobStore, Purge, Settled } from "../../store/index.js";
 import { code } from "../tables/job-row.js";
 import { numbers } from "./arrays.js";
 import type { Connection } from "./connection.js";
@@ -200,13 +200,11 @@ export const confirmStoppedVerb: Verb<[workerNo: number, jobNos: readonly number
   },
 };
 
-type Purge = [endpointNo: number, upToPlace: number, error: string, now: number, limit: number];
-
 /** Cancels waiting jobs up to a place, one batch at a time. */
-export const cancelWaitingVerb: Verb<Purge, Settled[]> = {
+export const cancelWaitingVerb: Verb<[Purge], Settled[]> = {
   callsMax: 1,
   async run({ connection, lane }, [args]) {
-    const [endpointNo, upToPlace, error, now, limit] = args as Purge;
+    const [{ endpointNo, upToPlace, error, now, limit }] = args as [Purge];
     const values = [lane, endpointNo, upToPlace, now, limit, JSON.stringify(error)];
     return [(await connection.query<SettledRow>(changeSql.cancelWaiting, values)).map(toSettled)];
   },

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { Chunk, ChunkStore, NewChunk } from "../../store/index.js";
+import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connections.js";
@@ -58,38 +58,33 @@ export const chunkSql = {
   readLarge: `${fittingFrom("$3")} ORDER BY "index"`,
 };
 
-type Append = [
-  endpointNo: number,
-  jobId: string,
-  workerNo: number,
-  pieces: readonly NewChunk[],
-  token: number,
-  name: string | undefined,
-];
+/** `token` tells this call from any other, should its connection break. */
+type Append = ChunkPost & { readonly token: number };
 
-const appendVerb: Verb<Append, boolean> = {
-  key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
+const appendVerb: Verb<[Append], boolean> = {
+  key: ({ endpointNo, jobId }) => `${endpointNo}/${jobId}`,
   inKeyOrder: true,
   async run({ connection, again }, calls) {
+    const posts = calls.map(([post]) => post);
     if (again) {
-      const [endpointNo, jobId, , , token] = calls[0] as Append;
+      const { endpointNo, jobId, token } = posts[0] as Append;
       if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
     }
-    const pieces = calls.flatMap(([, , , list], n) => list.map((piece, k) => ({ ...piece, n: n + 1, k })));
+    const pieces = posts.flatMap(({ chunks }, n) => chunks.map((piece, k) => ({ ...piece, n: n + 1, k })));
     const rows = await connection.query<{ n: number }>(chunkSql.append, [
-      numbers(calls.map(([endpointNo]) => endpointNo)),
-      texts(calls.map(([, jobId]) => jobId)),
-      numbers(calls.map(([, , workerNo]) => workerNo)),
-      numbers(calls.map(([, , , list]) => list.length)),
-      numbers(calls.map(([, , , , token]) => token)),
+      numbers(posts.map(({ endpointNo }) => endpointNo)),
+      texts(posts.map(({ jobId }) => jobId)),
+      numbers(posts.map(({ workerNo }) => workerNo)),
+      numbers(posts.map(({ chunks }) => chunks.length)),
+      numbers(posts.map(({ token }) => token)),
       numbers(pieces.map(({ n }) => n)),
       numbers(pieces.map(({ k }) => k)),
       texts(pieces.map(({ output }) => output)),
       texts(pieces.map(({ metrics }) => metrics)),
-      texts(calls.map(([, , , , , name]) => name)),
+      texts(posts.map(({ name }) => name)),
     ]);
     const held = new Set(rows.map(({ n }) => n - 1));
-    return calls.map((_, n) => held.has(n));
+    return posts.map((_, n) => held.has(n));
   },
 };
 
@@ -130,12 +125,10 @@ type Reads = Pick<Connections, "read">;
  */
 export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
   return {
-    append: (endpointNo, jobId, workerNo, pieces, name) =>
-      words.call(
-        appendVerb,
-        [endpointNo, jobId, workerNo, pieces, Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), name],
-        bytesOf(pieces),
-      ),
+    append: (post) => {
+      const token = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+      return words.call(appendVerb, [{ ...post, token }], bytesOf(post.chunks));
+    },
     handOut: (...args) => words.call(handOutVerb, args),
     handBack: (...args) => words.call(handBackVerb, args),
     read: async (jobNo, fromIndex, bytesMax) => {

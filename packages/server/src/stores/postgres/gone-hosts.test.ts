@@ -46,7 +46,13 @@ async function work(): Promise<void> {
   for (const { jobs } of [gone, scene.stores]) {
     await Promise.all(Array.from({ length: 5 }, () => jobs.submit(scene.newJob())));
     for (const { id } of (await jobs.take(scene.endpointNo, [{ workerNo: worker, count: 3 }], scene.now)).jobs)
-      await jobs.settle(scene.endpointNo, id, worker, { status: "COMPLETED", output: undefined }, scene.now);
+      await jobs.settle({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: worker,
+        verdict: { status: "COMPLETED", output: undefined },
+        now: scene.now,
+      });
   }
 }
 

@@ -1,5 +1,5 @@
-import type { JsonText, Verdict } from "../../domain/jobs/job.js";
-import type { Settled } from "../../store/index.js";
+import type { JsonText } from "../../domain/jobs/job.js";
+import type { Holder, Report, Settled } from "../../store/index.js";
 import { code, statusOf } from "../tables/job-row.js";
 import { numbers, texts } from "./arrays.js";
 import { isLost } from "./failures.js";
@@ -74,51 +74,51 @@ export const settleSql = {
   ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress RETURNING job_no`,
 };
 
-type Word = [endpointNo: number, jobId: string, workerNo: number, verdict: Verdict, now: number];
-
 /** Records workers' final results. */
-export const settleVerb: Verb<Word, Settled | undefined> = {
-  key: (endpointNo, jobId) => `${endpointNo}/${jobId}`,
+export const settleVerb: Verb<[Report], Settled | undefined> = {
+  key: ({ endpointNo, jobId }) => `${endpointNo}/${jobId}`,
   inKeyOrder: true,
-  async run({ connection, lane, again }, words) {
-    const of = <T>(field: (word: Word) => T) => words.map(field);
+  async run({ connection, lane, again }, calls) {
+    const reports = calls.map(([report]) => report);
+    const of = <T>(field: (report: Report) => T) => reports.map(field);
     const rows = await connection.query<SettledRow & { n: number }>(settleSql.settle, [
       lane,
-      numbers(of(([endpointNo]) => endpointNo)),
-      texts(of(([, jobId]) => jobId)),
-      numbers(of(([, , workerNo]) => workerNo)),
-      numbers(of(([, , , verdict]) => code[verdict.status])),
-      numbers(of(([, , , , now]) => now)),
-      texts(of(([, , , verdict]) => verdict.output)),
-      texts(of(([, , , verdict]) => (verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null))),
+      numbers(of(({ endpointNo }) => endpointNo)),
+      texts(of(({ jobId }) => jobId)),
+      numbers(of(({ workerNo }) => workerNo)),
+      numbers(of(({ verdict }) => code[verdict.status])),
+      numbers(of(({ now }) => now)),
+      texts(of(({ verdict }) => verdict.output)),
+      texts(of(({ verdict }) => (verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null))),
     ]);
     const settled = new Map(rows.map((row) => [row.n - 1, toSettled(row)]));
-    const others = words.filter((_, n) => !settled.has(n));
+    const others = reports.filter((_, n) => !settled.has(n));
     if (again && others.length > 0) {
-      const [endpointNo, jobId, workerNo, verdict, now] = others[0] as Word;
+      const { endpointNo, jobId, workerNo, verdict, now } = others[0] as Report;
       const values = [endpointNo, jobId, workerNo, code[verdict.status], now];
       const [row] = await connection.query<SettledRow>(settleSql.settled, values);
       if (row) return [toSettled(row)];
     }
     if (others.length > 0) {
       const stopped = connection.query(settleSql.heardStopped, [
-        numbers(others.map(([endpointNo]) => endpointNo)),
-        texts(others.map(([, jobId]) => jobId)),
-        numbers(others.map(([, , workerNo]) => workerNo)),
+        numbers(others.map(({ endpointNo }) => endpointNo)),
+        texts(others.map(({ jobId }) => jobId)),
+        numbers(others.map(({ workerNo }) => workerNo)),
       ]);
       // settled jobs are committed and must be announced; a stop not recorded here is confirmed by the next ping
       await stopped.catch((error) => {
         if (isLost(error) || settled.size === 0) throw error;
       });
     }
-    return words.map((_, n) => settled.get(n));
+    return reports.map((_, n) => settled.get(n));
   },
 };
 
 /** Records a job's progress. */
-export const progressVerb: Verb<[endpointNo: number, jobId: string, workerNo: number, progress: JsonText], boolean> = {
+export const progressVerb: Verb<[Holder & { readonly progress: JsonText }], boolean> = {
   callsMax: 1,
-  run: async ({ connection }, [[endpointNo, jobId, workerNo, progress] = [0, "", 0, ""]]) => [
-    (await connection.query(settleSql.progress, [endpointNo, jobId, workerNo, texts([progress])])).length > 0,
-  ],
+  async run({ connection }, [args]) {
+    const [{ endpointNo, jobId, workerNo, progress }] = args as NonNullable<typeof args>;
+    return [(await connection.query(settleSql.progress, [endpointNo, jobId, workerNo, texts([progress])])).length > 0];
+  },
 };

@@ -123,7 +123,13 @@ describe("Two servers on one database", () => {
       await Promise.all(
         read.flatMap((job, n) => [
           on(round)
-            .jobs.settle(scene.endpointNo, job.id, workers[0]!, completed("1"), scene.now)
+            .jobs.settle({
+              endpointNo: scene.endpointNo,
+              jobId: job.id,
+              workerNo: workers[0]!,
+              verdict: completed("1"),
+              now: scene.now,
+            })
             .then((settled) => settled && won[n]!++),
           ...changes.map((change, at) =>
             on(round + at + n)
@@ -135,7 +141,13 @@ describe("Two servers on one database", () => {
       expect(won).toEqual(read.map(() => 1));
       await countsHold();
       // what was given back is not to disturb the next round
-      await scene.stores.jobs.cancelWaiting(scene.endpointNo, Number.MAX_SAFE_INTEGER, "done", scene.now, 100);
+      await scene.stores.jobs.cancelWaiting({
+        endpointNo: scene.endpointNo,
+        upToPlace: Number.MAX_SAFE_INTEGER,
+        error: "done",
+        now: scene.now,
+        limit: 100,
+      });
     }
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
   });
@@ -146,7 +158,7 @@ describe("Two servers on one database", () => {
       await scene.takeOne(workers[0]!);
       const job = await scene.job(id);
       const append = (stores: Stores, workerNo: number, output: string) =>
-        stores.chunks.append(scene.endpointNo, id, workerNo, [{ output }]);
+        stores.chunks.append({ endpointNo: scene.endpointNo, jobId: id, workerNo, chunks: [{ output }] });
       const results = await Promise.all([
         ...times(6).map((n) => append(on(n), workers[0]!, '"old"')),
         on(round).jobs.change(job, { by: "giveBack", excused: true }, scene.now),
@@ -169,7 +181,13 @@ describe("Two servers on one database", () => {
     const { no } = await scene.job(id);
     let over = false;
     const writing = (async () => {
-      for (const n of times(100)) await on(n).chunks.append(scene.endpointNo, id, workers[0]!, [{ output: `${n}` }]);
+      for (const n of times(100))
+        await on(n).chunks.append({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo: workers[0]!,
+          chunks: [{ output: `${n}` }],
+        });
       over = true;
     })();
     const handed: number[] = [];
@@ -199,14 +217,32 @@ describe("Two servers on one database", () => {
       const ids = await scene.submitMany(60);
       const upTo = await scene.stores.reader.lastPlace();
       const [cancelled, more, ...turns] = await Promise.all([
-        on(round).jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 40),
-        on(round + 1).jobs.cancelWaiting(scene.endpointNo, upTo, "purged", scene.now, 40),
+        on(round).jobs.cancelWaiting({
+          endpointNo: scene.endpointNo,
+          upToPlace: upTo,
+          error: "purged",
+          now: scene.now,
+          limit: 40,
+        }),
+        on(round + 1).jobs.cancelWaiting({
+          endpointNo: scene.endpointNo,
+          upToPlace: upTo,
+          error: "purged",
+          now: scene.now,
+          limit: 40,
+        }),
         ...workers.map((workerNo, n) => on(n).jobs.take(scene.endpointNo, [{ workerNo, count: 10 }], scene.now)),
       ]);
       const seen = [...idsOf(cancelled), ...idsOf(more), ...turns.flatMap(({ jobs }) => idsOf(jobs))];
       expect(new Set(seen).size).toBe(seen.length);
       expect(seen.every((id) => ids.includes(id))).toBe(true);
-      await scene.stores.jobs.cancelWaiting(scene.endpointNo, upTo, "done", scene.now, 100);
+      await scene.stores.jobs.cancelWaiting({
+        endpointNo: scene.endpointNo,
+        upToPlace: upTo,
+        error: "done",
+        now: scene.now,
+        limit: 100,
+      });
       await countsHold();
     }
   });
@@ -237,7 +273,15 @@ describe("Two servers on one database", () => {
       const orders = [ids, ids.toReversed(), ids.toSorted(), ids.toReversed()];
       const outcomes = await Promise.all(
         orders.flatMap((order, n) =>
-          order.map((id) => on(n + round).jobs.settle(scene.endpointNo, id, workers[0]!, completed("1"), scene.now)),
+          order.map((id) =>
+            on(n + round).jobs.settle({
+              endpointNo: scene.endpointNo,
+              jobId: id,
+              workerNo: workers[0]!,
+              verdict: completed("1"),
+              now: scene.now,
+            }),
+          ),
         ),
       );
       expect(outcomes.filter((settled) => settled).length).toBe(150);

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { Chunk, ChunkStore, NewChunk } from "../../store/index.js";
+import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import { sizeOf } from "./parcel.js";
@@ -14,6 +14,7 @@ const page = 1_000;
 const { bytes, whole } = textsInPieces;
 
 type StorableChunk = Omit<NewChunk, "output"> & { readonly output: StorableText };
+type StorablePost = Omit<ChunkPost, "chunks"> & { readonly chunks: readonly StorableChunk[] };
 type Place = Pick<Chunk, "index" | "start">;
 
 class SqliteChunks {
@@ -42,13 +43,7 @@ class SqliteChunks {
     };
   }
 
-  append(
-    endpointNo: number,
-    jobId: string,
-    workerNo: number,
-    chunks: readonly StorableChunk[],
-    name?: string,
-  ): boolean {
+  append({ endpointNo, jobId, workerNo, chunks, name }: StorablePost): boolean {
     const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
     if (!job) return false;
     this.#sql.open.run(job.no);
@@ -108,14 +103,14 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
   const reads = new SqliteChunks(readDb);
   const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
   return {
-    append: (endpointNo, jobId, workerNo, chunks, name) => {
+    append: (post) => {
+      const { endpointNo, chunks } = post;
       const pieces: TextPiece[] = [];
       const bytes = bytesOf(chunks);
       // a large chunk comes cut already, and its parts together are one call
       const inPlaceMax = bytes > limits.storedPieceBytes ? limits.largeCallBytes : limits.storedPieceBytes;
       const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces, inPlaceMax) }));
-      const args = [endpointNo, jobId, workerNo, cut, name];
-      return writer.word("appendChunks", args, { bytes, endpointNo, pieces });
+      return writer.word("appendChunks", [{ ...post, chunks: cut }], { bytes, endpointNo, pieces });
     },
     handOut: (...args) => writer.word("handOut", args),
     // only their places: the thread does not need the outputs

@@ -1,16 +1,26 @@
 import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
-import type { Ask, HeldJob, JobStore, NewJob, Settled, Submitted, Taken, TakenJob } from "../../store/index.js";
+import type {
+  Ask,
+  HeldJob,
+  Holder,
+  NewJob,
+  Purge,
+  Report,
+  Settled,
+  Submitted,
+  Taken,
+  TakenJob,
+} from "../../store/index.js";
 import { code, type HeldRow, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
 import { jobStatements, type SettledRow } from "./job-statements.js";
-import { sizeOf } from "./parcel.js";
-import { type StorableText, type TextCutter, type TextPiece, textValues } from "./stored-texts.js";
+import { type StorableText, textValues } from "./stored-texts.js";
 import type { Tallies } from "./tallies.js";
 import type { Verbs } from "./transactions.js";
-import type { GroupWriter } from "./writer.js";
 
 type StorableJob = Omit<NewJob, "body"> & { readonly body: StorableText };
+type StorableReport = Omit<Report, "verdict"> & { readonly verdict: Storable<Verdict> };
 type Storable<V extends Verdict> = V extends Verdict
   ? Omit<V, "output"> & { readonly output: StorableText | undefined }
   : never;
@@ -81,13 +91,7 @@ export class SqliteJobs {
     return { jobs, dry: false };
   }
 
-  settle(
-    endpointNo: number,
-    jobId: string,
-    workerNo: number,
-    verdict: Storable<Verdict>,
-    now: number,
-  ): Settled | undefined {
+  settle({ endpointNo, jobId, workerNo, verdict, now }: StorableReport): Settled | undefined {
     const row: SettledRow | undefined = this.#sql.settle.get(code[verdict.status], now, endpointNo, jobId, workerNo);
     if (!row) {
       this.#sql.heardStopped.run(endpointNo, jobId, workerNo);
@@ -102,7 +106,7 @@ export class SqliteJobs {
     return this.#ended(row, verdict.status, now);
   }
 
-  progress(endpointNo: number, jobId: string, workerNo: number, progress: StorableText): boolean {
+  progress({ endpointNo, jobId, workerNo, progress }: Holder & { readonly progress: StorableText }): boolean {
     return Number(this.#sql.progress.run(endpointNo, jobId, workerNo, ...textValues(progress)).changes) > 0;
   }
 
@@ -187,7 +191,7 @@ export class SqliteJobs {
     for (const no of jobNos) this.#sql.confirmStopped.run(no, workerNo);
   }
 
-  cancelWaiting(endpointNo: number, upToPlace: number, error: string, now: number, limit: number): Settled[] {
+  cancelWaiting({ endpointNo, upToPlace, error, now, limit }: Purge): Settled[] {
     const rows: SettledRow[] = this.#sql.cancelWaiting.all(now, endpointNo, upToPlace, limit);
     const normal = rows.filter((row) => row.low_priority === 0).length;
     this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal });
@@ -263,34 +267,4 @@ export function jobVerbs(db: Database, tallies: Tallies): Verbs {
   const jobs = new SqliteJobs(db, tallies);
   // biome-ignore lint/suspicious/noExplicitAny: the arguments are passed on as they came
   return Object.fromEntries(verbs.map((verb) => [verb, (...args: any[]) => (jobs[verb] as any)(...args)]));
-}
-
-/** The queue's writes as calls to the writer. */
-export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore {
-  return {
-    submit: (job) => {
-      const pieces: TextPiece[] = [];
-      const args = [{ ...job, body: texts.cut(job.body, pieces) }];
-      return writer.admit("submit", args, { bytes: sizeOf(job.body), endpointNo: job.endpointNo, pieces });
-    },
-    isInOrder: true,
-    take: (...args) => writer.follow("take", args, args[0]),
-    settle: (endpointNo, jobId, workerNo, verdict, now) => {
-      const pieces: TextPiece[] = [];
-      const output = verdict.output === undefined ? undefined : texts.cut(verdict.output, pieces);
-      const args = [endpointNo, jobId, workerNo, { ...verdict, output }, now];
-      return writer.word("settle", args, { bytes: sizeOf(verdict.output), endpointNo, pieces });
-    },
-    progress: (endpointNo, jobId, workerNo, progress) => {
-      const pieces: TextPiece[] = [];
-      const args = [endpointNo, jobId, workerNo, texts.cut(progress, pieces)];
-      return writer.word("progress", args, { bytes: sizeOf(progress), endpointNo, pieces });
-    },
-    change: (...args) => writer.word("change", args),
-    begin: (...args) => writer.word("begin", args),
-    setTtl: (...args) => writer.call("setTtl", args),
-    confirmStopped: (...args) => writer.word("confirmStopped", args),
-    cancelWaiting: (...args) => writer.word("cancelWaiting", args, { endpointNo: args[0] }),
-    sweep: (...args) => writer.word("sweep", args),
-  };
 }

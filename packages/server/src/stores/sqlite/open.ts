@@ -6,7 +6,7 @@ import type { Tables } from "../tables/schema.js";
 import { sqliteChunkStore } from "./chunks.js";
 import { diskReserve, noReserve } from "./disk-reserve.js";
 import { cached, type Database, openDatabase, openForWriting, type Value } from "./driver.js";
-import { sqliteJobStore } from "./jobs.js";
+import { sqliteJobStore } from "./job-store.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { stagedTexts, TextCutter, textsInPieces } from "./stored-texts.js";

@@ -49,7 +49,12 @@ describe("A text in pieces", () => {
     const { no } = await scene.takeOne(worker);
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
     for (const letter of ["p", "q"]) {
-      await scene.stores.jobs.progress(scene.endpointNo, id, worker, large(letter));
+      await scene.stores.jobs.progress({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: worker,
+        progress: large(letter),
+      });
       expect(await stored()).toEqual({ texts: 2, staged: 0 });
     }
     await scene.append(id, worker, large("c"), large("d"), '"small"');
@@ -61,7 +66,12 @@ describe("A text in pieces", () => {
     await scene.change(id, { by: "retry" });
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
     await scene.takeOne(worker);
-    await scene.stores.jobs.progress(scene.endpointNo, id, worker, large("p"));
+    await scene.stores.jobs.progress({
+      endpointNo: scene.endpointNo,
+      jobId: id,
+      workerNo: worker,
+      progress: large("p"),
+    });
     await scene.change(id, { by: "cancel" });
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
     scene.now += 2 * limits.runRetentionMs;
@@ -74,7 +84,9 @@ describe("A text in pieces", () => {
     const { jobs, endpoints } = scene.stores;
     const id = await scene.jobIn("COMPLETED", worker);
     expect(await scene.settle(id, worker, completed(large("o")))).toBeUndefined();
-    expect(await jobs.progress(scene.endpointNo, id, worker, large("p"))).toBe(false);
+    expect(
+      await jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: worker, progress: large("p") }),
+    ).toBe(false);
     expect(await scene.append(id, worker, large("c"))).toBe(false);
     const idempotency = { keyHash: "k", bodyHash: "b", route: "run", expiresAt: scene.now + 1_000 };
     await scene.submit({ idempotency });
