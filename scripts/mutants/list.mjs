@@ -147,8 +147,8 @@ export const mutants = [
     patches: [
       {
         file: "loops/workers/tend-workers.ts",
-        find: 'row.wanted !== "stopped" && isContainer(row.handle);',
-        replace: 'row.wanted !== "stopped";',
+        find: "const mayBegin = seen.isAbsent && ",
+        replace: "const mayBegin = ",
       },
     ],
   },
