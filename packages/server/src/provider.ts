@@ -75,7 +75,7 @@ export type Sighting =
       readonly state: "unknown";
       /** What has become of it, for people: "its keeper was gone". */
       readonly why: string;
-      /** There is certainly no such worker, so it may be started (again). Otherwise it may run unseen. */
+      /** There is certainly no such worker, so it may be started. Otherwise it may run unseen. */
       readonly isAbsent: boolean;
     };
 

@@ -244,7 +244,12 @@ describe("A bell whose connections break", () => {
         expect(await holder()).not.toEqual(before);
       });
     }
-    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
+    // on a busy machine the new connection may be late with its first answers, and be replaced once more
+    await until(async () => {
+      const other = await open({ hostId: "copied" }).catch((error: unknown) => error);
+      if (!(other instanceof Error)) await bells.pop()?.close();
+      expect(other).toBeInstanceOf(HostTaken);
+    });
   });
 
   it("the safety net rings everything every few seconds if there are other servers", { timeout: 30_000 }, async () => {

@@ -6,6 +6,8 @@ const nothing = new Uint8Array(0);
 export class Joined {
   readonly #announced: number;
   #memory: Uint8Array = nothing;
+  /** Whether the memory is not the first part's, which others may share. */
+  #isOwn = false;
   #length = 0;
 
   /** `announced`: the announced length, which is never exceeded. */
@@ -49,8 +51,9 @@ export class Joined {
     // not from Node's pool: the memory is transferred between threads, and pooled memory cannot be
     const memory = Buffer.allocUnsafeSlow(isBelieved ? this.#announced : Math.min(wanted, this.#announced));
     memory.set(this.#memory);
-    free(this.#memory);
+    if (this.#isOwn) free(this.#memory);
     this.#memory = memory;
+    this.#isOwn = true;
   }
 }
 

@@ -51,6 +51,16 @@ describe("Several providers as one", () => {
     expect(first.calls).toEqual(["look worker00000009"]);
   });
 
+  it("neither look for nor kill a worker of a provider that this server does not have", async () => {
+    const all = join();
+    for (const provider of ["fourth", "toString"]) {
+      const handle = { provider, ref: {} };
+      await expect(all.look("worker00000009", handle)).rejects.toThrow(`no provider '${provider}'`);
+      await expect(all.kill("worker00000009", handle)).rejects.toThrow(`no provider '${provider}'`);
+    }
+    expect([first, second, third].flatMap(({ calls }) => calls)).toEqual([]);
+  });
+
   it("are heard when a worker of any of them ends, which is then found there", async () => {
     const all = join();
     const ended: string[] = [];

@@ -15,6 +15,9 @@ export function joined(providers: Joined, nameOf: (spec: WorkerSpec) => string):
   const known = (workerId: string, handle?: WorkerHandle): Provider<never> =>
     providers[handle?.provider ?? ""] ?? homes.get(workerId) ?? (all[0] as Provider<never>);
   const homeOf = (workerId: string, handle?: WorkerHandle): Provider<never> => {
+    // it may still run, unseen
+    if (handle && !Object.hasOwn(providers, handle.provider))
+      throw new Error(`this server has no provider '${handle.provider}', which runs worker ${workerId}`);
     const home = known(workerId, handle);
     if (home !== all[0]) homes.set(workerId, home);
     return home;
@@ -29,11 +32,11 @@ export function joined(providers: Joined, nameOf: (spec: WorkerSpec) => string):
       if (home !== all[0]) homes.set(spec.workerId, home);
       return home.start(spec, starting);
     },
-    look: (workerId, handle) => homeOf(workerId, handle).look(workerId, handle),
+    look: async (workerId, handle) => homeOf(workerId, handle).look(workerId, handle),
     pause: (workerId) => homeOf(workerId).pause(workerId),
     resume: (workerId) => homeOf(workerId).resume(workerId),
     stop: (workerId) => homeOf(workerId).stop(workerId),
-    kill: (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
+    kill: async (workerId, handle) => homeOf(workerId, handle).kill(workerId, handle),
     logTail: (workerId) => homeOf(workerId).logTail(workerId),
     // also for forgotten workers, without remembering them again
     logs: (workerId, handle, query) => known(workerId, handle).logs(workerId, handle, query),

@@ -23,8 +23,8 @@ export interface ChunkPost extends Holder {
 
 export interface ChunkStore {
   /**
-   * Appends a worker's chunks; false if the worker no longer holds the job. A call
-   * with the same name as the previous one, in the same start, is a repeat and changes nothing.
+   * Appends a worker's chunks; false if the worker no longer holds the job. A call with the same name as the previous
+   * one, in the same start, is a repeat and changes nothing.
    */
   append(post: ChunkPost): Promise<boolean>;
   /**

@@ -20,7 +20,7 @@ export interface Exit {
 export interface WorkerHandle {
   /** The name of the provider that runs it. */
   readonly provider: string;
-  /** What that provider knows it by: nobody else reads it. */
+  /** What that provider knows it by: nobody else reads it. It is logged, so it must hold no secret. */
   readonly ref: Readonly<Record<string, unknown>>;
   /** Its own network; without it, the worker shares its machine's. */
   readonly network?: WorkerNetwork;

@@ -225,7 +225,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     return forget(worker);
   }
 
-  /** Its keeper has died, and the worker with it: kills what is left. Or its container was removed. */
+  /** Its provider does not know it any more: kills what may be left of it. */
   async function lost(worker: LiveWorker, why: string, { isBlameless = true } = {}): Promise<undefined> {
     await provider.kill(worker.row.id, worker.row.handle);
     await endWorker(needs, worker, {}, why, { isBlameless });

@@ -4,7 +4,7 @@ import type { CrashPause } from "../../domain/jobs/wait-reason.js";
 import { crashPauseMs } from "../../domain/scaling/scaling.js";
 import type { Needs } from "../needs.js";
 
-/** The directory of an endpoint's local handler; undefined if they are made from an image. */
+/** The directory of an endpoint's local handler; undefined if its workers are made from an image. */
 export function handlerFolder({ registry }: Needs<"registry">, { settings }: Endpoint): string | undefined {
   const imageName = registry.template(settings.templateId)?.settings.imageName;
   return imageName !== undefined && isPath(imageName) ? imageName : undefined;

@@ -87,7 +87,7 @@ export function handleOf(workerId: string, found?: Docker.ContainerInspectInfo):
 }
 
 /** A worker that has no container, or one that was never started. Its name is unique, so it does not run elsewhere. */
-export const neverStarted: Sighting = { state: "unknown", why: "its container was gone", isAbsent: true };
+export const absent: Sighting = { state: "unknown", why: "its container was gone", isAbsent: true };
 
 /** Where a container's ports are published on the engine's machine. */
 function publishedOf(
@@ -108,7 +108,7 @@ function publishedOf(
 export function sightingOf(found: Docker.ContainerInspectInfo, workerId: string, isOurs: boolean): Sighting {
   const { State } = found;
   if (State.Running) return { state: "running", handle: handleOf(workerId, found) };
-  if (State.Status === "created") return neverStarted; // the server died before starting it
+  if (State.Status === "created") return absent; // the server died before starting it
   return { state: "ended", exit: exitOf(State, isOurs) };
 }
 

@@ -4,7 +4,7 @@ import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { WorkerHandle } from "../../domain/workers/worker.js";
 import { type ImageSpec, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
-import { containerOptions, handleOf, nameOf, neverStarted, sightingOf } from "./container.js";
+import { absent, containerOptions, handleOf, nameOf, sightingOf } from "./container.js";
 import { followEnds, workerLabels } from "./ends.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, isTaken, said, statusOf, whyNot } from "./failures.js";
@@ -169,7 +169,7 @@ export function dockerProvider(
     },
     async look(workerId) {
       const found = await inspected(workerId);
-      if (!found) return neverStarted;
+      if (!found) return absent;
       ends.watch();
       return sightingOf(found, workerId, killed.has(workerId));
     },

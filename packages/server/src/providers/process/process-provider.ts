@@ -86,7 +86,7 @@ export function processProvider(options: KeeperOptions): Provider<DirectorySpec>
     stop: async (workerId) => void (await keeper.call("stop", workerId)),
     async kill(workerId, handle) {
       await keeper.call("kill", workerId);
-      if (handle) killGroup(workerId, handle.ref as unknown as ProcessId);
+      if (handle?.provider === "process") killGroup(workerId, handle.ref as unknown as ProcessId);
     },
     logTail: async (workerId) => (await keeper.call<{ text: string }>("tail", workerId)).text,
     logs: (workerId, _handle, query) =>

@@ -182,7 +182,7 @@ CREATE TRIGGER api_key_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON a
 CREATE TRIGGER user_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON "user"
   FOR EACH STATEMENT EXECUTE FUNCTION note_revision('access');
 `,
-  // a worker's handle says which provider it is of, and what everybody may know of it apart from the provider's own
+  // a worker's handle names its provider, and what everybody may read stands beside that provider's own
   `
 UPDATE worker SET handle = (CASE WHEN handle::jsonb ? 'container'
   THEN jsonb_build_object('provider', 'docker', 'ref', jsonb_build_object('container', handle::jsonb -> 'container'),

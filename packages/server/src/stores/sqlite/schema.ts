@@ -180,7 +180,7 @@ ALTER TABLE job ADD COLUMN awaits_delivery INTEGER NOT NULL DEFAULT 0;
 DROP INDEX job_expiry;
 CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
 `,
-  // a worker's handle says which provider it is of, and what everybody may know of it apart from the provider's own
+  // a worker's handle names its provider, and what everybody may read stands beside that provider's own
   `
 UPDATE worker SET handle = CASE WHEN handle ->> 'container' IS NULL
   THEN json_object('provider', 'process', 'ref', json(handle))

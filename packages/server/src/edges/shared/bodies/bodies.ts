@@ -93,8 +93,8 @@ function follow(
   const take = (part: Buffer) => {
     const { length } = part;
     const error = countedBody?.count(length) === false ? tooManyBodies() : hear(part);
-    if (isLarge) readPace.count(payload, length);
     if (error) end(error);
+    else if (isLarge) readPace.count(payload, length);
   };
   const whole = () => end(null);
   countedBody?.begin(() => payload.off("data", take).off("end", whole).resume());

@@ -23,7 +23,11 @@ export function readAway(request: IncomingMessage): void {
     if (bytes > limits.lingerBytesMax) return end();
     discardPace.count(request, chunk.length);
   });
-  request.once("close", () => realTime.cancel(timer));
-  request.once("end", () => realTime.cancel(timer));
+  const over = () => {
+    realTime.cancel(timer);
+    request.socket.off("close", over);
+  };
+  request.once("close", over).once("end", over);
+  request.socket.once("close", over); // after its reply, a request is not told
   request.resume();
 }

@@ -2,12 +2,14 @@ import type { Readable } from "node:stream";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
+type Body = Readable & { readonly socket?: { readonly destroyed: boolean } };
+
 /** The rate at which bodies of one sort are read, all of them together. */
 class Pace {
   readonly #bytesPerTurn: number;
   #bytesLeft: number;
   #isTurnSet = false;
-  readonly #waiting: Readable[] = [];
+  readonly #waiting: Body[] = [];
 
   constructor(bytesPerTurn: number) {
     this.#bytesPerTurn = bytesPerTurn;
@@ -15,7 +17,7 @@ class Pace {
   }
 
   /** Counts bytes of a body, and pauses it until a later turn once this turn's budget is used up. */
-  count(body: Readable, bytes: number): void {
+  count(body: Body, bytes: number): void {
     this.#bytesLeft -= bytes;
     this.#setTurn();
     if (this.#bytesLeft > 0) return;
@@ -29,10 +31,18 @@ class Pace {
     realTime.after(limits.bodyTurnMs, () => this.#nextTurn());
   }
 
-  /** Resumes only as many as there is budget for: each brings at least what its socket has ready. */
+  /**
+   * Resumes only as many as there is budget for: each brings at least what its socket has ready. Those whose client has
+   * gone are dropped, and cost the others nothing.
+   */
   #nextTurn(): void {
     this.#bytesLeft = this.#bytesPerTurn;
-    for (const body of this.#waiting.splice(0, this.#bytesPerTurn / limits.bodyBytesPerRead)) body.resume();
+    for (let left = this.#bytesPerTurn / limits.bodyBytesPerRead; left > 0 && this.#waiting.length > 0; ) {
+      const body = this.#waiting.shift() as Body;
+      if (body.destroyed || body.socket?.destroyed) continue;
+      body.resume();
+      left--;
+    }
     this.#isTurnSet = false;
     if (this.#waiting.length > 0) this.#setTurn();
   }
@@ -40,5 +50,5 @@ class Pace {
 
 /** Large bodies that are read. */
 export const readPace = new Pace(limits.bodyBytesPerTurn);
-/** The rest of refused ones, for whose sake nobody else should wait. */
+/** The rest of bodies that nobody reads any more, mostly refused ones: for their sake nobody else should wait. */
 export const discardPace = new Pace(limits.discardedBytesPerTurn);
