@@ -23,7 +23,8 @@ export class Millrace {
     this.#env = {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
-      MALLOC_MMAP_THRESHOLD_: "1048576", // as scripts/node.sh starts it
+      MALLOC_MMAP_THRESHOLD_: "16777216",
+      MALLOC_TRIM_THRESHOLD_: "33554432", // as scripts/node.sh starts it
       MILLRACE_DATA_DIR: dataDir,
       MILLRACE_PORT: String(port),
       MILLRACE_API_KEY: key,

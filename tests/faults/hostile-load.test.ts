@@ -96,7 +96,7 @@ describe("beside hostile clients others are served as usual, nothing is lost and
   });
 
   it("50 uploads of 100 MB without a length", async () => {
-    await expectMemory("50 chunked uploads of 100 MB", 400, () =>
+    await expectMemory("50 chunked uploads of 100 MB", 500, () =>
       expectUndisturbed(bystander, "50 chunked uploads of 100 MB", () =>
         crowd(50, async (members) => {
           for (const member of members) {
