@@ -6,6 +6,8 @@ import { freePort, makeFolder, reach, start, stop } from "./processes.mjs";
 
 export const key = "mr_bench_0123456789abcdef0123456789abcdef";
 const readyMaxMs = 120_000;
+/** What scripts/node.sh sets for every server. */
+const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MALLOC_")));
 
 /** The server does not want to run like this; its own sentence says why. */
 export class Refused extends Error {}
@@ -23,8 +25,7 @@ export class Millrace {
     this.#env = {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
-      MALLOC_MMAP_THRESHOLD_: "16777216",
-      MALLOC_TRIM_THRESHOLD_: "33554432", // as scripts/node.sh starts it
+      ...malloc,
       MILLRACE_DATA_DIR: dataDir,
       MILLRACE_PORT: String(port),
       MILLRACE_API_KEY: key,

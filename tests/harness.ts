@@ -55,6 +55,9 @@ async function ownDatabase(): Promise<Record<string, string>> {
   return { MILLRACE_DATABASE_URL: admin.replace(/[^/]*$/, name) };
 }
 
+/** What scripts/node.sh sets for every server. */
+const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MALLOC_")));
+
 /** Starts the built server (`packages/server/dist/main.js`) as its users do, and waits until `/readyz` says yes. */
 export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
   const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
@@ -72,8 +75,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
       env: {
         PATH: process.env.PATH ?? "",
         HOME: process.env.HOME ?? "",
-        MALLOC_MMAP_THRESHOLD_: "16777216",
-        MALLOC_TRIM_THRESHOLD_: "33554432", // as scripts/node.sh starts it
+        ...malloc,
         MILLRACE_DATA_DIR: dataDir,
         MILLRACE_PORT: String(port),
         MILLRACE_API_KEY: key,

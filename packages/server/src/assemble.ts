@@ -33,8 +33,8 @@ import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
 import type { Provider } from "./provider.js";
+import { combined } from "./providers/combined.js";
 import { engineFacts } from "./providers/docker/facts.js";
-import { joined } from "./providers/joined.js";
 import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
@@ -125,7 +125,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
   const provider =
     given.provider ??
-    joined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
+    combined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
   const place = placeFacts(config, directory, {
     hostNo,
     facts: () => stock.facts,

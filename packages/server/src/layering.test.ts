@@ -58,7 +58,7 @@ const serverRules: readonly Rule[] = [
   { who: /^providers\/log-files\//, own: [...driver, "provider"], npm: [] },
   { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files"], npm: [] },
   // which of them a worker's own is, and none
-  { who: /^providers\/(joined|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
+  { who: /^providers\/(combined|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
   { who: /^providers\/docker\//, own: [...driver, "provider", "providers/log-files"], npm: ["dockerode"] },
   { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
   { who: /^host\/inventories\//, own: [...driver, "host/inventory"], npm: [] },

@@ -2,7 +2,7 @@ import type { LogLine } from "./domain/workers/log-line.js";
 import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
 
 /** What a worker is made from: a handler's directory on this machine, or a container image. */
-export type Made =
+export type WorkerSource =
   | { readonly directory: string }
   | {
       readonly image: string;
@@ -11,7 +11,7 @@ export type Made =
     };
 
 /** What a worker is to be, whichever provider runs it. */
-export interface WorkerSpec<From extends Made = Made> {
+export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   readonly workerId: string;
   readonly from: From;
   /** Replaces the image's own entry point, if the template sets one. */
@@ -33,9 +33,9 @@ export interface WorkerSpec<From extends Made = Made> {
 }
 
 /** A worker made from an image. */
-export type ImageSpec = WorkerSpec<Extract<Made, { image: string }>>;
+export type ImageSpec = WorkerSpec<Extract<WorkerSource, { image: string }>>;
 /** A worker made from a directory. */
-export type DirectorySpec = WorkerSpec<Extract<Made, { directory: string }>>;
+export type DirectorySpec = WorkerSpec<Extract<WorkerSource, { directory: string }>>;
 
 /** The progress of a start: its image is ready, or its container is made. */
 export type StartPhase = "image" | "made";

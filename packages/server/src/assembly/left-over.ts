@@ -5,7 +5,8 @@ import type { Parts } from "../operations/needs.js";
 import { settleOrphans } from "../operations/workers/worker-life.js";
 
 /**
- * Lets workers in containers that outlived the previous server call us again, so that no results are lost until they are found.
+ * Lets workers on networks of their own that outlived the previous server call us again, so that no results are lost
+ * until they are found.
  */
 export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostNo: number): Promise<void> {
   for (const { row } of registry.liveWorkers()) {

@@ -240,16 +240,12 @@ describe("A bell whose connections break", () => {
       const before = await holder();
       breakAll();
       await until(async () => {
-        expect(await holder()).toHaveLength(1);
-        expect(await holder()).not.toEqual(before);
+        const now = await holder(); // one reading: between two, the lock may pass from hand to hand
+        expect(now).toHaveLength(1);
+        expect(now).not.toEqual(before);
       });
     }
-    // on a busy machine the new connection may be late with its first answers, and be replaced once more
-    await until(async () => {
-      const other = await open({ hostId: "copied" }).catch((error: unknown) => error);
-      if (!(other instanceof Error)) await bells.pop()?.close();
-      expect(other).toBeInstanceOf(HostTaken);
-    });
+    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
   });
 
   it("the safety net rings everything every few seconds if there are other servers", { timeout: 30_000 }, async () => {

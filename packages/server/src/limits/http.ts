@@ -11,7 +11,7 @@ export const http = {
   bodyBelievedShare: 1 / 8, // share of the announced length that must arrive before the whole buffer is allocated
   bodyTurnMs: 2, // large bodies must not block the event loop: in each span of this length
   bodyBytesPerTurn: 512 * kib, // this much is read of all of them together: 250 MB/s
-  discardedBytesPerTurn: 128 * kib, // and this much of those that nobody reads any more: 65 MB/s
+  discardedBytesPerTurn: 128 * kib, // the same for all that are discarded: 65 MB/s
   bodyBytesPerRead: 64 * kib, // read from a socket at a time
   headerBytesMax: 16 * kib,
   headSliceBytes: kib, // parsed at a time at the beginning of a request; fits fifty of the shortest requests

@@ -1,7 +1,7 @@
 import { type TemplateSettings, templateDefaults } from "../domain/endpoints/template.js";
 import type { Gpu } from "../domain/hosts/gpu.js";
 import type { HostFacts } from "../domain/hosts/host.js";
-import type { Exit, Worker } from "../domain/workers/worker.js";
+import type { Worker } from "../domain/workers/worker.js";
 import type { WorkerChange, WorkerEvent } from "../domain/workers/worker-life.js";
 import type { WorkerSpec } from "../provider.js";
 import type { NewRelease } from "../store/index.js";

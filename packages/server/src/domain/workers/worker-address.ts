@@ -1,6 +1,6 @@
 import type { WorkerNetwork } from "./worker.js";
 
-/** Where a worker's HTTP server is reached. `host` is empty until known: a network of its own shows only once it runs. */
+/** Where a worker's HTTP server is reached. `host` is empty until known: in a network of its own, until it runs. */
 export interface WorkerAddress {
   readonly host: string;
   readonly port: number;

@@ -14,6 +14,7 @@ import { stopWorker } from "../../operations/workers/worker-life.js";
 import { type ImageSpec, StartFailed, StartUnsure } from "../../provider.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { startedWorker, wantedWorker } from "../../testing/tended-worker-fixture.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -23,38 +24,9 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** A worker whose row says that it is wanted. */
-async function wanted(): Promise<LiveWorker> {
-  const { registry, ids, clock, place } = scene.parts;
-  const { no: endpointNo, version } = scene.now(endpoint);
-  const row = { id: ids.resource(), endpointNo, version, hostNo: place.hostNo, createdAt: clock.now() };
-  const worker = await registry.createWorker(row);
-  scene.parts.bell.ring("workers");
-  return worker;
-}
-/** One that the loop has started. */
-async function started(): Promise<LiveWorker> {
-  scene.run(scene.loops.tend());
-  const worker = await wanted();
-  await scene.advance(5);
-  expect(scene.provider.isRunning(worker.row.id)).toBe(true);
-  return worker;
-}
-/** One that the loop has started, which its row does not say: as where the server died in between. */
-async function startedUnnoted(): Promise<LiveWorker> {
-  const { change } = scene.stores.workers;
-  vi.spyOn(scene.stores.workers, "change").mockImplementation((no, made) =>
-    made.by === "start" ? Promise.resolve(true) : change(no, made),
-  );
-  return started();
-}
+const wanted = () => wantedWorker(scene, endpoint);
+const started = () => startedWorker(scene, endpoint);
 const stop = (worker: LiveWorker, graceMs = 30_000) => stopWorker(scene.parts, worker, "a test", graceMs);
-const workerNow = (worker: LiveWorker) => scene.parts.registry.worker(worker.row.id) as LiveWorker;
-async function restart(workerUrl?: string): Promise<void> {
-  scene = await scene.restart(workerUrl === undefined ? {} : { workerUrl });
-  scene.run(scene.loops.tend());
-  await scene.advance(5);
-}
 
 describe("A worker of whatever provider", () => {
   it("is reached at the address that its own network gave it, from every server if that is so", async () => {
@@ -411,124 +383,5 @@ describe("Stopping a worker", () => {
     await stop(worker);
     await scene.advance(15_000);
     expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop", "stop"]);
-  });
-});
-
-describe("After a restart of the server", () => {
-  it("a worker that still runs is adopted: it keeps its job, and its result is accepted", async () => {
-    const worker = await started();
-    const id = await scene.running(endpoint, worker);
-    await restart();
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
-    await scene.done(workerNow(worker), id, { output: 1 });
-    expect(await scene.state(endpoint, id)).toBe("COMPLETED");
-    scene.provider.end(worker.row.id, { code: 0 });
-    await scene.advance(5);
-    expect(workerNow(worker).row.endedAt).toBeDefined();
-  });
-
-  it("a worker that ended meanwhile is recorded as ended, and its job is given back", async () => {
-    const worker = await started();
-    const id = await scene.running(endpoint, worker);
-    scene.provider.disconnect();
-    scene.provider.end(worker.row.id, { code: 137 });
-    await restart();
-    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
-    expect(workerNow(worker).row.exit?.note).toContain("exit code 137");
-  });
-
-  it("a worker that the provider does not know is killed by its handle, and its job is given back", async () => {
-    const worker = await started();
-    const id = await scene.running(endpoint, worker);
-    scene.provider.vanish(worker.row.id);
-    await restart();
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
-    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
-  });
-
-  it("a worker that the provider does not know and that had not asked for a job yet is not a failed start", async () => {
-    const worker = await started();
-    scene.provider.vanish(worker.row.id);
-    await restart();
-    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
-    expect(scene.now(endpoint).failedStarts).toBe(0);
-  });
-
-  it("a worker of which only the row was written is started", async () => {
-    const worker = await wanted();
-    await restart();
-    expect(scene.provider.isRunning(worker.row.id)).toBe(true);
-  });
-
-  it("a worker that may have been started already is never started twice", async () => {
-    const worker = await startedUnnoted();
-    await restart();
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look"]);
-    expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { ref: { pid: 100 } } });
-  });
-
-  it("a worker that may have been started and is not found is ended for good, and another one is started", async () => {
-    const worker = await startedUnnoted();
-    const id = await scene.running(endpoint, worker);
-    scene.provider.vanish(worker.row.id);
-    await restart();
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "kill", "forget"]);
-    expect(workerNow(worker)?.row.endedAt ?? "forgotten").toBeDefined();
-    expect(scene.now(endpoint).failedStarts).toBe(0);
-    scene.run(scene.loops.scale());
-    await scene.advance(50);
-    const [next] = scene.workersOf(endpoint);
-    expect(next?.row.id).not.toBe(worker.row.id);
-    expect(await scene.take(next!)).toMatchObject([{ id }]);
-  });
-
-  it("a worker that certainly was not started is started again, with the secret that its row has", async () => {
-    scene.provider.knowsAbsence = true;
-    scene.provider.failNext("start", new StartUnsure("the engine went away"));
-    scene.run(scene.loops.tend());
-    const worker = await wanted();
-    await scene.advance(5);
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "start"]);
-    expect(worker.row.secretHash).toBe(scene.parts.vault.hash(scene.provider.secretOf(worker.row.id)));
-  });
-
-  it("a worker that was given another server address is stopped, and its job excused", async () => {
-    const worker = await started();
-    const id = await scene.running(endpoint, worker);
-    await restart("http://127.0.0.1:9000");
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "stop"]);
-    scene.provider.end(worker.row.id, { code: 0 });
-    await scene.advance(5);
-    expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
-  });
-
-  it("a worker that was being stopped is asked again, and killed when its grace is over", async () => {
-    const worker = await started();
-    await stop(worker);
-    await scene.advance(10_000);
-    await restart();
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "stop", "look", "stop"]);
-    await scene.advance(19_000);
-    expect(scene.provider.isRunning(worker.row.id)).toBe(true);
-    await scene.advance(2_000);
-    expect(scene.provider.isRunning(worker.row.id)).toBe(false);
-  });
-
-  it("a worker that served before it ended is not a failed start", async () => {
-    const worker = await started();
-    await scene.done(worker, await scene.running(endpoint, worker));
-    await restart();
-    scene.provider.end(worker.row.id, { code: 1 });
-    await scene.advance(5);
-    expect(scene.now(endpoint).failedStarts).toBe(0);
-  });
-
-  it("a look that failed is tried again", async () => {
-    const worker = await started();
-    scene.provider.failNext("look", "the keeper does not answer");
-    await restart();
-    expect(scene.warnings()).toHaveLength(1);
-    await scene.advance(6_000);
-    expect(scene.provider.callsOf(worker.row.id)).toEqual(["start", "look", "look"]);
   });
 });

@@ -93,7 +93,10 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
   };
 }
 
-/** Where the ports of a worker with a network of its own are: its address, and where they are published (contract of pods: portMappings, publicIp). */
+/**
+ * Where the ports of a worker with a network of its own are: its address, and where they are published (contract of
+ * pods: portMappings, publicIp).
+ */
 function reachedAt(handle: Worker["handle"]) {
   const { address, published, publishedAt } = handle?.network ?? {};
   const isAll = publishedAt === "0.0.0.0" || publishedAt === "::";

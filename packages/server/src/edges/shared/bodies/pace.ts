@@ -32,8 +32,8 @@ class Pace {
   }
 
   /**
-   * Resumes only as many as there is budget for: each brings at least what its socket has ready. Those whose client has
-   * gone are dropped, and cost the others nothing.
+   * Resumes only as many as there is budget for: each brings at least what its socket has ready. Those whose client is
+   * gone are skipped, and cost the others nothing.
    */
   #nextTurn(): void {
     this.#bytesLeft = this.#bytesPerTurn;
@@ -50,5 +50,5 @@ class Pace {
 
 /** Large bodies that are read. */
 export const readPace = new Pace(limits.bodyBytesPerTurn);
-/** The rest of bodies that nobody reads any more, mostly refused ones: for their sake nobody else should wait. */
+/** The rest of bodies that are only discarded, mostly refused ones: nobody else should wait for them. */
 export const discardPace = new Pace(limits.discardedBytesPerTurn);

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { WorkerSpec } from "../provider.js";
 import { plainSpec } from "../testing/facts-fixture.js";
 import { StrictProvider } from "../testing/strict-provider-fixture.js";
+import { combined } from "./combined.js";
 import { linesOf } from "./contract.js";
-import { joined } from "./joined.js";
 
 describe("Several providers as one", () => {
   const never = new AbortController().signal;
@@ -11,7 +11,7 @@ describe("Several providers as one", () => {
   let second: StrictProvider;
   let third: StrictProvider;
   const join = () =>
-    joined({ first, second, third }, ({ from }: WorkerSpec) =>
+    combined({ first, second, third }, ({ from }: WorkerSpec) =>
       "directory" in from ? "first" : from.image === "other" ? "third" : "second",
     );
   const specs = {

@@ -2,13 +2,13 @@ import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Provider, WorkerSpec } from "../provider.js";
 
 /** Several providers, by the names that their handles carry. The first has the workers without a handle. */
-export type Joined = Readonly<Record<string, Provider<never>>>;
+export type Providers = Readonly<Record<string, Provider<never>>>;
 
 /**
  * Runs workers of several providers as one: `nameOf` says which is to start a worker, and later the worker's handle
  * does. A provider whose handles are not known before the start must be the first.
  */
-export function joined(providers: Joined, nameOf: (spec: WorkerSpec) => string): Provider {
+export function combined(providers: Providers, nameOf: (spec: WorkerSpec) => string): Provider {
   const all = Object.values(providers);
   /** The provider of each worker that is not of the first one, by id. */
   const homes = new Map<string, Provider<never>>();
