@@ -22,8 +22,8 @@ export interface Times {
 export interface Bystander {
   /** What its requests took while `act` went on. */
   during(act: () => Promise<unknown>): Promise<Times>;
-  /** Expects every job that it submitted to be there still. */
-  expectNothingLost(): Promise<void>;
+  /** Expects every job that it submitted since this was last called to be there still; or ever, if asked. */
+  expectNothingLost(ever?: "ever"): Promise<void>;
   end(): void;
 }
 
@@ -57,7 +57,7 @@ export async function startBystander(server: TestServer, endpoint: string): Prom
       await act();
       return ask("end");
     },
-    expectNothingLost: async () => expect(await ask("lost")).toEqual([]),
+    expectNothingLost: async (ever) => expect(await ask(ever ? "lostEver" : "lost")).toEqual([]),
     end: () => child.disconnect(),
   };
 }

@@ -211,4 +211,6 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
       await until(async () => (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).status === 200);
     });
   });
+
+  it("nothing of others is lost after them all", () => bystander.expectNothingLost("ever"));
 });
