@@ -5,7 +5,7 @@ export const replies = {
   textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read separately, into borrowed memory
   chunkTextBytesMax: 16 * kib, // larger chunks are read as bytes: SQLite takes 7 times as long for non-ASCII strings
   chunkReadBytesPerTurn: mib, // of chunks, read from SQLite in one turn of the event loop: a millisecond
-  textPieceBytes: 2 * mib, // read from the database at a time: a few milliseconds
+  textRowBytes: 64 * kib, // of a row of a large text from PostgreSQL; its string is collected while young
   lentBytesMax: 256 * mib, // of large results, lists and logs being sent; requests that find no room wait, then get 503
   lentStreamBytesMax: 96 * mib, // the same for live streams and logs
   lentInputBytesMax: 96 * mib, // the same for inputs that workers take

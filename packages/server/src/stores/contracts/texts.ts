@@ -57,7 +57,7 @@ export function texts(setting: () => Setting): void {
       expect(await scene.find(id)).toMatchObject({ progress: short, unreadBytes: 0 });
       expect((await scene.findTexts(id))?.texts).toBeUndefined();
       // characters of three bytes, so that piece boundaries fall inside characters
-      const large = `"${"漢".repeat(limits.textPieceBytes)}"`;
+      const large = `"${"漢".repeat(limits.storedPieceBytes)}"`;
       const bytes = Buffer.byteLength(large);
       await jobs.progress({ endpointNo: scene.endpointNo, jobId: id, workerNo: first, progress: large });
       expect(await scene.find(id)).toMatchObject({ progress: undefined, unreadBytes: bytes });

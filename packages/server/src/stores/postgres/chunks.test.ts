@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import { chunkSql, postgresChunkStore } from "./chunks.js";
 
 /** Connections that answer every read with these rows, and note its statement. */
@@ -22,9 +23,19 @@ describe("A page of chunks", () => {
   });
 
   it("that is large is read on the few connections for large texts", async () => {
-    const [reads, largeReads] = [connections([row("1"), row(null)]), connections([row("1"), row('"large"')])];
+    const large = `"${"é".repeat(limits.textRowBytes)}"`;
+    const bytes = Buffer.from(large);
+    const pieces = [2, 0, 1].map((n) => {
+      const piece = bytes.subarray(n * limits.textRowBytes, (n + 1) * limits.textRowBytes).toString("base64");
+      return { index: 8, start: 1, n, piece, metrics: n === 0 ? '{"a":1}' : null };
+    });
+    const small = { index: 7, start: 1, n: 0, piece: Buffer.from("1").toString("base64"), metrics: null };
+    const [reads, largeReads] = [connections([row("1"), row(null)]), connections([...pieces, small])];
     const chunks = await postgresChunkStore(reads, largeReads, {} as never).read(1, 0, 100);
-    expect(chunks.map(({ output }) => output)).toEqual(["1", '"large"']);
+    expect(chunks).toEqual([
+      { index: 7, start: 1, output: "1", metrics: undefined },
+      { index: 8, start: 1, output: bytes, metrics: '{"a":1}' },
+    ]);
     expect([reads.asked, largeReads.asked]).toEqual([[chunkSql.read], [chunkSql.readLarge]]);
   });
 });

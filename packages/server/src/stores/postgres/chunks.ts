@@ -3,6 +3,7 @@ import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.j
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connections.js";
+import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
 import type { Lanes, Verb } from "./writer.js";
 
 /** One read fetches at most this many rows; the rest waits for the next call. */
@@ -55,7 +56,11 @@ export const chunkSql = {
   /** A large page is read without its texts. */
   read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
     FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
-  readLarge: `${fittingFrom("$3")} ORDER BY "index"`,
+  /** The same with its texts, one row per piece. */
+  readLarge: `
+  WITH fit AS MATERIALIZED (SELECT "index", start, ${readPieces.bytes("output")} AS output, metrics FROM (${fittingFrom("$3")}) f)
+  SELECT "index", start, n, ${readPieces.piece("output", "n")} AS piece, CASE WHEN n = 0 THEN metrics END AS metrics
+  FROM fit CROSS JOIN LATERAL ${readPieces.numbers("output")} AS n`,
 };
 
 /** `token` tells this call from any other, should its connection break. */
@@ -118,6 +123,20 @@ const bytesOf = (pieces: readonly NewChunk[]): number =>
 type UnreadRow = Omit<ChunkRow, "output"> & { output: null };
 type Reads = Pick<Connections, "read">;
 
+type ChunkPieceRow = Pick<ChunkRow, "index" | "start" | "metrics"> & PieceRow;
+
+/** Chunks from the rows of their pieces. */
+async function chunksOf(rows: readonly ChunkPieceRow[]): Promise<Chunk[]> {
+  const found: Chunk[] = [];
+  for (const [index, pieces] of Map.groupBy(rows, ({ index }) => index)) {
+    const { start, metrics } = pieces.find(({ n }) => n === 0) as ChunkPieceRow;
+    const bytes = Buffer.concat(await bytesOfPieces(pieces));
+    const output = bytes.length <= limits.chunkTextBytesMax ? bytes.toString() : bytes;
+    found.push(toChunk({ index, start, output, metrics }));
+  }
+  return found.sort((a, b) => a.index - b.index);
+}
+
 /**
  * Chunks are appended by the worker that holds the job, and each is handed to one reader, in order, across several
  * servers too. Large pages are read on connections of their own, `largeReads`. These are few, so that large texts come
@@ -135,7 +154,7 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
       const asked = [jobNo, bytesMax, fromIndex];
       const rows = await reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
       const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
-      return (rows.every(isRead) ? rows : await largeReads.read<ChunkRow>(chunkSql.readLarge, asked)).map(toChunk);
+      return rows.every(isRead) ? rows.map(toChunk) : chunksOf(await largeReads.read(chunkSql.readLarge, asked));
     },
   };
 }

@@ -94,9 +94,22 @@ export async function writeLent(
   }
 }
 
+const encoder = new TextEncoder();
+
+/** What is handed to a socket at a time. Of a string, too, only that much is encoded at a time. */
 function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
-  const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-  for (let at = 0; at < bytes.length; at += limits.lentWriteBytes) yield bytes.subarray(at, at + limits.lentWriteBytes);
+  const size = limits.lentWriteBytes;
+  if (typeof piece !== "string") {
+    for (let at = 0; at < piece.length; at += size) yield piece.subarray(at, at + size);
+    return;
+  }
+  for (let at = 0; at < piece.length; ) {
+    const rest = piece.slice(at);
+    const slice = new Uint8Array(Math.min(size, 3 * rest.length));
+    const { read, written } = encoder.encodeInto(rest, slice);
+    at += read;
+    yield slice.subarray(0, written);
+  }
 }
 
 /**
