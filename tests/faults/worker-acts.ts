@@ -6,8 +6,11 @@ const deadMax = 20;
 const stopMsMax = 3_000;
 /** A process that was forked is by then what it is to be. */
 const startMs = 50;
-/** One that never pinged is not judged by its silence: a worker that is to be missed has to be older than that. */
-const pingedAfterMs = 6_000;
+/**
+ * A worker that never pinged is not judged by its silence: one that is to be missed has to be old enough to have been
+ * heard though connections froze under two of its pings.
+ */
+const pingedAfterMs = 12_000;
 
 /** What is done to workers' processes. */
 export class WorkerActs {
