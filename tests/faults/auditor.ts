@@ -145,9 +145,7 @@ function mistakes({ submission, runs }: Case): string[] {
   // the liar may have been given the job just before it spoke: then its word counted
   if (output?.liar !== undefined) return output.liar === workerId ? [] : [`${name} has another worker's word: ${text}`];
   if (runs.length > retries + 1) found.push(`${name} ran ${runs.length} times, and says retries ${retries}`);
-  // a job that is cancelled on its way to its worker begins there all the same, until that asks which jobs to stop
-  const isOnItsWay = ({ worker }: Run) => status === "CANCELLED" && worker === workerId;
-  const late = runs.find((run) => run.startedAt > seenAt && !isOnItsWay(run));
+  const late = runs.find(({ startedAt }) => startedAt > seenAt);
   if (late) found.push(`${name} ran in ${told(late)}, after its end, which was seen at ${seenAt}: ${text}`);
   if (submission.cancel === "done" && status !== "CANCELLED") found.push(`${name} was cancelled, yet ended as ${text}`);
   if (status === "CANCELLED") {

@@ -4,7 +4,7 @@ import { kib, mib, second } from "./units.js";
 export const replies = {
   textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read separately, into borrowed memory
   chunkTextBytesMax: 16 * kib, // larger chunks are read as bytes: SQLite takes 7 times as long for non-ASCII strings
-  chunkReadBytesPerTurn: mib, // of chunks, read from SQLite in one turn of the event loop: a millisecond
+  chunkReadBytesPerTurn: mib, // of chunks from SQLite, or of pieces from PostgreSQL, in one turn of the event loop: a millisecond
   textRowBytes: 64 * kib, // of a row of a large text from PostgreSQL; its string is collected while young
   lentBytesMax: 256 * mib, // of large results, lists and logs being sent; requests that find no room wait, then get 503
   lentStreamBytesMax: 96 * mib, // the same for live streams and logs

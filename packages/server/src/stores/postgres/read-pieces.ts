@@ -23,9 +23,9 @@ export interface PieceRow {
 /** A text's bytes from the rows of its pieces, in any order; other work gets its turn in between. */
 export async function bytesOfPieces(rows: readonly PieceRow[]): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
-  for (const { n, piece } of rows) {
+  for (const [at, { n, piece }] of rows.entries()) {
+    if (at > 0 && at % rowsPerTurn === 0) await turn();
     pieces[n] = Buffer.from(piece, "base64");
-    if (pieces.length % rowsPerTurn === 0) await turn();
   }
   return pieces;
 }
