@@ -18,6 +18,7 @@ export const shared = {
 export interface Member extends TestServer {
   /** Its host's number in the database. */
   readonly hostNo: number;
+  readonly serverNo: number;
 }
 
 /** Several servers on one database. */
@@ -74,8 +75,10 @@ export async function startCluster(size: number, env: Record<string, string> = {
     async join(more = {}) {
       const server = await startServer({ ...shared, MILLRACE_DATABASE_URL: url, ...env, ...more });
       const id = readFileSync(join(server.dataDir, "host"), "utf8").trim();
-      const [host] = await query<{ no: number }>("SELECT no FROM host WHERE id = $1", [id]);
-      const member = Object.assign(Object.create(server) as TestServer, { hostNo: host?.no ?? 0 });
+      const numberIn = async (table: "host" | "server") =>
+        (await query<{ no: number }>(`SELECT no FROM ${table} WHERE id = $1`, [id]))[0]?.no ?? 0;
+      const numbers = { hostNo: await numberIn("host"), serverNo: await numberIn("server") };
+      const member = Object.assign(Object.create(server) as TestServer, numbers);
       members.push(member);
       return member;
     },
@@ -93,7 +96,7 @@ export async function startCluster(size: number, env: Record<string, string> = {
         loop,
         Date.now(),
       ]);
-      return members.find(({ hostNo }) => hostNo === lease?.holder);
+      return members.find(({ serverNo }) => serverNo === lease?.holder);
     },
     async end() {
       await Promise.all(members.map((member) => member.end()));

@@ -167,7 +167,7 @@ describe("when the owner of the loops", { timeout: 120_000 }, () => {
       expect(puppet.alive()).toBe(true);
       expect(puppet.signals()).toEqual([]);
     }
-    const [lease] = await cluster.query("SELECT FROM lease WHERE holder = $1", [leaving.hostNo]);
+    const [lease] = await cluster.query("SELECT FROM lease WHERE holder = $1", [leaving.serverNo]);
     expect(lease).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { connectParts } from "../../packages/server/src/assembly/parts.js";
+import { onMachine } from "../../packages/server/src/assembly/place.js";
 import { localBell } from "../../packages/server/src/bells/local.js";
 import type { ApiKey } from "../../packages/server/src/domain/access/key.js";
 import type { HostFacts } from "../../packages/server/src/domain/hosts/host.js";
@@ -95,8 +96,7 @@ export class Server {
     const bell = localBell();
     const registry = new Registry(stores);
     const place = {
-      hostNo,
-      facts,
+      ...onMachine({ no: hostNo, id: "host" }, facts),
       localProcesses: true,
       volumes: {
         dir: join(directory, "volumes"),

@@ -104,7 +104,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
 
   /** Set once the bell is open. */
   const rings = { onBack: () => {}, onChange: () => {} };
-  const opening = { onFatal: given.onFatal, hostId, clock, emit, rings };
+  const opening = { onFatal: given.onFatal, serverId: hostId, clock, emit, rings };
   const stores = given.stores ?? (await openStores(config, directory, opening));
   const { shared } = stores;
   const sealKey = sealKeyOf(config, directory);
@@ -115,10 +115,12 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   await registry.load(clock.now());
 
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
+  // a server and the machine it runs on are named by the same data directory
+  const server = { no: shared?.serverNo ?? hostNo, id: hostId };
   const sideDoor = workersDoor(config.host, door);
   if (config.workerUrl === undefined) await openAgain(sideDoor, registry, hostNo);
   const lines = new Map<number, TakeLine>();
-  const bell = await openBell(config, { hostId, hostNo, registry, clock, lines });
+  const bell = await openBell(config, { server, registry, clock, lines });
   rings.onBack = () => bell.ringAll();
   rings.onChange = () => bell.ringElsewhere("registry");
   const draining = new PlainSignal();
@@ -127,11 +129,11 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     given.provider ??
     combined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
   const place = placeFacts(config, directory, {
-    hostNo,
+    host: { no: hostNo, id: hostId },
     facts: () => stock.facts,
     engine: facts,
     quota: await quota,
-    server: shared && serverAddress(config, door.port),
+    server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
   const made = { clock, ids, bell, registry, vault, emit, draining, place };
   const parts = connectParts({ ...made, stores, provider, lines });
@@ -152,7 +154,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       gateway,
       isOurHost,
       rates: config.rateLimits ? new Rates() : undefined,
-      grants: shared && new Grants(shared.grant, () => !hasOthers(registry, hostNo, clock.now())),
+      grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
       logs: (workerId, handle, query) => provider.logs(workerId, handle, query),
@@ -195,7 +197,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await provider.leave(0).catch(() => {});
     await loops.stopServing();
     // without this, the others notice in a few seconds
-    await shared?.leave(hostNo, clock.now() - limits.hostSilenceMs).catch(() => {});
+    await shared?.leave({ hostNos: [hostNo], seenAt: clock.now() - limits.hostSilenceMs }).catch(() => {});
     for (const open of [sender, sideDoor, gateway, door, app, bell, stores]) await open.close();
     noteTime();
     clock.stop();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import type { Config } from "../config.js";
-import type { ServerAddress } from "../domain/hosts/host.js";
+import type { ServerAddress } from "../domain/hosts/server.js";
 
 /** A host as written in a URL. */
 export const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : host);

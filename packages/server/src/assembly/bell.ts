@@ -1,6 +1,6 @@
 import type { Bell } from "../bell.js";
 import { localBell } from "../bells/local.js";
-import { HostTaken, postgresBell } from "../bells/postgres.js";
+import { postgresBell, ServerTaken } from "../bells/postgres.js";
 import type { Clock } from "../clock.js";
 import type { Config } from "../config.js";
 import { StartError } from "../host/data-directory.js";
@@ -9,12 +9,11 @@ import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
 
 /** Whether other servers use the same database now. */
-export const hasOthers = (registry: Registry, hostNo: number, now: number): boolean =>
-  registry.hosts.some((host) => host.no !== hostNo && host.seenAt > now - limits.hostSilenceMs);
+export const hasOthers = (registry: Registry, serverNo: number, now: number): boolean =>
+  registry.servers.some(({ no, seenAt }) => no !== serverNo && seenAt > now - limits.hostSilenceMs);
 
 interface Hearing {
-  readonly hostId: string;
-  readonly hostNo: number;
+  readonly server: { readonly no: number; readonly id: string };
   readonly registry: Registry;
   readonly clock: Clock;
   readonly lines: ReadonlyMap<number, TakeLine>;
@@ -23,17 +22,17 @@ interface Hearing {
 /** Opens the bell of this process, or of all servers on one database. Throws a {@link StartError}. */
 export async function openBell({ databaseUrl, dataDir }: Config, hearing: Hearing): Promise<Bell> {
   if (databaseUrl === undefined) return localBell();
-  const { hostId, hostNo, registry, clock, lines } = hearing;
+  const { server, registry, clock, lines } = hearing;
   try {
     return await postgresBell({
       url: databaseUrl,
-      hostId,
-      isAlone: () => !hasOthers(registry, hostNo, clock.now()),
+      serverId: server.id,
+      isAlone: () => !hasOthers(registry, server.no, clock.now()),
       isServedHere: (topic) => lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.canServe ?? false,
       refresh: () => registry.refresh(),
     });
   } catch (error) {
-    if (error instanceof HostTaken) {
+    if (error instanceof ServerTaken) {
       throw new StartError(
         `Another server with the identity of ${dataDir} uses the database: stop it, or delete the file host in the copy.`,
       );

@@ -31,6 +31,6 @@ export function connectParts(world: World): Parts {
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
-    hideInLog: hideOnHost({ registry, hostNo: place.hostNo }, (workerId, secret) => provider.hide(workerId, secret)),
+    hideInLog: hideOnHost({ registry, place }, (workerId, secret) => provider.hide(workerId, secret)),
   };
 }

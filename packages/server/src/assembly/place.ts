@@ -1,5 +1,5 @@
 import type { Config } from "../config.js";
-import type { HostFacts, ServerAddress } from "../domain/hosts/host.js";
+import type { HostFacts } from "../domain/hosts/host.js";
 import type { DataDirectory } from "../host/data-directory.js";
 import { freeMemoryShare } from "../host/inventories/processors.js";
 import type { Quota } from "../host/quota.js";
@@ -7,27 +7,37 @@ import type { PlaceFacts } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 
+/** A server that tends its own machine alone. */
+export const onMachine = (
+  host: { readonly no: number; readonly id: string },
+  facts: () => HostFacts,
+): Pick<PlaceFacts, "hostNo" | "facts" | "hosts" | "tends"> => ({
+  hostNo: host.no,
+  facts,
+  hosts: () => [{ ...host, facts: facts() }],
+  tends: (hostNo) => hostNo === host.no,
+});
+
 /** What operations may know about this host, including its container engine if there is one. */
 export function placeFacts(
   config: Config,
   directory: DataDirectory,
   {
-    hostNo,
+    host,
     facts,
     engine,
     quota,
     server,
   }: {
-    hostNo: number;
+    host: { no: number; id: string };
     facts: () => HostFacts;
     engine: ReturnType<typeof engineFacts> | undefined;
     quota: Quota;
-    server: ServerAddress | undefined;
+    server: PlaceFacts["server"];
   },
 ): PlaceFacts {
   return {
-    hostNo,
-    facts,
+    ...onMachine(host, facts),
     ...(server ? { server } : {}),
     localProcesses: config.localProcesses,
     volumes: {

@@ -11,7 +11,7 @@ import { openSqlite } from "../stores/sqlite/open.js";
 /** What opening the stores needs besides the settings. */
 interface Opening {
   readonly onFatal?: ((error: Error) => void) | undefined;
-  readonly hostId: string;
+  readonly serverId: string;
   readonly clock: Clock & Partial<SystemClock>;
   readonly emit: Emit;
   readonly rings: { readonly onBack: () => void };
@@ -29,11 +29,11 @@ export async function openStores(config: Config, directory: DataDirectory, openi
 }
 
 /** Opens the shared database and follows its clock. Waits for a database that starts along with us. */
-async function openShared(url: string, { hostId, clock, emit, rings }: Opening): Promise<Stores> {
+async function openShared(url: string, { serverId, clock, emit, rings }: Opening): Promise<Stores> {
   const giveUpAt = clock.now() + limits.databaseStartMs;
   for (let tries = 1; ; tries++) {
     try {
-      const stores = await openPostgres({ url, hostId, onBack: () => rings.onBack() });
+      const stores = await openPostgres({ url, serverId, onBack: () => rings.onBack() });
       const ahead = stores.shared ? await aheadOf(stores.shared) : 0;
       if (Math.abs(ahead) > limits.clockSkewMsMax) {
         await stores.close();

@@ -4,7 +4,7 @@ import { startPostgres, type TestPostgres } from "../../../../scripts/postgres.m
 import type { Bell, Topic } from "../bell.js";
 import { limits } from "../limits/index.js";
 import { startProxy, type TestProxy } from "../stores/contracts/proxy-fixture.js";
-import { HostTaken, type PostgresBellOptions, postgresBell } from "./postgres.js";
+import { type PostgresBellOptions, postgresBell, ServerTaken } from "./postgres.js";
 
 let server: TestPostgres;
 let proxy: TestProxy;
@@ -55,7 +55,7 @@ afterEach(async () => {
 async function open(more: Partial<PostgresBellOptions> = {}): Promise<Bell> {
   const bell = await postgresBell({
     url: server.url(),
-    hostId: `host ${bells.length}`,
+    serverId: `host ${bells.length}`,
     isAlone: () => alone,
     isServedHere: () => false,
     refresh: async () => {},
@@ -156,17 +156,17 @@ describe("A bell over several servers", () => {
   });
 
   it("belongs to one server at a time", { timeout: 30_000 }, async () => {
-    const first = await open({ hostId: "copied" });
-    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
+    const first = await open({ serverId: "copied" });
+    await expect(open({ serverId: "copied" })).rejects.toThrow(ServerTaken);
     await first.close();
-    await open({ hostId: "copied" });
+    await open({ serverId: "copied" });
   });
 
   it("waits for a server that was killed just now", async () => {
     const dying = new pg.Client(server.url());
     await dying.connect();
     await dying.query("SELECT pg_advisory_lock(hashtextextended('host copied', 0))");
-    const opening = open({ hostId: "copied" });
+    const opening = open({ serverId: "copied" });
     const asked = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'millrace bell' AND query ~ 'advisory'";
     await until(async () => expect((await wire.query(asked)).rows).not.toEqual([]));
     await dying.end();
@@ -235,7 +235,7 @@ describe("A bell whose connections break", () => {
       const { rows } = await wire.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted");
       return rows.map(({ pid }) => pid as number);
     };
-    await open({ ...throughProxy(), hostId: "copied" });
+    await open({ ...throughProxy(), serverId: "copied" });
     for (const breakAll of [proxy.cutAll, proxy.freezeAll]) {
       const before = await holder();
       breakAll();
@@ -245,7 +245,7 @@ describe("A bell whose connections break", () => {
         expect(now).not.toEqual(before);
       });
     }
-    await expect(open({ hostId: "copied" })).rejects.toThrow(HostTaken);
+    await expect(open({ serverId: "copied" })).rejects.toThrow(ServerTaken);
   });
 
   it("the safety net rings everything every few seconds if there are other servers", { timeout: 30_000 }, async () => {

@@ -7,8 +7,8 @@ import { localBell } from "./local.js";
 
 export interface PostgresBellOptions {
   readonly url: string;
-  /** The id of this server's host; only one server at a time may have it. */
-  readonly hostId: string;
+  /** This server's id; only one server at a time may have it. */
+  readonly serverId: string;
   /** Whether no other server is there to be notified. */
   readonly isAlone: () => boolean;
   /** Whether a waiter on this server takes care of the topic, so that the others need not wake. */
@@ -17,8 +17,8 @@ export interface PostgresBellOptions {
   readonly refresh: () => Promise<void>;
 }
 
-/** Another server has this host's id on the same database. */
-export class HostTaken extends Error {}
+/** Another server has this id on the same database. */
+export class ServerTaken extends Error {}
 
 const channel = "millrace";
 /** Announces that a server has begun to listen. */
@@ -29,7 +29,7 @@ const isHot = (topic: string) => /^(job|queue|stops):/.test(topic);
 
 /**
  * A bell across servers. It rings here at once, and on the other servers through database notifications, which are
- * gathered and sent after the commit. Throws {@link HostTaken} if another server has this host's id.
+ * gathered and sent after the commit. Throws {@link ServerTaken} if another server has this id.
  */
 export async function postgresBell(options: PostgresBellOptions): Promise<Bell> {
   const self = randomUUID();
@@ -187,7 +187,7 @@ const endFormer = `SELECT pg_terminate_backend(pid, ${limits.beatMs}) FROM pg_st
  */
 class Ear {
   readonly #url: string;
-  readonly #hostId: string;
+  readonly #serverId: string;
   readonly #onPayload: (payload: string) => void;
   #client: pg.Client | undefined;
   /** The database process of the last connection; after a break, it may hold the lock until it is terminated. */
@@ -197,9 +197,9 @@ class Ear {
   #closed = false;
   onOpen: () => void = () => {};
 
-  constructor({ url, hostId }: PostgresBellOptions, onPayload: (payload: string) => void) {
+  constructor({ url, serverId }: PostgresBellOptions, onPayload: (payload: string) => void) {
     this.#url = url;
-    this.#hostId = hostId;
+    this.#serverId = serverId;
     this.#onPayload = onPayload;
   }
 
@@ -208,14 +208,15 @@ class Ear {
     await this.#open();
     const giveUpAt = realTime.monotonicMs() + limits.hostLockMs;
     while (!this.#isHost) {
-      if (realTime.monotonicMs() > giveUpAt) throw new HostTaken(`the host ${this.#hostId} is another server`);
+      if (realTime.monotonicMs() > giveUpAt) throw new ServerTaken(`another server has the id ${this.#serverId}`);
       await realTime.sleep(limits.reconnectMs);
       if (this.#client) await this.#lock(this.#client).catch(() => {}); // if it ends, another one is opened
     }
   }
 
   async #lock(client: pg.Client): Promise<void> {
-    const isFree = async () => (await client.query<{ held: boolean }>(lockHost, [this.#hostId])).rows[0]?.held === true;
+    const isFree = async () =>
+      (await client.query<{ held: boolean }>(lockHost, [this.#serverId])).rows[0]?.held === true;
     let isOurs = await isFree();
     if (!isOurs && this.#former !== undefined) {
       await client.query(endFormer, [this.#former]);

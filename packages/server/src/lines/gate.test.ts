@@ -94,18 +94,23 @@ describe("A request that finds no worker", () => {
   });
 
   it("is passed on to another server that announces a worker, in turn, until that server fails", async () => {
-    const server = (hostNo: number, nos = [endpointNo]) => ({ hostNo, host: "10.0.0.1", port: 1, open: new Set(nos) });
+    const server = (serverNo: number, nos = [endpointNo]) => ({
+      serverNo,
+      host: "10.0.0.1",
+      port: 1,
+      open: new Set(nos),
+    });
     const standing = [stand(), stand()];
     gate.hear([], [server(1, [8])]);
     expect(gate.loadOf(endpointNo).waiting).toBe(2);
     gate.hear([], [server(1, [8]), server(2), server(3)]);
-    const hosts = (await Promise.all(standing)).map((found) => found && "hostNo" in found && found.hostNo);
+    const hosts = (await Promise.all(standing)).map((found) => found && "serverNo" in found && found.serverNo);
     expect(hosts.sort()).toEqual([2, 3]);
     gate.avoid(server(2), 1_000);
     gate.avoid(server(3), 1_000, endpointNo);
     expect(gate.other(endpointNo)).toBeUndefined();
     gate.hear([], [server(2), server(3, [8, endpointNo])]);
-    expect([gate.other(endpointNo), gate.other(8)?.hostNo]).toEqual([undefined, 3]);
+    expect([gate.other(endpointNo), gate.other(8)?.serverNo]).toEqual([undefined, 3]);
     await clock.advance(1_000, settle);
     expect(gate.other(endpointNo)).toBeDefined();
   });

@@ -114,8 +114,8 @@ export class Gate {
   other = (endpointNo: number): OtherServer | undefined => this.#others.find(endpointNo, this.#parts.clock.now());
 
   /** Passes no requests to a server for `ms`, either of one endpoint or of all, depending on what failed. */
-  avoid({ hostNo }: OtherServer, ms: number, endpointNo?: number): void {
-    this.#others.avoid(hostNo, this.#parts.clock.now() + ms, endpointNo);
+  avoid({ serverNo }: OtherServer, ms: number, endpointNo?: number): void {
+    this.#others.avoid(serverNo, this.#parts.clock.now() + ms, endpointNo);
   }
 
   /** Ends a request or WebSocket that `take` began. */

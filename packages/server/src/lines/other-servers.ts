@@ -1,6 +1,6 @@
 /** Another server that has a healthy worker for some endpoints: their requests may be passed on to it. */
 export interface OtherServer {
-  readonly hostNo: number;
+  readonly serverNo: number;
   readonly host: string;
   readonly port: number;
   /** The endpoints' numbers. */
@@ -23,15 +23,16 @@ export class OtherServers {
   find(endpointNo: number, now: number): OtherServer | undefined {
     const isAvoided = (key: string) => (this.#avoided.get(key) ?? 0) > now;
     const able = this.#servers.filter(
-      ({ hostNo, open }) => open.has(endpointNo) && !isAvoided(keyOf(hostNo)) && !isAvoided(keyOf(hostNo, endpointNo)),
+      ({ serverNo, open }) =>
+        open.has(endpointNo) && !isAvoided(keyOf(serverNo)) && !isAvoided(keyOf(serverNo, endpointNo)),
     );
     return able[this.#turn++ % able.length];
   }
 
   /** Skips a server for a while, for one endpoint or for all. */
-  avoid(hostNo: number, untilAt: number, endpointNo?: number): void {
-    this.#avoided.set(keyOf(hostNo, endpointNo), untilAt);
+  avoid(serverNo: number, untilAt: number, endpointNo?: number): void {
+    this.#avoided.set(keyOf(serverNo, endpointNo), untilAt);
   }
 }
 
-const keyOf = (hostNo: number, endpointNo?: number): string => `${hostNo} ${endpointNo ?? "all"}`;
+const keyOf = (serverNo: number, endpointNo?: number): string => `${serverNo} ${endpointNo ?? "all"}`;

@@ -32,7 +32,7 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
-  await needs.shared?.forgetHosts(now - limits.hostKeptMs);
+  await needs.shared?.forgetSilent(now - limits.hostKeptMs);
 }
 
 /** Ends running jobs that have exceeded their execution timeout. */

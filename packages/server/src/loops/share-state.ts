@@ -1,9 +1,9 @@
 import { realTime } from "../clock.js";
-import { mayCall, type ServerAddress } from "../domain/hosts/host.js";
+import { mayCall, type ServerAddress } from "../domain/hosts/server.js";
 import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
 import type { Needs, OtherServer } from "../operations/needs.js";
-import type { Host, SharedStore } from "../store/index.js";
+import type { Server, SharedStore } from "../store/index.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
@@ -14,7 +14,7 @@ export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire
 
 /**
  * Once a second, a server reports that it is alive and what it has heard from workers, renews its leases, and learns
- * which hosts there are. Then it reads what other servers may have changed.
+ * which servers and hosts there are. Then it reads what other servers may have changed.
  */
 export function shareStateLoop(
   needs: Sharing,
@@ -32,15 +32,14 @@ export function shareStateLoop(
   async function beat(now: number): Promise<void> {
     const untilAt = now + limits.leaseMs;
     const signs = registry.signs(saidAt);
-    const { hostNo } = place;
     const asked = leases.isResigned ? [] : ownedLoops;
     // a stopping server must seem too silent to be given workers, but not so silent that those it has count as lost
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();
     const { server } = place;
     const said = await shared.beat({
-      hostNo,
-      facts: { ...place.facts(), gate: report, ...(server ? { server } : {}) },
+      report: { gate: report, ...(server ? { address: server.address } : {}) },
+      hosts: place.hosts(),
       now,
       seenAt,
       leases: asked,
@@ -48,13 +47,14 @@ export function shareStateLoop(
       signs,
     });
     // while the database was away, we missed what workers said to other servers
-    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), hostNo);
+    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), place.tends);
     saidAt = now;
     registry.hosts = said.hosts;
-    const others = said.hosts.filter(({ no, seenAt }) => no !== hostNo && seenAt > now - limits.leaseMs);
+    registry.servers = said.servers;
+    const others = said.servers.filter(({ no, seenAt }) => no !== shared.serverNo && seenAt > now - limits.leaseMs);
     gate.hear(
-      others.flatMap((host) => (host.gate ? [host.gate] : [])),
-      server ? others.flatMap((host) => callable(host, server)) : [],
+      others.flatMap(({ gate }) => (gate ? [gate] : [])),
+      server ? others.flatMap((other) => callable(other, server.address)) : [],
     );
     const tells = newsOf(report);
     // the server that scales looks at once, and so do servers whose requests wait for a worker
@@ -99,9 +99,9 @@ const newsOf = ({ endpoints, open = [] }: GateReport): Set<string> =>
   ]);
 
 /** Another server as the gate knows it, if requests may be passed on to it. */
-const callable = ({ no, server, gate }: Host, here: ServerAddress): OtherServer[] =>
-  server && gate?.open && mayCall(server, here)
-    ? [{ hostNo: no, host: server.host, port: server.port, open: new Set(gate.open) }]
+const callable = ({ no, address, gate }: Server, here: ServerAddress): OtherServer[] =>
+  address && gate?.open && mayCall(address, here)
+    ? [{ serverNo: no, host: address.host, port: address.port, open: new Set(gate.open) }]
     : [];
 
 /**

@@ -12,9 +12,10 @@ let written: number[];
 let revisions: Partial<Record<RevisedTable, string>>;
 
 const sharedBy = ({ workers }: Stores): SharedStore => ({
-  beat: async () => ({ leases: new Set(), hosts: [] }),
+  serverNo: 1,
+  beat: async () => ({ leases: new Set(), servers: [], hosts: [] }),
   leave: async () => {},
-  forgetHosts: async () => {},
+  forgetSilent: async () => {},
   grant: async () => 0,
   exclusively: (change) => change(),
   time: async () => 0,

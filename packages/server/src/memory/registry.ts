@@ -4,7 +4,7 @@ import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import type { Worker } from "../domain/workers/worker.js";
-import type { Host, Marks, Sign, Stores } from "../store/index.js";
+import type { Host, Marks, Server, Sign, Stores } from "../store/index.js";
 import { Access } from "./access.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
@@ -36,7 +36,10 @@ export class Registry {
   readonly #workers: Workers;
   readonly #misses: Misses;
   #lastChange: Promise<unknown> = Promise.resolve();
-  #hosts: readonly Host[] = [];
+  /** The hosts that run workers; empty if there is one server, which knows its own. */
+  hosts: readonly Host[] = [];
+  /** The servers on this database, including this one; empty if there can be no others. */
+  servers: readonly Server[] = [];
   #reading: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -70,14 +73,6 @@ export class Registry {
   /** Whether other servers may change what is in memory here. */
   get isShared(): boolean {
     return this.#stores.shared !== undefined;
-  }
-
-  /** Hosts that run workers, including this one; empty if there is one server. */
-  get hosts(): readonly Host[] {
-    return this.#hosts;
-  }
-  set hosts(hosts: readonly Host[]) {
-    this.#hosts = hosts;
   }
 
   /** Finds something in memory. If it is missing, looks once in the store, where another server may have put it. */
@@ -129,14 +124,14 @@ export class Registry {
   }
 
   /**
-   * Restarts every worker's silence, because we did not listen. `ownHostNo`: except for that host's workers, which
+   * Restarts every worker's silence, because we did not listen. `tends`: except on the hosts that we tend, whose workers
    * talked to us.
    */
-  hearAll = (now: number, ownHostNo?: number): void => this.#workers.hearAll(now, ownHostNo);
+  hearAll = (now: number, tends?: (hostNo: number) => boolean): void => this.#workers.hearAll(now, tends);
 
   /** Since when a host has been silent while we listened; undefined for this host or if unknown. */
   hostSilentAt(hostNo: number): number | undefined {
-    const host = this.#hosts.find(({ no }) => no === hostNo);
+    const host = this.hosts.find(({ no }) => no === hostNo);
     return host && Math.max(host.seenAt, this.#workers.listeningAt);
   }
 

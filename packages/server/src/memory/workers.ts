@@ -158,13 +158,13 @@ export class Workers {
   }
 
   /**
-   * Restarts every worker's silence, because we did not listen. `ownHostNo`: except for that host's workers, which
-   * talked to us.
+   * Restarts every worker's silence, because we did not listen. `tends`: except on the hosts that we tend, whose
+   * workers talked to us.
    */
-  hearAll(now: number, ownHostNo?: number): void {
+  hearAll(now: number, tends: (hostNo: number) => boolean = () => false): void {
     this.#listeningAt = now;
     for (const worker of this.live()) {
-      if (worker.row.hostNo !== ownHostNo) worker.seenAt = worker.polledAt = now;
+      if (!tends(worker.row.hostNo)) worker.seenAt = worker.polledAt = now;
     }
   }
 }

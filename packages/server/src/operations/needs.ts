@@ -1,7 +1,8 @@
 import type { Bell } from "../bell.js";
 import type { Clock, Signal } from "../clock.js";
 import type { VolumeBound, VolumeUse } from "../domain/endpoints/volume.js";
-import type { HostFacts, ServerAddress } from "../domain/hosts/host.js";
+import type { HostFacts } from "../domain/hosts/host.js";
+import type { ServerAddress } from "../domain/hosts/server.js";
 import type { Emit } from "../events.js";
 import type { Quota } from "../host/quota.js";
 import type { Ids } from "../ids.js";
@@ -9,7 +10,7 @@ import type { Gate } from "../lines/gate.js";
 import type { Lending } from "../lines/lent-texts.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
-import type { Stores } from "../store/index.js";
+import type { HostReport, Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
 /** Everything operations and loops can depend on; each names the parts it needs. */
@@ -36,13 +37,18 @@ export interface Parts
   readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
 }
 
-/** What this host is, and what it lets users do. */
+/** What this server and its machine are, and what they let users do. */
 export interface PlaceFacts {
+  /** The host that this machine is. */
   readonly hostNo: number;
-  /** Where other servers reach this one; absent if there can be no others. */
-  readonly server?: ServerAddress;
-  /** What this host has for workers right now. */
+  /** What this machine has for workers right now. */
   readonly facts: () => HostFacts;
+  /** The hosts that this server tends, with what each has for workers right now. */
+  readonly hosts: () => readonly HostReport[];
+  /** Whether this server tends a host. */
+  readonly tends: (hostNo: number) => boolean;
+  /** This server's number, and where the others reach it; absent if there can be no others. */
+  readonly server?: { readonly no: number; readonly address: ServerAddress };
   readonly localProcesses: boolean;
   readonly volumes: VolumePlace;
   /** The directory that relative image paths start from. */

@@ -3,9 +3,10 @@ import type { ChunkStore } from "./chunks.js";
 import type { DecisionStore } from "./decisions.js";
 import type { DeliveryStore } from "./deliveries.js";
 import type { EndpointStore } from "./endpoints.js";
-import type { HostStore, SharedStore } from "./hosts.js";
+import type { HostStore } from "./hosts.js";
 import type { JobReader, JobStore } from "./jobs.js";
 import type { RegistryAuthStore, TemplateStore, VolumeStore } from "./resources.js";
+import type { SharedStore } from "./servers.js";
 import type { TallyReader } from "./tallies.js";
 import type { WorkerStore } from "./workers.js";
 
@@ -17,6 +18,7 @@ export type * from "./endpoints.js";
 export type * from "./hosts.js";
 export type * from "./jobs.js";
 export type * from "./resources.js";
+export type * from "./servers.js";
 export type * from "./tallies.js";
 export type * from "./workers.js";
 

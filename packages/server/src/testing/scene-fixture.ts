@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { connectParts } from "../assembly/parts.js";
+import { onMachine } from "../assembly/place.js";
 import { localBell } from "../bells/local.js";
 import { PlainSignal } from "../clock.js";
 import type { ApiKey, Scope } from "../domain/access/key.js";
@@ -116,8 +117,7 @@ export class Scene {
       emit: (event) => void this.events.push(event),
       draining: this.draining.signal,
       place: {
-        hostNo,
-        facts: () => plainHost,
+        ...onMachine({ no: hostNo, id: "host" }, options.place?.facts ?? (() => plainHost)),
         localProcesses: true,
         volumes: {
           dir: join(world.directory, "volumes"),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dataCenters } from "../../limits/index.js";
-import { countryOf, isThere, mayCall } from "./host.js";
+import { countryOf, isThere } from "./host.js";
 
 const isIn = (location: string | undefined, locations: string, ...dataCenterIds: string[]) =>
   isThere({ location }, { locations, dataCenterIds });
@@ -39,21 +39,5 @@ describe("The country", () => {
     ["AP-JP-1", "JP"],
   ])("of %s is %s", (code, country) => {
     expect(countryOf(code)).toBe(country);
-  });
-});
-
-describe("A server calls another", () => {
-  const at = (host: string, machine?: string) => ({ host, port: 8000, ...(machine === undefined ? {} : { machine }) });
-
-  it("at an address of the network, wherever it is", () => {
-    expect([mayCall(at("10.0.0.2", "a"), at("10.0.0.1", "b")), mayCall(at("server-2"), at("server-1"))]).toEqual([
-      true,
-      true,
-    ]);
-  });
-
-  it.each(["127.0.0.1", "127.0.0.2", "::1", "localhost"])("at %s only on its own machine", (host) => {
-    expect(mayCall(at(host, "a"), at(host, "a"))).toBe(true);
-    expect([mayCall(at(host, "a"), at(host, "b")), mayCall(at(host), at(host))]).toEqual([false, false]);
   });
 });

@@ -1,8 +1,6 @@
 import { dataCenters } from "../../limits/index.js";
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
-import type { GateReport } from "../scaling/gate-report.js";
-import { isLoopback } from "../workers/worker-address.js";
 import type { Gpu } from "./gpu.js";
 
 /** What a host can give to workers. */
@@ -22,24 +20,6 @@ export interface HostFacts {
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
   readonly gpusUnseen?: true;
 }
-
-/** A host's facts as it reports them, with what waits and runs at its gate, and its server's address. */
-export interface SaidFacts extends HostFacts {
-  readonly gate?: GateReport;
-  readonly server?: ServerAddress;
-}
-
-/** The address at which other servers reach this one. */
-export interface ServerAddress {
-  readonly host: string;
-  readonly port: number;
-  /** Identifies its machine and the network that it sees there; undefined if unknown. */
-  readonly machine?: string;
-}
-
-/** Whether one server may call another. A loopback address means the same server only on the same machine. */
-export const mayCall = (there: ServerAddress, here: ServerAddress): boolean =>
-  !isLoopback(there.host) || (there.machine !== undefined && there.machine === here.machine);
 
 /** A host as the scaler sees it. */
 export interface HostView extends HostFacts {

@@ -213,7 +213,7 @@ export class Call {
     const { method = "GET" } = this.#request;
     const { endpointId, path } = this.#target;
     const url = `/lb/${endpointId}${path}`; // the canonical path, whichever address the client has used
-    const headers = [...this.#headers, passedOn, marks.make(server.hostNo, { endpointId, method, url })];
+    const headers = [...this.#headers, passedOn, marks.make(server.serverNo, { endpointId, method, url })];
     const done = (outcome: Outcome) => this.#passedOn(server, outcome);
     const silenceMs = this.#silenceMs;
     if (this.#asking) {

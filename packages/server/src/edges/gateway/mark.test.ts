@@ -10,8 +10,8 @@ const request: Marked = { endpointId: "abcdefghijklmn", method: "POST", url: "/l
 const sealKey = Buffer.alloc(32, "k");
 const [here, there] = [1, 2];
 let clock: MovableClock;
-const marks = (hostNo: number, key = sealKey) =>
-  new Marks({ vault: localVault(key), ids: systemIds, clock, place: { hostNo } as Parts["place"] });
+const marks = (serverNo: number, key = sealKey) =>
+  new Marks({ vault: localVault(key), ids: systemIds, clock, place: { server: { no: serverNo } } as Parts["place"] });
 let ours: Marks;
 let theirs: Marks;
 beforeEach(() => {

@@ -30,25 +30,25 @@ export class Marks {
     this.#needs = needs;
   }
 
-  /** A mark for a request to the server of host `hostNo`. */
-  make(hostNo: number, marked: Marked): string {
+  /** A mark for a request to the server with this number. */
+  make(serverNo: number, marked: Marked): string {
     const at = this.#needs.clock.now();
     const nonce = this.#needs.ids.secret(15);
-    return `${hostNo}.${at}.${nonce}.${this.#sum(hostNo, at, nonce, marked)}`;
+    return `${serverNo}.${at}.${nonce}.${this.#sum(serverNo, at, nonce, marked)}`;
   }
 
   /** Whether one of our servers made this mark for this server and request, and it is used for the first time. */
   accept(mark: string, marked: Marked): boolean {
     const [, host, time, nonce = "", sum = ""] =
       /^(\d{1,15})\.(\d{1,15})\.([\w-]{20})\.([0-9a-f]{64})$/.exec(mark) ?? [];
-    const [hostNo, at, now] = [Number(host), Number(time), this.#needs.clock.now()];
-    if (hostNo !== this.#needs.place.hostNo || Math.abs(now - at) > limits.gateMarkMs) return false;
-    if (!this.#needs.vault.equal(sum, this.#sum(hostNo, at, nonce, marked))) return false;
+    const [serverNo, at, now] = [Number(host), Number(time), this.#needs.clock.now()];
+    if (serverNo !== this.#needs.place.server?.no || Math.abs(now - at) > limits.gateMarkMs) return false;
+    if (!this.#needs.vault.equal(sum, this.#sum(serverNo, at, nonce, marked))) return false;
     return this.#useOnce(nonce, now);
   }
 
-  #sum(hostNo: number, at: number, nonce: string, { endpointId, method, url }: Marked): string {
-    return this.#needs.vault.mac(JSON.stringify(["pass on", hostNo, at, nonce, endpointId, method, url]));
+  #sum(serverNo: number, at: number, nonce: string, { endpointId, method, url }: Marked): string {
+    return this.#needs.vault.mac(JSON.stringify(["pass on", serverNo, at, nonce, endpointId, method, url]));
   }
 
   #useOnce(nonce: string, now: number): boolean {

@@ -22,7 +22,7 @@ let worker: Server;
 const listen = (server: Server) => new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 beforeAll(async () => {
-  scene = await Scene.open();
+  scene = await Scene.open({ place: { server: { no: ourNo, address: { host: "127.0.0.1", port: 1 } } } });
   const isOurHost = hostJudge(["localhost"], undefined);
   gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false, isOurHost });
   http = await openHttp(scene, { gateway });
@@ -56,8 +56,10 @@ afterAll(async () => {
   await scene.close();
 });
 
-const tell = (port = portOf(other), hostNo = 9) =>
-  scene.parts.gate.hear([], [{ hostNo, host: "127.0.0.1", port, open: new Set([endpoint.no]) }]);
+const tell = (port = portOf(other), serverNo = 9) =>
+  scene.parts.gate.hear([], [{ serverNo, host: "127.0.0.1", port, open: new Set([endpoint.no]) }]);
+/** The number of the server under test. */
+const ourNo = 1;
 const waits = () => scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
 async function openWorker(): Promise<void> {
   const live = await scene.worker(endpoint);
@@ -162,14 +164,14 @@ describe("A request that another server has a worker for", () => {
 });
 
 describe("A request that another server has passed on", () => {
-  /** The mark that a request to the server of a host was given. */
-  async function marked(hostNo: number): Promise<Record<string, string>> {
+  /** The mark that a request to a server was given. */
+  async function marked(serverNo: number): Promise<Record<string, string>> {
     let mark = "";
     answer = (request, reply) => {
       mark = String(request.headers["x-millrace-passed-on"]);
       reply.end();
     };
-    tell(portOf(other), hostNo);
+    tell(portOf(other), serverNo);
     await http.get(`/lb/${endpoint.id}/`);
     return { "x-millrace-passed-on": mark };
   }
@@ -189,7 +191,7 @@ describe("A request that another server has passed on", () => {
   });
 
   it("is served without the client's key, once", async () => {
-    const headers = await marked(scene.parts.place.hostNo);
+    const headers = await marked(ourNo);
     await openWorker();
     const replies = await Promise.all([1, 2].map(() => http.get(`/lb/${endpoint.id}/`, { key: null, headers })));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 400]);
@@ -197,7 +199,7 @@ describe("A request that another server has passed on", () => {
   });
 
   it("is served under the host name that the first server accepted, even if this one does not answer to it", async () => {
-    const named = { ...(await marked(scene.parts.place.hostNo)), host: "lb.example" };
+    const named = { ...(await marked(ourNo)), host: "lb.example" };
     await openWorker();
     expect(await send(named)).toEqual([200, undefined]);
     expect(await send({ ...named, "x-millrace-passed-on": "no mark" })).toEqual([400, "unsent"]);
@@ -205,7 +207,7 @@ describe("A request that another server has passed on", () => {
   });
 
   it("is given back at once if no worker is healthy, and not passed on again", async () => {
-    const headers = await marked(scene.parts.place.hostNo);
+    const headers = await marked(ourNo);
     tell();
     expect(outcome(await http.get(`/lb/${endpoint.id}/`, { key: null, headers }))).toEqual([503, "unsent"]);
     expect(seen).toEqual(["other GET"]);

@@ -102,7 +102,7 @@ export function whereIs(
 
 /** Draws a port for a worker of this host that no other worker was given. */
 function drawPort({ registry, place }: Launching): Promise<number> {
-  const mine = registry.liveWorkers().filter(({ row }) => row.hostNo === place.hostNo);
+  const mine = registry.liveWorkers().filter(({ row }) => place.tends(row.hostNo));
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
 }
 

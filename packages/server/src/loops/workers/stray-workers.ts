@@ -22,7 +22,7 @@ export function strayWorkers(needs: Needs<"registry" | "place">, tended: Tended)
 
   /** Ends workers that others gave up on while this host was away. */
   async function endGivenUp(): Promise<void> {
-    const strays = needs.registry.endedWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+    const strays = needs.registry.endedWorkers().filter(({ row }) => needs.place.tends(row.hostNo));
     const ids = new Set(strays.map(({ row }) => row.id));
     for (const id of buried) if (!ids.has(id)) buried.delete(id); // the registry has forgotten it
     await Promise.all(

@@ -282,7 +282,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     topics: ["workers"],
     gapMs: limits.loopGapMsMin,
     async tick(now) {
-      const mine = needs.registry.liveWorkers().filter(({ row }) => row.hostNo === needs.place.hostNo);
+      const mine = needs.registry.liveWorkers().filter(({ row }) => needs.place.tends(row.hostNo));
       const looks: (number | undefined)[] = [];
       const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
       const givenUp = needs.registry.isShared ? strays.endGivenUp() : undefined;

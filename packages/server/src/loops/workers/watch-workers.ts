@@ -37,7 +37,7 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
   for (const worker of live) {
     const { hostNo } = worker.row;
     const silentAt = needs.registry.hostSilentAt(hostNo);
-    if (hostNo === needs.place.hostNo || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
+    if (needs.place.tends(hostNo) || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
     // a worker without a place runs nowhere
     if (isThrottled(worker.row)) {
       await needs.registry.changeWorker(worker, { by: "rehost", hostNo: needs.place.hostNo });

@@ -100,12 +100,13 @@ export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint:
   return { reason: "location" as const, detail: `The endpoint wants ${wanted}, and ${whose} in ${places}.` };
 }
 
-/** The hosts that can be given workers: this one, and those whose server is alive. */
+/** The hosts that can be given workers: those that this server tends, and those whose server is alive. */
 export function liveHosts({ place, registry, clock }: Needs<"place" | "registry" | "clock">): HostView[] {
   const aliveSince = clock.now() - limits.leaseMs;
-  const others = registry.hosts.filter(({ no, seenAt }) => no !== place.hostNo && seenAt >= aliveSince);
+  const others = registry.hosts.filter(({ no, seenAt }) => !place.tends(no) && seenAt >= aliveSince);
   const live = registry.liveWorkers();
-  return [{ ...place.facts(), no: place.hostNo }, ...others].map((host) => ({
+  const ours = place.hosts().map(({ no, facts }) => ({ ...facts, no }));
+  return [...ours, ...others].map((host) => ({
     ...host,
     workers: live.filter(({ row }) => row.hostNo === host.no).length,
   }));

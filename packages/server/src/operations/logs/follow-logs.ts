@@ -175,7 +175,7 @@ class Gathering {
   }
 
   #here(workers: readonly LiveWorker[]): LiveWorker[] {
-    return workers.filter(({ row }) => row.hostNo === this.#needs.place.hostNo);
+    return workers.filter(({ row }) => this.#needs.place.tends(row.hostNo));
   }
 
   #follow(worker: Logged, ask: LogAsk): void {

@@ -45,7 +45,7 @@ export interface LogPage {
 
 /** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
 export function assertKeptHere({ place }: Needs<"place">, { row }: Logged): void {
-  if (row.hostNo !== place.hostNo) throw logElsewhere(row.hostNo);
+  if (!place.tends(row.hostNo)) throw logElsewhere(row.hostNo);
 }
 
 /** The last lines of a worker. */
@@ -76,7 +76,7 @@ export async function readEndpointLog(
   signal: AbortSignal,
 ): Promise<LogPage> {
   const workers = workersWithLogs(needs, endpoint);
-  const here = workers.filter(({ row }) => row.hostNo === needs.place.hostNo);
+  const here = workers.filter(({ row }) => needs.place.tends(row.hostNo));
   let lines: ShownLine[] = [];
   const unread: string[] = [];
   for (const worker of here) {

@@ -21,7 +21,7 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   } else {
     gate.shut(row.no);
   }
-  if (row.hostNo !== place.hostNo || before.isOpen === health.isOpen || !health.wasReady) return;
+  if (!place.tends(row.hostNo) || before.isOpen === health.isOpen || !health.wasReady) return;
   if (health.isOpen) {
     if (worker.row.trouble) await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
@@ -39,7 +39,7 @@ export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: He
   const { row } = worker;
   const now = needs.clock.now();
   // a host that cannot reach another host's worker must not stop it
-  if (row.hostNo !== needs.place.hostNo || row.wanted === "stopped" || row.wanted === "paused") return undefined;
+  if (!needs.place.tends(row.hostNo) || row.wanted === "stopped" || row.wanted === "paused") return undefined;
   const patienceMs = needs.registry.endpointByNo(row.endpointNo)?.settings.executionTimeoutMs ?? 0;
   const held = needs.gate.heldBy(row.no);
   const unhealthyAt = replaceAt(health, held > 0, patienceMs);

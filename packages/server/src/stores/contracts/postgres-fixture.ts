@@ -28,17 +28,17 @@ const emptied = `
     IF EXISTS (SELECT FROM pg_class WHERE relname = 'place') THEN PERFORM setval('place', 1, false); END IF;
   END $$`;
 
-/** The same for a database that stays open: its host row stays, and no number is reused. */
+/** The same for a database that stays open: its server's row stays, and no number is reused. */
 const cleared = `
   DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT quote_ident(relname) FROM pg_class
-      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema', 'host')
+      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('schema', 'server')
     LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
-    DELETE FROM host WHERE id <> 'host';
+    DELETE FROM server WHERE id <> 'host';
   END $$`;
 
 /** Opens a database as one of several servers would. */
-export const openAs = (hostId: string, url: string) => openPostgres({ url, hostId, onBack: () => {} });
+export const openAs = (serverId: string, url: string) => openPostgres({ url, serverId, onBack: () => {} });
 
 /** Opens the same database again and again, emptied each time. */
 export async function openEmptied(url: string): Promise<Opened> {

@@ -31,7 +31,7 @@ describe("Opening a database", () => {
     const url = await makeDatabase(server, "fresh");
     const opened = await Promise.all(Array.from({ length: 6 }, (_, n) => openAs(`host-${n}`, url)));
     expect(await read(url, "SELECT version::int FROM schema")).toEqual([{ version: schemaVersion }]);
-    expect(await read(url, "SELECT count(*)::int AS n FROM host")).toEqual([{ n: 6 }]);
+    expect(await read(url, "SELECT count(*)::int AS n FROM server")).toEqual([{ n: 6 }]);
     await Promise.all(opened.map((stores) => stores.close()));
   });
 
@@ -43,6 +43,10 @@ describe("Opening a database", () => {
     for (const statement of olderRows) await asAdmin(url, statement);
     const stores = await openAs("host", url);
     await expectOlderRows(stores);
+    // its number as a host was its number as a server, under which it counts
+    expect(stores.shared!.serverNo).toBe(1);
+    await (await openAs("next", url)).close();
+    expect(await read(url, "SELECT id FROM server ORDER BY no")).toEqual([{ id: "host" }, { id: "next" }]);
     await stores.close();
   });
 

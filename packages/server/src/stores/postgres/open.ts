@@ -19,7 +19,7 @@ import { postgresJobStore } from "./jobs.js";
 import { postgresJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
 import { postgresSharedStore } from "./shared.js";
-import { lanesPerHost, postgresTallyReader } from "./tallies.js";
+import { lanesPerServer, postgresTallyReader } from "./tallies.js";
 import { transaction } from "./transaction.js";
 import { createWorker, placeWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
@@ -69,41 +69,41 @@ export { isLost as isUnreachable } from "./failures.js";
 export interface PostgresOptions {
   /** `postgres://…` */
   readonly url: string;
-  /** The host's id; the host has tally rows of its own. */
-  readonly hostId: string;
+  /** The server's id; the server has tally rows of its own. */
+  readonly serverId: string;
   /** Called when the database answers again after an outage. */
   readonly onBack: () => void;
 }
 
 /** Opens (and migrates) the PostgreSQL stores. Throws a one-sentence error if the database is of a newer version. */
-export async function openPostgres({ url, hostId, onBack }: PostgresOptions): Promise<Stores> {
+export async function openPostgres({ url, serverId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
   const textReads = new Connections(url, limits.textReadersMax);
   const writes = new Connections(url, 2 * limits.wordLanes + 1);
   try {
-    const hostNo = await writes.lend(async (connection) => {
+    const serverNo = await writes.lend(async (connection) => {
       await checkEncoding(connection);
       await migrate(connection);
       // not seen yet: a server that is refused after all must not be given workers
-      const [host] = await connection.query<{ no: number }>(
-        "INSERT INTO host (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING no",
-        [hostId],
+      const [server] = await connection.query<{ no: number }>(
+        "INSERT INTO server (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING no",
+        [serverId],
       );
-      return (host as { no: number }).no;
+      return (server as { no: number }).no;
     });
-    const lane = (n: number) => hostNo * lanesPerHost + n;
+    const lane = (n: number) => serverNo * lanesPerServer + n;
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
     const tables = tableStores(postgresRunner(reads, words));
     return {
       ...tables,
-      workers: { ...tables.workers, create: createWorker(words, hostNo), place: placeWorker(words, hostNo) },
+      workers: { ...tables.workers, create: createWorker(words, serverNo), place: placeWorker(words, serverNo) },
       jobs: postgresJobStore(calls, words),
       reader: postgresJobReader(reads, textReads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, textReads, words),
-      shared: postgresSharedStore(reads, words, hostId),
+      shared: postgresSharedStore(reads, words, { no: serverNo, id: serverId }),
       ping: async () => void (await reads.read("SELECT 1", [])),
       close: async () => {
         await Promise.all([words.close(), calls.close()]);

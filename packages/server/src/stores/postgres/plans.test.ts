@@ -71,7 +71,7 @@ beforeAll(async () => {
   server = await startPostgres({ settings: { fsync: "off", autovacuum: "off", max_wal_size: "'2GB'" } });
   for (const name of ["analyzed", "never_analyzed"]) {
     const url = await makeDatabase(server, name);
-    await (await openPostgres({ url, hostId: "host", onBack: () => {} })).close();
+    await (await openPostgres({ url, serverId: "host", onBack: () => {} })).close();
     const client = new pg.Client({ ...connectionConfig(url), statement_timeout: 0, query_timeout: 0 });
     await client.connect();
     clients.set(name, client);
@@ -99,7 +99,7 @@ async function planOf(client: pg.Client, text: string): Promise<Node[]> {
 const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
 /** Tables of which there are few rows: a server, a host, a lease each. */
-const small = /^(place|schema|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
+const small = /^(place|schema|server|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
 /** Indexes of what lives just now: going through the whole of one is short. */
 const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
 

@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import { realTime } from "../../clock.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
-import type { Beat, Host, SharedStore } from "../../store/index.js";
+import type { Beat, Heard, Host, Server, SharedStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";
@@ -16,10 +16,14 @@ import type { Lanes, Verb } from "./writer.js";
 const changeLock = 7_246_551_906;
 
 export const sharedSql = {
-  /** Adds the host again if a server was suspended for so long that its host was deleted. */
+  /** Adds server and hosts again if the server was suspended for so long that they were deleted. */
   beat: `
   WITH alive AS (
-    INSERT INTO host (no, id, seen_at, facts) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    INSERT INTO server (no, id, seen_at, report) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, report = excluded.report),
+  tended AS (
+    INSERT INTO host (no, id, seen_at, facts)
+    SELECT no, id, $11, facts FROM unnest($13::bigint[], $14::text[], $15::text[]) AS t (no, id, facts) ORDER BY no
     ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, facts = excluded.facts),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
@@ -33,14 +37,19 @@ export const sharedSql = {
       WHERE l.holder = $1 OR l.until_at <= $2::bigint
     RETURNING name)
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
+  servers: "SELECT no, report, seen_at FROM server",
   hosts: "SELECT no, facts, seen_at FROM host",
-  leave: "WITH given AS (DELETE FROM lease WHERE holder = $1) UPDATE host SET seen_at = $2 WHERE no = $1",
-  /** A host that was never seen is only starting. */
-  forgetHosts: `
-  WITH gone AS MATERIALIZED (SELECT no FROM host WHERE seen_at > 0 AND seen_at <= $2::bigint),
+  leave: `
+  WITH given AS (DELETE FROM lease WHERE holder = $1),
+  emptied AS (UPDATE host SET seen_at = $2::bigint WHERE no = ANY ($3::bigint[]))
+  UPDATE server SET seen_at = $2 WHERE no = $1`,
+  /** A server or host that was never seen is only starting. */
+  forgetSilent: `
+  WITH gone AS MATERIALIZED (SELECT no FROM server WHERE seen_at > 0 AND seen_at <= $2::bigint),
   ${folded("gone")},
-  forgotten AS (
-    DELETE FROM host h USING gone g WHERE h.no = g.no AND h.seen_at <= $2
+  forgotten AS (DELETE FROM server s USING gone g WHERE s.no = g.no AND s.seen_at <= $2),
+  emptied AS (
+    DELETE FROM host h WHERE h.seen_at > 0 AND h.seen_at <= $2
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
   marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
@@ -57,6 +66,17 @@ export const sharedSql = {
   RETURNING (SELECT n FROM wanted) AS granted`,
 };
 
+interface ServerRow {
+  no: number;
+  report: string | null;
+  seen_at: number;
+}
+const toServer = (row: ServerRow): Server => ({
+  ...(row.report === null ? {} : JSON.parse(row.report)),
+  no: row.no,
+  seenAt: row.seen_at,
+});
+
 interface HostRow {
   no: number;
   facts: string | null;
@@ -71,16 +91,22 @@ const toHost = (row: HostRow): Host => ({
   seenAt: row.seen_at,
 });
 
-const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>; hosts: Host[] }> = {
+/** Who this server is on its database. */
+interface Self {
+  readonly no: number;
+  readonly id: string;
+}
+
+const beatVerb: Verb<[self: Self, beat: Beat], Heard> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [hostId, { hostNo, facts, now, seenAt, leases, untilAt, signs: heard }] = args as [string, Beat];
+    const [self, { report, hosts: tended, now, seenAt, leases, untilAt, signs: heard }] = args as [Self, Beat];
     // sorted, so that two servers that have heard of the same workers lock rows in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
     const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
-      hostNo,
+      self.no,
       now,
-      JSON.stringify(facts),
+      JSON.stringify(report),
       texts(leases),
       untilAt,
       numbers(signs.map((sign) => sign.workerNo)),
@@ -89,25 +115,32 @@ const beatVerb: Verb<[hostId: string, beat: Beat], { leases: ReadonlySet<string>
       numbers(signs.map((sign) => sign.polledAt)),
       numbers(signs.map((sign) => sign.slots)),
       seenAt,
-      hostId,
+      self.id,
+      numbers(tended.map(({ no }) => no)),
+      texts(tended.map(({ id }) => id)),
+      texts(tended.map(({ facts }) => JSON.stringify(facts))),
     ]);
+    const servers = await connection.query<ServerRow>(sharedSql.servers, []);
     const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
-    return [{ leases: new Set(row?.leases), hosts: hosts.map(toHost) }];
+    return [{ leases: new Set(row?.leases), servers: servers.map(toServer), hosts: hosts.map(toHost) }];
   },
 };
 
-const leaveVerb: Verb<[hostNo: number, seenAt: number], void> = {
+type Left = Parameters<SharedStore["leave"]>[0];
+
+const leaveVerb: Verb<[serverNo: number, left: Left], void> = {
   callsMax: 1,
-  async run({ connection }, [[hostNo, seenAt] = [0, 0]]) {
-    await connection.query(sharedSql.leave, [hostNo, seenAt]);
+  async run({ connection }, [args]) {
+    const [serverNo, { hostNos, seenAt }] = args as [number, Left];
+    await connection.query(sharedSql.leave, [serverNo, seenAt, numbers(hostNos)]);
     return [undefined];
   },
 };
 
-const forgetHostsVerb: Verb<[before: number], void> = {
+const forgetSilentVerb: Verb<[before: number], void> = {
   callsMax: 1,
   async run({ connection }, [[before] = [0]]) {
-    await connection.query(sharedSql.forgetHosts, [goneLane, before]);
+    await connection.query(sharedSql.forgetSilent, [goneLane, before]);
     return [undefined];
   },
 };
@@ -152,7 +185,7 @@ async function exclusively<T>(reads: Connections, change: () => Promise<T>): Pro
 }
 
 /** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
-export function postgresSharedStore(reads: Connections, words: Lanes, hostId: string): SharedStore {
+export function postgresSharedStore(reads: Connections, words: Lanes, self: Self): SharedStore {
   let forgetAt = 0;
   const forgetVerb: Verb<[bucket: number], void> = {
     callsMax: 1,
@@ -162,9 +195,10 @@ export function postgresSharedStore(reads: Connections, words: Lanes, hostId: st
     },
   };
   return {
-    beat: (beat) => words.call(beatVerb, [hostId, beat]),
-    leave: (...args) => words.call(leaveVerb, args),
-    forgetHosts: (before) => words.call(forgetHostsVerb, [before]),
+    serverNo: self.no,
+    beat: (beat) => words.call(beatVerb, [self, beat]),
+    leave: (left) => words.call(leaveVerb, [self.no, left]),
+    forgetSilent: (before) => words.call(forgetSilentVerb, [before]),
     async grant(name, limit, count, now) {
       if (now >= forgetAt) {
         forgetAt = now + limits.rateWindowMs;

@@ -27,18 +27,18 @@ export function tallied(source: string, changes: Partial<Record<keyof Tally, str
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
 
-/** The tally rows of a host are its own: this many, starting at its number times this. */
-export const lanesPerHost = 100;
-/** The tally row for all hosts that are gone: no host has the number 0. */
+/** The tally rows of a server are its own: this many, starting at its number times this. */
+export const lanesPerServer = 100;
+/** The tally row for all servers that are gone: no server has the number 0. */
 export const goneLane = 0;
 
 /**
- * SQL fragment: adds up the counts of the hosts in `source` into one row (`$1`). A concurrent write either came before
+ * SQL fragment: adds up the counts of the servers in `source` into one row (`$1`). A concurrent write either came before
  * and is added up, or begins a new row.
  */
 export const folded = (source: string): string => `folded AS (
     DELETE FROM tally t USING endpoint e, ${source} g WHERE t.endpoint_no = e.no
-      AND t.lane >= g.no * ${lanesPerHost} AND t.lane < (g.no + 1) * ${lanesPerHost}
+      AND t.lane >= g.no * ${lanesPerServer} AND t.lane < (g.no + 1) * ${lanesPerServer}
     RETURNING t.*),
   ${tallied("folded", sums)}`;
 

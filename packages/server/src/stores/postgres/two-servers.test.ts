@@ -421,14 +421,15 @@ describe("Two servers on one database", () => {
 
   it("record signs of the same workers in any order without a deadlock", async () => {
     const many = await Promise.all(times(60).map((n) => scene.worker(`shared${String(n).padStart(8, "0")}`)));
-    const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
+    const names = ["host", "other host"] as const;
+    const hosts = await Promise.all(names.map((name) => scene.stores.hosts.ensure(name, 0)));
     for (const round of times(10)) {
       const now = startAt + round * 1_000;
       const sign = (workerNo: number) => ({ workerNo, seenAt: now, busyAt: now, polledAt: now, slots: 1 });
       const beats = [many, many.toReversed()].map((order, n) =>
         on(n).shared!.beat({
-          hostNo: hosts[n]!,
-          facts: plainHost,
+          report: {},
+          hosts: [{ no: hosts[n]!, id: names[n]!, facts: plainHost }],
           now,
           seenAt: now,
           leases: ["a", "b"],
@@ -442,9 +443,16 @@ describe("Two servers on one database", () => {
   });
 
   it("give a waiting worker its place if they own the scaler, and not if the other one does", async () => {
-    const hosts = [await scene.stores.hosts.ensure("host", 0), await scene.stores.hosts.ensure("other host", 0)];
+    const names = ["host", "other host"] as const;
+    const hosts = await Promise.all(names.map((name) => scene.stores.hosts.ensure(name, 0)));
     const moments = { now: startAt, seenAt: startAt, untilAt: startAt + 5_000 };
-    const beat = { hostNo: hosts[1]!, facts: plainHost, ...moments, leases: ["scale"], signs: [] };
+    const beat = {
+      report: {},
+      hosts: [{ no: hosts[1]!, id: names[1], facts: plainHost }],
+      ...moments,
+      leases: ["scale"],
+      signs: [],
+    };
     expect([...(await both[1].shared!.beat(beat)).leases]).toEqual(["scale"]);
     const found = { hostNo: hosts[0]!, resources: { gpus: [], cpus: 1, memoryMib: 1_024 }, placedAt: startAt };
     expect(await both[0].workers.place(workers[0]!, found)).toBe(false);

@@ -26,12 +26,12 @@ export const workerSql = {
 };
 
 /** Gives a waiting worker its place, unless another server owns the scaler. */
-export function placeWorker(words: Lanes, hostNo: number): WorkerStore["place"] {
+export function placeWorker(words: Lanes, serverNo: number): WorkerStore["place"] {
   const verb: Verb<[no: number, found: Place], { no: number } | undefined> = {
     callsMax: 1,
     async run({ connection }, [args]) {
       const [no, found] = args as [number, Place];
-      const values = [no, found.hostNo, JSON.stringify(found.resources), found.placedAt, hostNo];
+      const values = [no, found.hostNo, JSON.stringify(found.resources), found.placedAt, serverNo];
       return connection.query<{ no: number }>(workerSql.place, values);
     },
   };
@@ -42,13 +42,13 @@ export function placeWorker(words: Lanes, hostNo: number): WorkerStore["place"] 
  * Creates a worker's row, unless another server owns the scaler: decisions of an owner that was suspended or delayed
  * come too late.
  */
-export function createWorker(words: Lanes, hostNo: number): WorkerStore["create"] {
+export function createWorker(words: Lanes, serverNo: number): WorkerStore["create"] {
   const verb: Verb<[made: Made], Row | undefined> = {
     callsMax: 1,
     async run({ connection }, [args]) {
-      const [{ id, endpointNo, version, hostNo: on, createdAt, resources, throttled }] = args as [Made];
+      const [{ id, endpointNo, version, hostNo, createdAt, resources, throttled }] = args as [Made];
       const given = resources === undefined ? null : JSON.stringify(resources);
-      const values = [id, endpointNo, version, on, createdAt, hostNo, given, throttled ?? null];
+      const values = [id, endpointNo, version, hostNo, createdAt, serverNo, given, throttled ?? null];
       return connection.query<Row>(workerSql.create, values);
     },
   };

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import type { Stores } from "../../store/index.js";
+import type { Beat, HostReport, Stores } from "../../store/index.js";
 import { plainHost, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { day, Scene, startAt } from "../contracts/scene.js";
@@ -24,6 +24,7 @@ beforeEach(async () => {
   scene = await Scene.open(() => openEmptied(url));
   gone = await openAs("gone host", url);
   goneNo = await gone.hosts.ensure("gone host", startAt);
+  await gone.shared!.beat({ ...beatOf({ no: goneNo, id: "gone host", facts: plainHost }), seenAt: startAt });
   scene.now = startAt + day;
   worker = await scene.worker("worker00000001");
   reads = new Connections(url, 1);
@@ -34,12 +35,26 @@ afterEach(async () => {
   await scene.end();
 });
 
-const forget = () => scene.stores.shared!.forgetHosts(startAt);
-const hosts = async () => (await reads.read<{ id: string }>("SELECT id FROM host ORDER BY id", [])).map(({ id }) => id);
-const lanesOf = async (hostNo: number) => {
+const forget = () => scene.stores.shared!.forgetSilent(startAt);
+const idsIn = async (table: "host" | "server") =>
+  (await reads.read<{ id: string }>(`SELECT id FROM ${table} ORDER BY id`, [])).map(({ id }) => id);
+const hosts = () => idsIn("host");
+const servers = () => idsIn("server");
+/** How many tally rows are the server's own. */
+const lanesOf = async ({ shared }: Stores) => {
   const counted = "SELECT count(*)::int AS n FROM tally WHERE lane / 100 = $1";
-  return (await reads.read<{ n: number }>(counted, [hostNo]))[0]?.n;
+  return (await reads.read<{ n: number }>(counted, [shared!.serverNo]))[0]?.n;
 };
+/** A server's report that it is alive and tends one host. */
+const beatOf = (host: HostReport): Beat => ({
+  report: {},
+  hosts: [host],
+  now: scene.now,
+  seenAt: scene.now,
+  leases: [],
+  untilAt: scene.now,
+  signs: [],
+});
 
 /** Both hosts write what is counted. */
 async function work(): Promise<void> {
@@ -56,13 +71,13 @@ async function work(): Promise<void> {
   }
 }
 
-describe("Hosts that have not been seen for a day", () => {
+describe("Servers and hosts that have not been seen for a day", () => {
   it("are forgotten, and their counts stay", async () => {
     await work();
     const tally = await scene.tally();
-    expect(await lanesOf(goneNo)).toBeGreaterThan(0);
+    expect(await lanesOf(gone)).toBeGreaterThan(0);
     await forget();
-    expect([await hosts(), await lanesOf(goneNo)]).toEqual([["host"], 0]);
+    expect([await hosts(), await servers(), await lanesOf(gone)]).toEqual([["host"], ["host"], 0]);
     expect(await scene.tally()).toEqual(tally);
     await work();
     await forget();
@@ -87,21 +102,35 @@ describe("Hosts that have not been seen for a day", () => {
 
   it("are added again when they return", async () => {
     await forget();
-    const { now } = scene;
     const facts = { ...plainHost, location: "CZ" };
-    const beat = { hostNo: goneNo, facts, now, seenAt: now, leases: [], untilAt: now, signs: [] };
-    expect((await gone.shared!.beat(beat)).hosts).toContainEqual({ ...facts, no: goneNo, seenAt: now });
+    const heard = await gone.shared!.beat(beatOf({ no: goneNo, id: "gone host", facts }));
+    expect(heard.hosts).toContainEqual({ ...facts, no: goneNo, seenAt: scene.now });
+    expect(heard.servers).toContainEqual({ no: gone.shared!.serverNo, seenAt: scene.now });
     await work();
     await forget();
-    expect(await hosts()).toEqual(["gone host", "host"]);
-    expect(await lanesOf(goneNo)).toBeGreaterThan(0);
+    expect([await hosts(), await servers()]).toEqual([
+      ["gone host", "host"],
+      ["gone host", "host"],
+    ]);
+    expect(await lanesOf(gone)).toBeGreaterThan(0);
   });
 
-  it("do not include hosts that are only starting, or that left a moment ago", async () => {
+  it("do not include servers that are only starting, or that left a moment ago", async () => {
     const other = await openAs("new host", url);
-    await scene.stores.shared!.leave(await scene.stores.hosts.ensure("host", scene.now), scene.now - 1);
+    await scene.stores.shared!.leave({
+      hostNos: [await scene.stores.hosts.ensure("host", scene.now)],
+      seenAt: scene.now - 1,
+    });
     await forget();
-    expect(await hosts()).toEqual(["host", "new host"]);
+    expect([await hosts(), await servers()]).toEqual([["host"], ["host", "new host"]]);
     await other.close();
+  });
+
+  it("leave a cluster's host to the server that tends it now", async () => {
+    const no = await gone.hosts.ensure("cluster", startAt);
+    const cluster = { no, id: "cluster", facts: plainHost };
+    await scene.stores.shared!.beat(beatOf(cluster));
+    await forget();
+    expect([await hosts(), await servers()]).toEqual([["cluster", "host"], ["host"]]);
   });
 });

@@ -1,0 +1,20 @@
+import type { GateReport } from "../scaling/gate-report.js";
+import { isLoopback } from "../workers/worker-address.js";
+
+/** The address at which other servers reach this one. */
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Identifies its machine and the network that it sees there; undefined if unknown. */
+  readonly machine?: string;
+}
+
+/** What a server tells the others of itself: what waits and runs at its gate, and where they reach it. */
+export interface ServerReport {
+  readonly gate?: GateReport;
+  readonly address?: ServerAddress;
+}
+
+/** Whether one server may call another. A loopback address means the same server only on the same machine. */
+export const mayCall = (there: ServerAddress, here: ServerAddress): boolean =>
+  !isLoopback(there.host) || (there.machine !== undefined && there.machine === here.machine);
