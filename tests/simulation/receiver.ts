@@ -1,4 +1,4 @@
-import type { Sender, Sent } from "../../packages/server/src/sender.js";
+import type { Sender, SendOutcome } from "../../packages/server/src/sender.js";
 import type { Random } from "../faults/random.js";
 import type { Timeline } from "./clock.js";
 
@@ -42,7 +42,7 @@ export class Receiver implements Sender {
     pieces: readonly Uint8Array[],
     headers: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Sent> {
+  ): Promise<SendOutcome> {
     const { id, status: jobStatus } = JSON.parse(Buffer.concat(pieces).toString());
     const name = headers["webhook-id"] ?? "";
     const { status, ms } = this.#answer(new URL(url).pathname.slice(1));

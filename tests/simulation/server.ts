@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { onMachine } from "../../packages/server/src/assembly/here.js";
 import { connectParts } from "../../packages/server/src/assembly/parts.js";
-import { onMachine } from "../../packages/server/src/assembly/place.js";
 import { localBell } from "../../packages/server/src/bells/local.js";
 import type { ApiKey } from "../../packages/server/src/domain/access/key.js";
 import type { HostFacts } from "../../packages/server/src/domain/hosts/host.js";
@@ -95,7 +95,7 @@ export class Server {
     const clock = this.timeline;
     const bell = localBell();
     const registry = new Registry(stores);
-    const place = {
+    const here = {
       ...onMachine({ no: hostNo, id: "host" }, facts),
       localProcesses: true,
       volumes: {
@@ -113,7 +113,7 @@ export class Server {
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
     const draining = this.#draining.signal;
     const { provider } = this.#surroundings;
-    return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, place });
+    return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, here });
   }
 
   /** Reads what was, then lets everything run that happens by itself. */
@@ -153,7 +153,7 @@ export class Server {
   /** As SIGTERM: whoever waits is answered, workers have their grace, and the server goes when they have ended. */
   async stop(): Promise<void> {
     const { parts, timeline } = this;
-    const { stopGraceMs } = parts.place;
+    const { stopGraceMs } = parts.here;
     this.#draining.abort();
     this.#deciding.abort();
     await Promise.all(this.#deciders);

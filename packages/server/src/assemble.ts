@@ -2,10 +2,10 @@ import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
 import { findContainers } from "./assembly/containers.js";
+import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
 import { connectParts } from "./assembly/parts.js";
-import { placeFacts } from "./assembly/place.js";
 import { stockOf } from "./assembly/stock.js";
 import { stopWorkers } from "./assembly/stop-workers.js";
 import { openStores } from "./assembly/stores.js";
@@ -128,14 +128,14 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const provider =
     given.provider ??
     combined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
-  const place = placeFacts(config, directory, {
+  const here = factsHere(config, directory, {
     host: { no: hostNo, id: hostId },
     facts: () => stock.facts,
     engine: facts,
     quota: await quota,
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
-  const made = { clock, ids, bell, registry, vault, emit, draining, place };
+  const made = { clock, ids, bell, registry, vault, emit, draining, here };
   const parts = connectParts({ ...made, stores, provider, lines });
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });

@@ -10,7 +10,7 @@ import { takeLines } from "./take-lines.js";
 
 /** What differs between the service, a test's scene and the simulation. */
 export interface World
-  extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "place"> {
+  extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "here"> {
   readonly stores: Stores;
   readonly provider: Pick<Provider, "hide">;
   /** The lines of workers that wait for jobs, by endpoint, for callers that look at them too. */
@@ -20,7 +20,7 @@ export interface World
 /** Connects what operations, loops and edges depend on: there is no other place where this is done. */
 export function connectParts(world: World): Parts {
   const { stores, provider, lines = new Map(), ...parts } = world;
-  const { clock, bell, registry, emit, place } = parts;
+  const { clock, bell, registry, emit, here } = parts;
   const gate = openGate(clock, bell, registry, stores.shared !== undefined);
   const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
   clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
@@ -31,6 +31,6 @@ export function connectParts(world: World): Parts {
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
-    hideInLog: hideOnHost({ registry, place }, (workerId, secret) => provider.hide(workerId, secret)),
+    hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),
   };
 }

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../limits/index.js";
 import {
+  ArrivingText,
   beginningOf,
   checkBatch,
   checkInput,
@@ -11,7 +12,6 @@ import {
   elementsOf,
   jsonOf,
   memberOf,
-  PartedText,
   splitChunk,
   textOf,
 } from "./json.js";
@@ -79,25 +79,25 @@ describe("A checked body", () => {
     ["all that it announced", 0],
     ["less than it announced", 100_000],
     ["without saying how long it is", Number.POSITIVE_INFINITY],
-  ])("may come in parts: %s", async (_, more) => {
+  ])("may come in pieces: %s", async (_, more) => {
     const text = large("é😀".repeat(500_000));
     const bytes = Buffer.from(text);
-    const sent = new PartedText(bytes.length + more);
+    const sent = new ArrivingText(bytes.length + more);
     for (let at = 0; at < bytes.length; at += 65_521) sent.add(bytes.subarray(at, at + 65_521));
     expect(sent.length).toBe(bytes.length);
     const checked = await checkInput(sent);
     expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
   });
 
-  it("in parts is checked like one in one piece", async () => {
-    const sent = new PartedText(1_000);
-    for (const part of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(part as string));
+  it("in pieces is checked like one in one piece", async () => {
+    const sent = new ArrivingText(1_000);
+    for (const piece of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(piece as string));
     expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
   });
 
-  it("that comes in parts beside others keeps its own parts, and a dropped one takes none of theirs", async () => {
+  it("that comes in pieces beside others keeps its own pieces, and a dropped one takes none of theirs", async () => {
     const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
-    const sent = texts.map(() => new PartedText(2_000_000));
+    const sent = texts.map(() => new ArrivingText(2_000_000));
     for (let at = 0; at < texts[0]!.length; at += 65_536) {
       texts.forEach((text, n) => void sent[n]?.add(Buffer.from(text.slice(at, at + 65_536))));
     }
@@ -106,15 +106,15 @@ describe("A checked body", () => {
     expect(checked.map(({ bytes }, at) => bytes.toString() === texts[at + 1])).toEqual(checked.map(() => true));
   });
 
-  it("in parts is not checked once it was given up, since the rest would not be valid JSON", async () => {
-    const sent = new PartedText(2_000_000);
+  it("in pieces is not checked once it was given up, since the rest would not be valid JSON", async () => {
+    const sent = new ArrivingText(2_000_000);
     sent.add(Buffer.from(large("y").repeat(3)));
     sent.drop();
     sent.add(Buffer.from("{}"));
     await expect(async () => checkWord(sent)).rejects.toThrow(/given up/);
   });
 
-  it("passes a large part on as bytes, and a small one as text", async () => {
+  it("passes a large piece on as bytes, and a small one as text", async () => {
     const checked = await checkInput(Buffer.from(large("y")));
     const member = (name: string) => jsonOf(checked.bytes, checked.scan.ok ? checked.scan.members.get(name)! : nowhere);
     expect([member("input") instanceof Uint8Array, member("webhook")]).toEqual([true, '"http://a"']);
@@ -154,10 +154,10 @@ describe("A checked body", () => {
     expect(checkInput(body(200_000)), "in the next turn").not.toBeInstanceOf(Promise);
   });
 
-  it("in parts of one byte is moved to the thread in few pieces", async () => {
+  it("in pieces of one byte is moved to the thread in few pieces", async () => {
     const posts = vi.spyOn(Worker.prototype, "postMessage");
-    const bytes = Buffer.from(large("y").padEnd(3 * limits.jsonPartsBytes));
-    const sent = new PartedText(Number.POSITIVE_INFINITY);
+    const bytes = Buffer.from(large("y").padEnd(3 * limits.jsonTransferBytes));
+    const sent = new ArrivingText(Number.POSITIVE_INFINITY);
     for (let at = 0; at < bytes.length; at++) sent.add(bytes.subarray(at, at + 1));
     const checked = await checkInput(sent);
     expect([checked.scan.ok, checked.bytes.equals(bytes)]).toEqual([true, true]);
@@ -172,11 +172,11 @@ describe("A checked body", () => {
       holders.push(this);
       return post.apply(this, task);
     });
-    const sent = new PartedText(Number.POSITIVE_INFINITY);
-    const bytes = Buffer.from(large("y").padEnd(2 * limits.jsonPartsBytes));
-    sent.add(bytes.subarray(0, limits.jsonPartsBytes));
+    const sent = new ArrivingText(Number.POSITIVE_INFINITY);
+    const bytes = Buffer.from(large("y").padEnd(2 * limits.jsonTransferBytes));
+    sent.add(bytes.subarray(0, limits.jsonTransferBytes));
     holders[0]?.emit("error", new Error("out of memory"));
-    sent.add(bytes.subarray(limits.jsonPartsBytes));
+    sent.add(bytes.subarray(limits.jsonTransferBytes));
     await expect(Promise.resolve(checkInput(sent))).rejects.toThrow(/has ended/);
     posts.mockRestore();
     await holders[0]?.terminate();

@@ -6,7 +6,7 @@ import { type Bounds, type Scan, type Span, scanJson } from "./scan.js";
 import type { Task } from "./thread.js";
 import { scanUtf8 } from "./utf8.js";
 
-export { Joined } from "./parts.js";
+export { Joined } from "./joined.js";
 export type { Scan, Span } from "./scan.js";
 export { pieceOf } from "./split.js";
 
@@ -17,7 +17,7 @@ export interface Checked {
 }
 
 /** A text that was sent to us: in one piece, or being moved to the thread that checks it. */
-export type Sent = Buffer | PartedText;
+export type ReceivedText = Buffer | ArrivingText;
 
 const inputBounds: Bounds = {
   depthMax: limits.jsonDepthMax,
@@ -31,9 +31,9 @@ const wordBounds: Bounds = {
 };
 
 /** Checks a client's text. `sent` must not be used afterwards: a large body is transferred to a thread and back. */
-export const checkInput = (sent: Sent): Promise<Checked> | Checked => check(sent, inputBounds);
+export const checkInput = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, inputBounds);
 /** Checks a worker's text. A result is not refused for its number of names. */
-export const checkWord = (sent: Sent): Promise<Checked> | Checked => check(sent, wordBounds);
+export const checkWord = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, wordBounds);
 
 /** The same for an array of results. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
@@ -108,8 +108,8 @@ export function memberOf(checked: Checked, name: string): unknown {
   return JSON.parse(textOf(checked.bytes, span));
 }
 
-function check(sent: Sent, bounds: Bounds): Promise<Checked> | Checked {
-  if (sent instanceof PartedText) return sent.check(bounds);
+function check(sent: ReceivedText, bounds: Bounds): Promise<Checked> | Checked {
+  if (sent instanceof ArrivingText) return sent.check(bounds);
   if (sent.length < limits.jsonThreadBytes && hasTurn(sent.length))
     return { bytes: sent, scan: scanUtf8(sent, bounds) };
   const no = ++lastNo;
@@ -184,13 +184,13 @@ const movable = (bytes: Buffer): Bytes =>
   (bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)) as Bytes;
 
 /**
- * A large text that arrives in parts. They are transferred to the thread, which joins and checks them: kept on the main
+ * A large text that arrives in pieces. They are transferred to the thread, which joins and checks them: kept on the main
  * thread until the end, they would count towards its garbage collector, which would run constantly.
  */
-export class PartedText {
+export class ArrivingText {
   readonly #no = ++lastNo;
   readonly #announced: number;
-  /** Parts that are not transferred yet, copied together: transferring one byte takes as long as 64 KiB. */
+  /** Pieces that are not transferred yet, copied together: transferring one byte takes as long as 64 KiB. */
   #memory: Bytes | undefined;
   #memoryBytes = 0;
   #length = 0;
@@ -207,12 +207,12 @@ export class PartedText {
     return this.#length;
   }
 
-  add(part: Buffer): void {
-    if (this.#isOver) return; // the thread has dropped the text, and would keep this part for ever
-    for (let at = 0; at < part.length; ) {
-      const left = Math.max(this.#announced - this.#length, part.length);
-      this.#memory ??= Buffer.allocUnsafeSlow(Math.min(limits.jsonPartsBytes, left));
-      const some = part.subarray(at, at + this.#memory.length - this.#memoryBytes);
+  add(piece: Buffer): void {
+    if (this.#isOver) return; // the thread has dropped the text, and would keep this piece for ever
+    for (let at = 0; at < piece.length; ) {
+      const left = Math.max(this.#announced - this.#length, piece.length);
+      this.#memory ??= Buffer.allocUnsafeSlow(Math.min(limits.jsonTransferBytes, left));
+      const some = piece.subarray(at, at + this.#memory.length - this.#memoryBytes);
       this.#memory.set(some, this.#memoryBytes);
       this.#memoryBytes += some.length;
       this.#length += some.length;
@@ -222,7 +222,7 @@ export class PartedText {
   }
 
   check(bounds: Bounds): Promise<Checked> {
-    // the remaining parts would be judged as if they were the whole text
+    // the remaining pieces would be judged as if they were the whole text
     if (this.#isOver) return Promise.reject(new Error("The text was given up before it was checked"));
     this.#send();
     this.#isOver = true;
@@ -243,10 +243,10 @@ export class PartedText {
 
   #send(): void {
     if (!this.#memory || this.#isLost) return;
-    const part = this.#memory.subarray(0, this.#memoryBytes);
+    const piece = this.#memory.subarray(0, this.#memoryBytes);
     this.#memory = undefined;
     this.#memoryBytes = 0;
-    this.#holder = tell({ no: this.#no, part, announced: this.#announced }, [part.buffer]);
+    this.#holder = tell({ no: this.#no, piece, announced: this.#announced }, [piece.buffer]);
   }
 }
 

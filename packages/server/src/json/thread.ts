@@ -1,14 +1,14 @@
 import { parentPort } from "node:worker_threads";
-import { free, Joined } from "./parts.js";
+import { free, Joined } from "./joined.js";
 import type { Bounds, Span } from "./scan.js";
 import { cutOutput } from "./split.js";
 import { scanUtf8 } from "./utf8.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A message to the thread. A text comes whole with its task, or in parts before it. */
+/** A message to the thread. A text comes whole with its task, or in pieces before it. */
 export type Task =
-  | { readonly no: number; readonly part: Bytes; readonly announced: number }
+  | { readonly no: number; readonly piece: Bytes; readonly announced: number }
   | { readonly no: number; readonly dropped: true }
   | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
   | { readonly no: number; readonly bytes: Bytes; readonly span: Span; readonly pieceBytes: number };
@@ -21,11 +21,11 @@ const coming = new Map<number, Joined>();
 
 parentPort?.on("message", (task: Task) => {
   const { no } = task;
-  if ("part" in task) {
+  if ("piece" in task) {
     const joined = coming.get(no) ?? new Joined(task.announced);
     coming.set(no, joined);
-    joined.add(task.part);
-    if (joined.whole().buffer !== task.part.buffer) free(task.part);
+    joined.add(task.piece);
+    if (joined.whole().buffer !== task.piece.buffer) free(task.piece);
     return;
   }
   if ("dropped" in task) {

@@ -14,8 +14,8 @@ export const gateway = {
   gateIdleMs: second / 2, // connections to workers; shorter than servers keep them, or requests would meet closing ones
   gateAheadBytesMax: 64 * kib, // of what a client sends before its WebSocket is accepted, which it should wait for
   gateFirstBytesMax: 16 * kib, // the beginning of a reply, joined with its head into one write
-  gatePartsMax: 256, // of a reply, read before they are written as one
-  gatePartBytes: kib, // minimum charge of a part against a turn's bytes, however small it is
+  gatePiecesMax: 256, // of a reply, read before they are written as one
+  gatePieceBytes: kib, // minimum charge of a piece against a turn's bytes, however small it is
   gateConnectMs: 2 * second,
   workerPortFirst: 20_000, // workers' HTTP servers get ports from here up to those the system uses for outgoing calls
   workerPortsMin: 1_000, // with fewer ports than this in between, workers get ports of outgoing connections

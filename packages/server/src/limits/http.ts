@@ -16,8 +16,8 @@ export const http = {
   headerBytesMax: 16 * kib,
   headSliceBytes: kib, // parsed at a time at the beginning of a request; fits fifty of the shortest requests
   bodySliceBytes: 4 * kib, // the same within a body, which further requests may follow
-  droppedPartBytes: 32, // assumed size of parts that are dropped uncounted; chunks of one byte take six
-  bodyPartsPerTurn: 1_000, // of all bodies, parsed in one turn of the event loop: about half a millisecond
+  droppedPieceBytes: 32, // assumed size of pieces that are dropped uncounted; chunks of one byte take six
+  bodyPiecesPerTurn: 1_000, // of all bodies, parsed in one turn of the event loop: about half a millisecond
   lingerMs: 10 * second, // a refused upload may continue for this long and this many bytes
   lingerBytesMax: 64 * mib,
   headersTimeoutMs: 20 * second,

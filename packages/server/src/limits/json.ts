@@ -8,6 +8,6 @@ export const json = {
   jsonBytesPerTurn: 512 * kib, // checked on the main thread in one turn of the event loop: a few milliseconds
   jsonBytesFree: 4 * kib, // smaller bodies are not counted: moving one to the thread takes longer than checking it
   jsonPieceBytes: 64 * kib, // of a large array, searched for elements at a time
-  jsonPartsBytes: 512 * kib, // of an arriving body, moved to the thread at a time
+  jsonTransferBytes: 512 * kib, // of an arriving body, moved to the thread at a time
   ignoredBytesMax: mib, // of a body that its route does not read
 } as const;

@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 const write = (mib: number) =>
-  writeFileSync(join(scene.parts.place.volumes.dir, volume.id, "weights"), Buffer.alloc(mib * 2 ** 20, 1));
+  writeFileSync(join(scene.parts.here.volumes.dir, volume.id, "weights"), Buffer.alloc(mib * 2 ** 20, 1));
 const shown = () => showVolume(scene.parts, scene.parts.registry.volume(volume.id) as Volume) as { usedBytes?: number };
 const usedMib = () => Math.floor((shown().usedBytes ?? -1) / 2 ** 20);
 const passed = () => scene.events.filter(({ type }) => type === "volume.passed");
@@ -80,7 +80,7 @@ describe("What a volume holds", () => {
   });
 
   it("is zero if another host has made the volume", async () => {
-    rmSync(join(scene.parts.place.volumes.dir, volume.id), { recursive: true });
+    rmSync(join(scene.parts.here.volumes.dir, volume.id), { recursive: true });
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
   });
@@ -95,14 +95,14 @@ describe("What a volume holds", () => {
   it("includes its directory and, if containers use it, the engine's own volume", async () => {
     let engines = async () => new Map([[volume.id, 3 * 2 ** 20]]);
     const engine = { remove: async () => {}, measure: () => engines() };
-    const place = { ...scene.parts.place, volumes: { ...scene.parts.place.volumes, engine } };
+    const here = { ...scene.parts.here, volumes: { ...scene.parts.here.volumes, engine } };
     write(1);
-    scene.run(new VolumeMeasuring({ ...scene.parts, place }).loop());
+    scene.run(new VolumeMeasuring({ ...scene.parts, here }).loop());
     await scene.until(() => usedMib() === 4);
     expect(shown()).not.toHaveProperty("usedAtLeast");
     engines = async () => Promise.reject(new Error("no container engine answers"));
     await user();
-    scene.run(new VolumeMeasuring({ ...scene.parts, place }).loop());
+    scene.run(new VolumeMeasuring({ ...scene.parts, here }).loop());
     await scene.until(() => usedMib() === 1);
     expect(shown()).toMatchObject({ usedAtLeast: true });
   });
@@ -112,7 +112,7 @@ describe("What a volume holds", () => {
     await scene.until(() => usedMib() === 0);
     await deleteVolume(scene.parts, scene.admin, volume.id);
     measuring.hear({ type: "worker.started", endpointId: "any", workerId: "any", ...strict });
-    await waited(limits.volumeGapMs, () => scene.parts.place.volumes.use.size === 0);
+    await waited(limits.volumeGapMs, () => scene.parts.here.volumes.use.size === 0);
   });
 });
 
@@ -122,7 +122,7 @@ describe("A volume whose disk is slow", () => {
   let uses: Map<string, { bytes: number; isWhole: boolean }>;
   beforeEach(async () => {
     second = await createVolume(scene.parts, scene.admin, { name: "w", size: 1, dataCenterId: "here" });
-    uses = scene.parts.place.volumes.use;
+    uses = scene.parts.here.volumes.use;
   });
   const isFirst = (path: string) => path.endsWith(volume.id);
 

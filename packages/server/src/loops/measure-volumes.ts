@@ -9,7 +9,7 @@ import { boundVolume } from "../operations/volumes/keep-volume.js";
 import { measureFolder } from "../operations/volumes/measure-volume.js";
 import type { Loop } from "./loop.js";
 
-type Measuring = Needs<"registry" | "place" | "emit" | "clock">;
+type Measuring = Needs<"registry" | "here" | "emit" | "clock">;
 
 const noBytes: ReadonlyMap<string, number> = new Map();
 
@@ -58,11 +58,11 @@ export class VolumeMeasuring {
 
   /** The volumes that were never measured, or may have changed. */
   #due(): Volume[] {
-    const { registry, place } = this.#needs;
+    const { registry, here } = this.#needs;
     const stirred = new Set(this.#stirred);
     this.#stirred.clear();
     for (const { row } of registry.liveWorkers()) {
-      const endpoint = row.hostNo === place.hostNo ? registry.endpointByNo(row.endpointNo) : undefined;
+      const endpoint = row.hostNo === here.hostNo ? registry.endpointByNo(row.endpointNo) : undefined;
       if (!endpoint) continue;
       stirred.add(endpoint.id);
       this.#stirred.add(endpoint.id);
@@ -70,18 +70,18 @@ export class VolumeMeasuring {
     const used = new Set(
       registry.endpoints().flatMap(({ id, settings }) => (stirred.has(id) ? settings.networkVolumeIds : [])),
     );
-    for (const id of place.volumes.use.keys()) if (!registry.volume(id)) this.#forget(id);
-    return registry.volumes().filter(({ id }) => !this.#hung.has(id) && (used.has(id) || !place.volumes.use.has(id)));
+    for (const id of here.volumes.use.keys()) if (!registry.volume(id)) this.#forget(id);
+    return registry.volumes().filter(({ id }) => !this.#hung.has(id) && (used.has(id) || !here.volumes.use.has(id)));
   }
 
   #forget(id: string): void {
-    this.#needs.place.volumes.use.delete(id);
+    this.#needs.here.volumes.use.delete(id);
     this.#passed.delete(id);
   }
 
   /** What containers have written, if they use the engine's own volumes; undefined if the engine does not tell. */
   async #ofEngine(): Promise<ReadonlyMap<string, number> | undefined> {
-    const { engine } = this.#needs.place.volumes;
+    const { engine } = this.#needs.here.volumes;
     return engine ? engine.measure().catch(() => undefined) : noBytes;
   }
 
@@ -91,27 +91,27 @@ export class VolumeMeasuring {
     now: number,
     signal: Signal,
   ): Promise<void> {
-    const { registry, place } = this.#needs;
+    const { registry, here } = this.#needs;
     // its size may have been raised on another host
-    if (existsSync(join(place.volumes.dir, volume.id))) await boundVolume(this.#needs, volume);
+    if (existsSync(join(here.volumes.dir, volume.id))) await boundVolume(this.#needs, volume);
     const found = await this.#counted(volume.id, signal);
     if (signal.aborted || !registry.volume(volume.id)) return;
     const bytes = found.bytes + (engines?.get(volume.id) ?? 0);
     const use: VolumeUse = { bytes, isWhole: found.isWhole && engines !== undefined, at: now };
-    place.volumes.use.set(volume.id, use);
+    here.volumes.use.set(volume.id, use);
     this.#tell(volume, use);
   }
 
   /** Counts with a time limit: a slow count is reported as far as it got, and one that hangs is left behind. */
   async #counted(id: string, signal: Signal): Promise<Omit<VolumeUse, "at">> {
-    const { clock, place } = this.#needs;
+    const { clock, here } = this.#needs;
     const [late, over] = [new PlainSignal(), new PlainSignal()];
     const stop = () => late.abort();
     signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
     // a volume made on another host has no directory here until a worker needs it
     const unread = (error: NodeJS.ErrnoException) => ({ bytes: 0, isWhole: error.code === "ENOENT" });
-    const count = this.#count(join(place.volumes.dir, id), late).catch(unread);
+    const count = this.#count(join(here.volumes.dir, id), late).catch(unread);
     this.#hung.add(id);
     void count.then(() => this.#hung.delete(id));
     const left = clock

@@ -22,7 +22,7 @@ afterEach(() => scene.close());
 /** A server on a machine with these GPUs. */
 async function on(more: Partial<HostFacts>): Promise<void> {
   facts = { ...plainHost, gpusEnforced: true, ...more };
-  scene = await Scene.open({ place: { facts: () => facts } });
+  scene = await Scene.open({ here: { facts: () => facts } });
   await scene.runAll();
 }
 const only = (endpoint: Endpoint): LiveWorker => scene.workersOf(endpoint)[0] as LiveWorker;

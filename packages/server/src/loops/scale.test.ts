@@ -119,7 +119,7 @@ describe("A worker is started", () => {
 
   it("only where the endpoint's locations hold this host", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { facts: () => ({ ...plainHost, location: "CZ" }) } });
+    scene = await Scene.open({ here: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     await scaled({ locations: "US", workersMin: 1 });
     await scene.submit(endpoint);
     await scene.advance(60_000);

@@ -11,7 +11,7 @@ import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operation
 import type { Loop } from "./loop.js";
 
 type Scaling = Needs<
-  "jobs" | "reader" | "tallies" | "decisions" | "clock" | "ids" | "bell" | "registry" | "emit" | "place" | "gate"
+  "jobs" | "reader" | "tallies" | "decisions" | "clock" | "ids" | "bell" | "registry" | "emit" | "here" | "gate"
 >;
 
 interface Last {
@@ -141,7 +141,7 @@ async function dismiss(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, w
       return;
     }
   }
-  await stopWorker(needs, worker, why, needs.place.stopGraceMs);
+  await stopWorker(needs, worker, why, needs.here.stopGraceMs);
 }
 
 /** How many jobs or requests a worker holds. Once it is closed, this only falls. */
@@ -168,7 +168,7 @@ async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
     id: needs.ids.resource(),
     endpointNo: endpoint.no,
     version,
-    hostNo: isPlaced ? found.hostNo : needs.place.hostNo,
+    hostNo: isPlaced ? found.hostNo : needs.here.hostNo,
     createdAt: needs.clock.now(),
   };
   await needs.registry.createWorker({

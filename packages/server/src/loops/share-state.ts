@@ -7,7 +7,7 @@ import type { Server, SharedStore } from "../store/index.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
-type Sharing = Needs<"registry" | "clock" | "place" | "emit" | "gate" | "bell">;
+type Sharing = Needs<"registry" | "clock" | "here" | "emit" | "gate" | "bell">;
 
 /** The loops that only one of the servers runs. */
 export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire-jobs", "time-out-jobs"] as const;
@@ -22,7 +22,7 @@ export function shareStateLoop(
   leases: Leases,
   followTime: (aheadMs: number) => void,
 ): Loop {
-  const { registry, clock, place, emit, gate, bell } = needs;
+  const { registry, clock, here, emit, gate, bell } = needs;
   let saidAt = 0;
   /** What the others were told last. */
   let told: ReadonlySet<string> = new Set();
@@ -36,10 +36,10 @@ export function shareStateLoop(
     // a stopping server must seem too silent to be given workers, but not so silent that those it has count as lost
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();
-    const { server } = place;
+    const { server } = here;
     const said = await shared.beat({
       report: { gate: report, ...(server ? { address: server.address } : {}) },
-      hosts: place.hosts(),
+      hosts: here.hosts(),
       now,
       seenAt,
       leases: asked,
@@ -47,7 +47,7 @@ export function shareStateLoop(
       signs,
     });
     // while the database was away, we missed what workers said to other servers
-    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), place.tends);
+    if (now - saidAt > limits.leaseMs) registry.hearAll(clock.now(), here.tends);
     saidAt = now;
     registry.hosts = said.hosts;
     registry.servers = said.servers;

@@ -4,7 +4,7 @@ import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import type { Worker } from "../domain/workers/worker.js";
-import type { Host, Marks, Server, Sign, Stores } from "../store/index.js";
+import type { Host, Server, Sign, Stores, WritePositions } from "../store/index.js";
 import { Access } from "./access.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
@@ -119,7 +119,7 @@ export class Registry {
   }
 
   /** Taken before anything is read: what is written meanwhile is read again next time. */
-  async #marks(): Promise<Partial<Marks> & Pick<Marks, "revisions">> {
+  async #marks(): Promise<Partial<WritePositions> & Pick<WritePositions, "revisions">> {
     return (await this.#stores.shared?.marks()) ?? { revisions: {} };
   }
 

@@ -2,7 +2,7 @@ import { PlainSignal } from "../clock.js";
 import { isFrozen, type Worker } from "../domain/workers/worker.js";
 import { changed, holds, type WorkerChange } from "../domain/workers/worker-life.js";
 import { limits } from "../limits/index.js";
-import type { Place, Stores, WorkerStore } from "../store/index.js";
+import type { Placement, Stores, WorkerStore } from "../store/index.js";
 import { type LiveWorker, LiveWorkers } from "./live-workers.js";
 import type { Writes } from "./writes.js";
 
@@ -85,7 +85,7 @@ export class Workers {
   }
 
   /** Gives a waiting worker its place. False if it no longer waits, or another server runs the scaler. */
-  async place(worker: LiveWorker, found: Place): Promise<boolean> {
+  async place(worker: LiveWorker, found: Placement): Promise<boolean> {
     return this.#writes.during(worker, async () => {
       const isPlaced = await this.#store.place(worker.row.no, found);
       if (isPlaced) worker.row = { ...worker.row, ...found };

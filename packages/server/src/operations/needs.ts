@@ -32,13 +32,13 @@ export interface Parts
   readonly gate: Gate;
   /** Aborted when the server stops: held requests then reply with the current state. */
   readonly draining: Signal;
-  readonly place: PlaceFacts;
+  readonly here: Here;
   /** Masks a secret in what is kept and shown of a worker's log. */
   readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
 }
 
 /** What this server and its machine are, and what they let users do. */
-export interface PlaceFacts {
+export interface Here {
   /** The host that this machine is. */
   readonly hostNo: number;
   /** What this machine has for workers right now. */
@@ -50,7 +50,7 @@ export interface PlaceFacts {
   /** This server's number, and where the others reach it; absent if there can be no others. */
   readonly server?: { readonly no: number; readonly address: ServerAddress };
   readonly localProcesses: boolean;
-  readonly volumes: VolumePlace;
+  readonly volumes: VolumesHere;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;
   readonly stopGraceMs: number;
@@ -69,7 +69,7 @@ export interface PlaceFacts {
 }
 
 /** Where this host keeps network volumes, each in a directory named after its id. */
-export interface VolumePlace {
+export interface VolumesHere {
   readonly dir: string;
   readonly quota: Quota;
   /** Disk use by volume id, as of the last measurement. */

@@ -19,9 +19,9 @@ export const showTemplate = ({ id, settings: { isMountPathGiven, ...settings } }
 });
 
 /** A volume as callers see it, with its disk use as last measured here. */
-export function showVolume({ place }: Needs<"place">, volume: Volume) {
+export function showVolume({ here }: Needs<"here">, volume: Volume) {
   const { id, name, size, dataCenterId } = volume;
-  const { use: uses, bounds } = place.volumes;
+  const { use: uses, bounds } = here.volumes;
   const use = uses.get(id);
   const bound = bounds.get(id);
   const isEnforced = bound && size > 0 ? { sizeEnforced: bound.why === undefined } : {};

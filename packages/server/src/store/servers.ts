@@ -33,14 +33,14 @@ export interface Beat {
 }
 
 /** What a server learns in return. */
-export interface Heard {
+export interface BeatReply {
   readonly leases: ReadonlySet<string>;
   readonly servers: readonly Server[];
   readonly hosts: readonly Host[];
 }
 
 /** Positions of a database's writes, for servers that keep its rows in memory. */
-export interface Marks {
+export interface WritePositions {
   /** For `workersSince`. */
   readonly workers: string;
   /** A value per table that changes with each write; absent for a table that was never written. */
@@ -55,7 +55,7 @@ export interface SharedStore {
   /** This server's number. */
   readonly serverNo: number;
   /** Reports that this server is alive, and resolves with the leases it holds and with every server and host. */
-  beat(beat: Beat): Promise<Heard>;
+  beat(beat: Beat): Promise<BeatReply>;
   /** Gives back all leases of this server and marks it and its hosts as gone: they count as last seen at `seenAt`. */
   leave(left: { readonly hostNos: readonly number[]; readonly seenAt: number }): Promise<void>;
   /**
@@ -70,7 +70,7 @@ export interface SharedStore {
   /** The database's clock. */
   time(): Promise<number>;
   /** The present positions of the database's writes. */
-  marks(): Promise<Marks>;
+  marks(): Promise<WritePositions>;
   /** Workers written since the mark was made, except those that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

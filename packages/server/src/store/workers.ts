@@ -2,7 +2,7 @@ import type { Resources, Worker } from "../domain/workers/worker.js";
 import type { WorkerChange } from "../domain/workers/worker-life.js";
 
 /** A worker's place, and the resources it has there. */
-export type Place = Omit<Extract<WorkerChange, { by: "place" }>, "by">;
+export type Placement = Omit<Extract<WorkerChange, { by: "place" }>, "by">;
 
 export interface WorkerStore {
   create(worker: {
@@ -21,7 +21,7 @@ export interface WorkerStore {
    */
   change(no: number, change: WorkerChange): Promise<boolean>;
   /** Gives a waiting worker its place; false if it no longer waits, or if another server now owns the scaler. */
-  place(no: number, found: Place): Promise<boolean>;
+  place(no: number, found: Placement): Promise<boolean>;
   /** All workers that have not ended, and those that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;
   /** An endpoint's workers, newest first, including those that ended. */

@@ -1,4 +1,4 @@
-import type { Sender, Sent } from "../sender.js";
+import type { Sender, SendOutcome } from "../sender.js";
 
 /** One outgoing call, waiting for the test's answer. */
 export interface Post {
@@ -7,7 +7,7 @@ export interface Post {
   readonly text: string;
   readonly pieces: number;
   readonly headers: Record<string, string>;
-  readonly answer: (sent: Partial<Sent>) => void;
+  readonly answer: (sent: Partial<SendOutcome>) => void;
 }
 
 /** A sender that sends nothing: the test answers each call, or sets one answer for all. */
@@ -21,10 +21,10 @@ export class RecordingSender implements Sender {
     pieces: readonly Uint8Array[],
     headers: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Sent> {
+  ): Promise<SendOutcome> {
     const text = Buffer.concat(pieces).toString();
     return new Promise((resolve) => {
-      const answer = (sent: Partial<Sent>) => resolve({ status: undefined, error: undefined, ...sent });
+      const answer = (sent: Partial<SendOutcome>) => resolve({ status: undefined, error: undefined, ...sent });
       this.posts.push({ url, text, pieces: pieces.length, body: JSON.parse(text), headers, answer });
       if (this.status !== undefined) answer({ status: this.status });
       signal.addEventListener("abort", () => answer({ error: "cut off" }), { once: true });

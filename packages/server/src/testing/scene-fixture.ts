@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { onMachine } from "../assembly/here.js";
 import { connectParts } from "../assembly/parts.js";
-import { onMachine } from "../assembly/place.js";
 import { localBell } from "../bells/local.js";
 import { PlainSignal } from "../clock.js";
 import type { ApiKey, Scope } from "../domain/access/key.js";
@@ -29,7 +29,7 @@ import { lendStatus } from "../operations/jobs/lend-status.js";
 import { describeJob, findJob } from "../operations/jobs/read-job.js";
 import { type Submit, submitJob } from "../operations/jobs/submit-job.js";
 import { takeJobs, tookOver } from "../operations/jobs/take-jobs.js";
-import type { Parts, PlaceFacts } from "../operations/needs.js";
+import type { Here, Parts } from "../operations/needs.js";
 import { createTemplate } from "../operations/templates/save-template.js";
 import { awaitStops, hearPing } from "../operations/workers/hear-ping.js";
 import type { Stores, TakenJob } from "../store/index.js";
@@ -41,8 +41,8 @@ import { RecordingSender } from "./recording-sender-fixture.js";
 import { StrictProvider } from "./strict-provider-fixture.js";
 
 export interface SceneOptions {
-  readonly place?: Partial<PlaceFacts>;
-  readonly volumes?: Partial<PlaceFacts["volumes"]>;
+  readonly here?: Partial<Here>;
+  readonly volumes?: Partial<Here["volumes"]>;
   readonly workerUrl?: string;
 }
 
@@ -116,8 +116,8 @@ export class Scene {
       vault: localVault(Buffer.alloc(32, 7)),
       emit: (event) => void this.events.push(event),
       draining: this.draining.signal,
-      place: {
-        ...onMachine({ no: hostNo, id: "host" }, options.place?.facts ?? (() => plainHost)),
+      here: {
+        ...onMachine({ no: hostNo, id: "host" }, options.here?.facts ?? (() => plainHost)),
         localProcesses: true,
         volumes: {
           dir: join(world.directory, "volumes"),
@@ -131,7 +131,7 @@ export class Scene {
         freeMemoryShare: () => 1,
         awayMs: limits.awayMsDefault,
         flashBootMs: 3_600_000,
-        ...options.place,
+        ...options.here,
       },
     });
   }
@@ -326,9 +326,9 @@ export class Scene {
 
   /** A worker that was started and has not called yet; it is left alone unless a test runs loops. */
   async worker(endpoint: Endpoint): Promise<LiveWorker> {
-    const { registry, ids, clock, place, vault } = this.parts;
+    const { registry, ids, clock, here, vault } = this.parts;
     const { version } = this.now(endpoint);
-    const made = { id: ids.resource(), endpointNo: endpoint.no, version, hostNo: place.hostNo };
+    const made = { id: ids.resource(), endpointNo: endpoint.no, version, hostNo: here.hostNo };
     const worker = await registry.createWorker({ ...made, createdAt: clock.now() });
     const told = { secretHash: vault.hash(secretOf(worker)), workerUrl: "http://127.0.0.1:8000" };
     await registry.changeWorker(worker, { by: "prepare", ...told });

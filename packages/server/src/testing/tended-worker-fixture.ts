@@ -5,9 +5,9 @@ import type { Scene } from "./scene-fixture.js";
 
 /** A worker whose row says that it is wanted. */
 export async function wantedWorker(scene: Scene, endpoint: Endpoint): Promise<LiveWorker> {
-  const { registry, ids, clock, place } = scene.parts;
+  const { registry, ids, clock, here } = scene.parts;
   const { no: endpointNo, version } = scene.now(endpoint);
-  const row = { id: ids.resource(), endpointNo, version, hostNo: place.hostNo, createdAt: clock.now() };
+  const row = { id: ids.resource(), endpointNo, version, hostNo: here.hostNo, createdAt: clock.now() };
   const worker = await registry.createWorker(row);
   scene.parts.bell.ring("workers");
   return worker;

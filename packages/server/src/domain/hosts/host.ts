@@ -29,7 +29,7 @@ export interface HostView extends HostFacts {
 }
 
 /** Where an endpoint wants its workers. */
-export type Places = Pick<EndpointSettings, "locations" | "dataCenterIds">;
+export type WantedLocations = Pick<EndpointSettings, "locations" | "dataCenterIds">;
 
 const continents = ["EU", "EUR", "AP", "OC"];
 
@@ -43,7 +43,10 @@ export function countryOf(code: string): string {
  * Whether a host is in a place that an endpoint allows. Empty lists allow every place, and a host without a place fits
  * all.
  */
-export function isThere({ location }: Pick<HostView, "location">, { locations, dataCenterIds }: Places): boolean {
+export function isThere(
+  { location }: Pick<HostView, "location">,
+  { locations, dataCenterIds }: WantedLocations,
+): boolean {
   if (location === undefined) return true;
   const country = countryOf(location);
   if (locations !== "" && !locations.split(",").includes(country)) return false;

@@ -1,7 +1,7 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
 import { type Gpu, isSameType } from "../hosts/gpu.js";
-import { type HostView, isThere, type Places } from "../hosts/host.js";
+import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
@@ -66,7 +66,12 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
  * Finds a host for a worker: first by the order of GPU types, then the host with the fewest workers. With an L4 free on
  * the busier of two hosts and an A40 on the other, "L4, A40" gets the L4.
  */
-export function place(need: Need, hosts: readonly HostView[], where: Places, holdings: readonly Holding[]): Placement {
+export function place(
+  need: Need,
+  hosts: readonly HostView[],
+  where: WantedLocations,
+  holdings: readonly Holding[],
+): Placement {
   const inPlace = hosts.filter((host) => isThere(host, where));
   const able = inPlace.filter(({ cannotRun = [] }) => need.source === undefined || !cannotRun.includes(need.source));
   // if none can run it, its start will say why

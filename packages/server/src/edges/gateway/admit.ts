@@ -7,7 +7,7 @@ import type { Needs } from "../../operations/needs.js";
 
 type Access = Needs<"registry" | "vault" | "draining">;
 
-export interface Asked {
+export interface GatewayRequest {
   readonly request: IncomingMessage;
   readonly endpointId: string;
   readonly isSocket: boolean;
@@ -17,7 +17,7 @@ export interface Asked {
  * The endpoint of an admitted request, if memory alone can tell; undefined leaves it to {@link admit} to find the
  * reason.
  */
-export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
+export function admitAtOnce(needs: Access, asked: GatewayRequest): Endpoint | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
   const endpoint = caller && needs.registry.endpoint(asked.endpointId);
   if (!caller || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
@@ -25,7 +25,7 @@ export function admitAtOnce(needs: Access, asked: Asked): Endpoint | undefined {
 }
 
 /** Admits a request or throws the refusal for the first check that fails: key, endpoint, permission. */
-export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
+export async function admit(needs: Access, asked: GatewayRequest): Promise<Endpoint> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, asked.request.headers.authorization);
   const id = asked.endpointId;
@@ -38,5 +38,5 @@ export async function admit(needs: Access, asked: Asked): Promise<Endpoint> {
 }
 
 /** Only the worker knows what a request does, so a read-only key is limited to the methods that only read. */
-const mayPass = ({ scope }: ApiKey, { request, endpointId, isSocket }: Asked): boolean =>
+const mayPass = ({ scope }: ApiKey, { request, endpointId, isSocket }: GatewayRequest): boolean =>
   mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));

@@ -22,7 +22,7 @@ import { Tries } from "./tries.js";
 import { type Asking, tunnel } from "./tunnel.js";
 import { Declined, failure, type Verdict, verdictOf } from "./verdict.js";
 
-export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "place" | "emit"> & {
+export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "here" | "emit"> & {
   readonly dialler: Dialler;
   readonly isProxyTrusted: boolean;
   readonly marks: Marks;

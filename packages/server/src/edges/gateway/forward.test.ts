@@ -68,7 +68,7 @@ describe("A reply on its way", () => {
       passage.onResponseData(controller, Buffer.from("x"));
       count++;
     }
-    expect(count).toBe(limits.gatePartsMax);
+    expect(count).toBe(limits.gatePiecesMax);
     await expect.poll(() => controller.paused).toBe(false);
     passage.onResponseEnd(controller);
     expect((await buffer(answer)).length).toBe(count);

@@ -61,11 +61,11 @@ export class Passage implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #hasBegun = false;
   #isOver = false;
-  /** The first part of the body, if the head is still waiting for it. */
+  /** The first piece of the body, if the head is still waiting for it. */
   #first: Buffer | undefined;
   #isFlushed = false;
-  /** Parts to be written together: writing one byte costs as much as writing a kilobyte. */
-  #parts: Buffer[] = [];
+  /** Pieces to be written together: writing one byte costs as much as writing a kilobyte. */
+  #pieces: Buffer[] = [];
   #isSending = false;
   /** All of it arrived before any was written; it waits for its turn to be written. */
   #isWhole = false;
@@ -106,14 +106,14 @@ export class Passage implements Dispatcher.DispatchHandler {
     process.nextTick(flush, this);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, part: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
     // a small reply mostly arrives whole: with its head it is one write, and as a string it is joined with the head
-    if (!this.#isFlushed && this.#first === undefined && part.length <= limits.gateFirstBytesMax) {
-      this.#first = part;
+    if (!this.#isFlushed && this.#first === undefined && piece.length <= limits.gateFirstBytesMax) {
+      this.#first = piece;
       return;
     }
     this.flush();
-    this.#write(controller, part);
+    this.#write(controller, piece);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
@@ -129,7 +129,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   finish(): void {
     if (this.#isOver) return;
     this.#isWhole = false;
-    this.#writeParts();
+    this.#writePieces();
     if (this.#trailers.length > 0) {
       this.flush();
       if (this.#reply.chunkedEncoding) this.#reply.addTrailers(pairs(this.#trailers));
@@ -175,31 +175,31 @@ export class Passage implements Dispatcher.DispatchHandler {
     else this.#write(this.#controller, first);
   }
 
-  /** Writes a part, joined with all that came in the same read of the worker's connection. */
-  #write(controller: Dispatcher.DispatchController | undefined, part: Buffer): void {
-    const count = this.#parts.push(part);
-    if (count >= limits.gatePartsMax && controller?.paused === false) controller.pause();
+  /** Writes a piece, joined with all that came in the same read of the worker's connection. */
+  #write(controller: Dispatcher.DispatchController | undefined, piece: Buffer): void {
+    const count = this.#pieces.push(piece);
+    if (count >= limits.gatePiecesMax && controller?.paused === false) controller.pause();
     if (this.#isSending) return;
     this.#isSending = true;
     process.nextTick(send, this);
   }
 
-  /** Writes the parts once large replies have budget left in a turn of the event loop. */
+  /** Writes the pieces once large replies have budget left in a turn of the event loop. */
   send(): void {
     if (this.#isOver) return;
-    const bytes = this.#parts.reduce((sum, { length }) => sum + Math.max(length, limits.gatePartBytes), 0);
+    const bytes = this.#pieces.reduce((sum, { length }) => sum + Math.max(length, limits.gatePieceBytes), 0);
     const turn = turnFor(bytes);
     if (turn === undefined) {
-      this.#sendParts();
+      this.#sendPieces();
       return;
     }
     this.#controller?.pause();
-    void turn.then(() => this.#sendParts());
+    void turn.then(() => this.#sendPieces());
   }
 
-  #sendParts(): void {
+  #sendPieces(): void {
     if (this.#isOver) return;
-    if (this.#writeParts()) {
+    if (this.#writePieces()) {
       this.#goOn();
       return;
     }
@@ -212,15 +212,15 @@ export class Passage implements Dispatcher.DispatchHandler {
   }
 
   /** Returns false if the client must read before more is written. */
-  #writeParts(): boolean {
-    const parts = this.#parts;
-    if (parts.length === 0) return true;
-    this.#parts = [];
-    return this.#reply.write(parts.length === 1 ? parts[0] : Buffer.concat(parts));
+  #writePieces(): boolean {
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return true;
+    this.#pieces = [];
+    return this.#reply.write(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces));
   }
 
   #goOn(): void {
-    this.#isSending = this.#parts.length > 0; // one more part arrives after a pause
+    this.#isSending = this.#pieces.length > 0; // one more piece arrives after a pause
     if (this.#isSending) this.send();
     else if (this.#controller?.paused) this.#controller.resume();
   }

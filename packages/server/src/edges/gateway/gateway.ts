@@ -42,7 +42,7 @@ export function openGateway(
   needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent"> & Needs<"ids">,
   options: GatewayOptions,
 ): Gateway {
-  const dialler = new Dialler(needs.place.hostNo);
+  const dialler = new Dialler(needs.here.hostNo);
   const agent = new Agent({ keepAlive: true, scheduling: "lifo", timeout: limits.gateIdleMs });
   const marks = new Marks(needs);
   const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted, marks, agent };

@@ -11,7 +11,7 @@ const sealKey = Buffer.alloc(32, "k");
 const [here, there] = [1, 2];
 let clock: MovableClock;
 const marks = (serverNo: number, key = sealKey) =>
-  new Marks({ vault: localVault(key), ids: systemIds, clock, place: { server: { no: serverNo } } as Parts["place"] });
+  new Marks({ vault: localVault(key), ids: systemIds, clock, here: { server: { no: serverNo } } as Parts["here"] });
 let ours: Marks;
 let theirs: Marks;
 beforeEach(() => {

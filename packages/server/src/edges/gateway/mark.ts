@@ -20,13 +20,13 @@ export interface Marked {
  * servers share.
  */
 export class Marks {
-  readonly #needs: Needs<"vault" | "ids" | "clock" | "place">;
+  readonly #needs: Needs<"vault" | "ids" | "clock" | "here">;
   /** Used marks, of this period and the one before. */
   #used = new Set<string>();
   #usedBefore = new Set<string>();
   #periodEndsAt = 0;
 
-  constructor(needs: Needs<"vault" | "ids" | "clock" | "place">) {
+  constructor(needs: Needs<"vault" | "ids" | "clock" | "here">) {
     this.#needs = needs;
   }
 
@@ -42,7 +42,7 @@ export class Marks {
     const [, host, time, nonce = "", sum = ""] =
       /^(\d{1,15})\.(\d{1,15})\.([\w-]{20})\.([0-9a-f]{64})$/.exec(mark) ?? [];
     const [serverNo, at, now] = [Number(host), Number(time), this.#needs.clock.now()];
-    if (serverNo !== this.#needs.place.server?.no || Math.abs(now - at) > limits.gateMarkMs) return false;
+    if (serverNo !== this.#needs.here.server?.no || Math.abs(now - at) > limits.gateMarkMs) return false;
     if (!this.#needs.vault.equal(sum, this.#sum(serverNo, at, nonce, marked))) return false;
     return this.#useOnce(nonce, now);
   }

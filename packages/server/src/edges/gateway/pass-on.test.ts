@@ -22,7 +22,7 @@ let worker: Server;
 const listen = (server: Server) => new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 beforeAll(async () => {
-  scene = await Scene.open({ place: { server: { no: ourNo, address: { host: "127.0.0.1", port: 1 } } } });
+  scene = await Scene.open({ here: { server: { no: ourNo, address: { host: "127.0.0.1", port: 1 } } } });
   const isOurHost = hostJudge(["localhost"], undefined);
   gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false, isOurHost });
   http = await openHttp(scene, { gateway });

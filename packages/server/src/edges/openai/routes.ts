@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { goneText } from "../../domain/jobs/status-text.js";
 import { invalid, Refusal } from "../../errors.js";
-import type { Sent } from "../../json/json.js";
+import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { abandonJob } from "../../operations/jobs/abandon-job.js";
 import { submitOpenAi } from "../../operations/jobs/submit-openai.js";
@@ -69,7 +69,7 @@ async function submit(parts: OpenAiParts, request: FastifyRequest) {
     endpoint: request.endpoint,
     method: request.method,
     path: `/${path}`,
-    body: (request.body as Sent | null | undefined) ?? undefined,
+    body: (request.body as ReceivedText | null | undefined) ?? undefined,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
   });

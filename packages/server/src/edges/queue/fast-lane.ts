@@ -92,7 +92,7 @@ interface Entered {
   readonly served: (status: number) => void;
 }
 
-interface Asked {
+interface LaneRequest {
   readonly route: string;
   readonly endpointId: string;
   readonly operation: "run" | "status";
@@ -103,7 +103,7 @@ function enter(
   parts: LaneParts,
   request: IncomingMessage,
   reply: ServerResponse,
-  { route, endpointId, operation }: Asked,
+  { route, endpointId, operation }: LaneRequest,
 ): Entered | undefined {
   if (request.headers.expect !== undefined || misframed(request, parts.isOurHost)) return undefined;
   const admitted = admitAtOnce(parts, request.headers.authorization, endpointId, operation, operation === "run");

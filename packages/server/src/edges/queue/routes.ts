@@ -13,7 +13,7 @@ import Type from "typebox";
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { goneText } from "../../domain/jobs/status-text.js";
 import { invalid, Refusal } from "../../errors.js";
-import type { Sent } from "../../json/json.js";
+import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { readHealth } from "../../operations/endpoints/read-health.js";
 import { setTtl } from "../../operations/jobs/change-job.js";
@@ -126,7 +126,7 @@ async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "
   const submitted = await submitJob(parts, {
     endpoint: request.endpoint,
     route,
-    body: request.body as Sent,
+    body: request.body as ReceivedText,
     waitMs,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,

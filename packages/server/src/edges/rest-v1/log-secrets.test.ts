@@ -81,8 +81,8 @@ describe("The accessSecret of a job", () => {
   });
 
   it("is not passed to this host's provider if another host has the worker, since that could start a keeper here", async () => {
-    const { registry, ids, clock, place } = scene.parts;
-    const elsewhere = { hostNo: place.hostNo + 1, endpointNo: endpoint.no, version: endpoint.version };
+    const { registry, ids, clock, here } = scene.parts;
+    const elsewhere = { hostNo: here.hostNo + 1, endpointNo: endpoint.no, version: endpoint.version };
     const far = await registry.createWorker({ ...elsewhere, id: ids.resource(), createdAt: clock.now() });
     const hide = vi.spyOn(scene.provider, "hide");
     await scene.running(endpoint, far, { input: {}, s3Config: s3Config("a-secret") });

@@ -13,7 +13,7 @@ import { noRoom } from "../../operations/jobs/lend-status.js";
 import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
 import {
   assertKeptHere,
-  type LinePlace,
+  type LinePosition,
   type LogAsk,
   type LogPage,
   type LogParts,
@@ -113,7 +113,7 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const isFollowed = followOf(asked.follow) ?? /\btext\/event-stream\b/.test(request.headers.accept ?? "");
   const gone = goneOf(reply);
   if (isFollowed)
-    return follow(parts, request, reply, log, { ...ask, after: placeOf(request.headers["last-event-id"]) }, gone);
+    return follow(parts, request, reply, log, { ...ask, after: positionOf(request.headers["last-event-id"]) }, gone);
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
@@ -223,7 +223,7 @@ function admitFollower({ ownerNo }: ApiKey): () => void {
   };
 }
 
-function placeOf(header: string | string[] | undefined): LinePlace | undefined {
+function positionOf(header: string | string[] | undefined): LinePosition | undefined {
   const [, atUs, workerId] = /^(\d{1,16})-([a-z0-9]{1,32})$/.exec(String(header ?? "")) ?? [];
   return atUs === undefined || workerId === undefined ? undefined : { atUs: Number(atUs), workerId };
 }

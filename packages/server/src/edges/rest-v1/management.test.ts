@@ -198,7 +198,7 @@ describe("Network volumes over REST", () => {
 
   it("are shown with their size when they were last measured", async () => {
     const { id } = (await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "here" })).json;
-    scene.parts.place.volumes.use.set(id, { bytes: 2 ** 31, at: 1_790_000_000_000, isWhole: false });
+    scene.parts.here.volumes.use.set(id, { bytes: 2 ** 31, at: 1_790_000_000_000, isWhole: false });
     const shown = await http.get(`/v1/networkvolumes/${id}`);
     expectShape(shown, api.Volume);
     const usedAt = "2026-09-21T14:13:20.000Z";

@@ -141,7 +141,7 @@ describe("An idle worker with FlashBoot", () => {
   it("gives its memory back if its host runs out of it, the longest paused first", async () => {
     let free = 1;
     await scene.close();
-    scene = await Scene.open({ place: { freeMemoryShare: () => free } });
+    scene = await Scene.open({ here: { freeMemoryShare: () => free } });
     const first = await paused();
     await scene.advance(30_000);
     expect(first.row.wanted).toBe("paused");

@@ -6,7 +6,7 @@ import type { Needs } from "../../operations/needs.js";
 import { closeWorker, resumeWorker, stopWorker } from "../../operations/workers/worker-life.js";
 import type { Provider } from "../../provider.js";
 
-type Freezing = Needs<"reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+type Freezing = Needs<"reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 type Losing = Freezing & Needs<"jobs">;
 
 /**
@@ -45,21 +45,21 @@ export async function easeMemory(
   if (!longest) return undefined;
   // a worker that is being stopped frees its memory when it has ended
   const isGoing = mine.some(({ row }) => row.wanted === "stopped");
-  if (!isGoing && needs.place.freeMemoryShare() < limits.memoryLowShare)
-    await stopWorker(needs, longest, "the memory of its host runs out", needs.place.stopGraceMs);
+  if (!isGoing && needs.here.freeMemoryShare() < limits.memoryLowShare)
+    await stopWorker(needs, longest, "the memory of its host runs out", needs.here.stopGraceMs);
   return now + limits.memoryLookMs;
 }
 
 /** Handles the loss of a worker's GPU: the worker gets no more jobs, and a frozen one is stopped. */
 export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<void> {
-  const { gpus, gpusUnseen } = needs.place.facts();
+  const { gpus, gpusUnseen } = needs.here.facts();
   if (gpusUnseen) return;
   const { row } = worker;
   const lost = row.resources?.gpus.find(({ id }) => !gpus.some((gpu) => gpu.id === id));
   if (!lost) return;
   const why = `its GPU ${lost.id} (${lost.name}) is gone`;
   // recorded last: if we die in between, the next server does all of this again
-  if (row.wanted === "paused") await stopWorker(needs, worker, why, needs.place.stopGraceMs);
+  if (row.wanted === "paused") await stopWorker(needs, worker, why, needs.here.stopGraceMs);
   else await closeWorker(needs, worker, why);
   if (row.trouble !== undefined) return;
   await needs.registry.changeWorker(worker, { by: "unhealthy", trouble: { at: needs.clock.now(), why } });

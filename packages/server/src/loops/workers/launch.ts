@@ -36,7 +36,7 @@ export interface LaunchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-type Launching = Needs<"registry" | "place" | "vault" | "emit">;
+type Launching = Needs<"registry" | "here" | "vault" | "emit">;
 
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
@@ -63,8 +63,8 @@ export async function launchOf(
     secret,
     workerUrl,
     hostname: hostname(),
-    location: needs.place.facts().location ?? "",
-    ...shareOf(row.resources, needs.place.facts()),
+    location: needs.here.facts().location ?? "",
+    ...shareOf(row.resources, needs.here.facts()),
     port: address?.port,
     own: variables,
   };
@@ -101,8 +101,8 @@ export function whereIs(
 }
 
 /** Draws a port for a worker of this host that no other worker was given. */
-function drawPort({ registry, place }: Launching): Promise<number> {
-  const mine = registry.liveWorkers().filter(({ row }) => place.tends(row.hostNo));
+function drawPort({ registry, here }: Launching): Promise<number> {
+  const mine = registry.liveWorkers().filter(({ row }) => here.tends(row.hostNo));
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
 }
 
@@ -134,7 +134,7 @@ function ofDirectory(
   place: Place,
   volume: Volume,
 ): WorkerSpec {
-  if (!needs.place.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
+  if (!needs.here.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
   if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
     throw new Error("only the admin's endpoints may run local processes");
   const home = join(options.homesDir, endpoint.id);
@@ -182,7 +182,7 @@ function ofImage(needs: Launching, settings: TemplateSettings, place: Place, vol
     mounts: volume
       ? volumeTargets(settings).map((target) => ({
           target,
-          ...(needs.place.volumes.engine ? { volume: engineVolume(volume.id) } : { source: volume.path }),
+          ...(needs.here.volumes.engine ? { volume: engineVolume(volume.id) } : { source: volume.path }),
         }))
       : [],
   };

@@ -10,7 +10,7 @@ let scene: Scene;
 let facts: HostFacts;
 beforeEach(async () => {
   facts = whole;
-  scene = await Scene.open({ place: { facts: () => facts } });
+  scene = await Scene.open({ here: { facts: () => facts } });
 });
 afterEach(() => scene.close());
 

@@ -17,7 +17,7 @@ export interface PollOptions {
   readonly forget: (workerNo: number) => void;
 }
 
-type Polling = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "place" | "jobs" | "reader">;
+type Polling = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "here" | "jobs" | "reader">;
 
 interface Known {
   health: Health;
@@ -53,7 +53,7 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
   /** Does what a worker needs now; resolves with when to look next. */
   async function look(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
-    const address = dialled(row, needs.place.hostNo);
+    const address = dialled(row, needs.here.hostNo);
     if (!address || row.startedAt === undefined || row.wanted === "paused" || isFrozen(row)) {
       needs.gate.shut(row.no);
       // it got a request just as it was to be paused

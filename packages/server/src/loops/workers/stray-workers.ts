@@ -15,14 +15,14 @@ interface Tended {
 }
 
 /** Ends processes and containers of this host that no live row stands for. */
-export function strayWorkers(needs: Needs<"registry" | "place">, tended: Tended) {
+export function strayWorkers(needs: Needs<"registry" | "here">, tended: Tended) {
   const { provider, starting, busy, gone, forget } = tended;
   /** Ended workers whose processes are known to be gone. */
   const buried = new Set<string>();
 
   /** Ends workers that others gave up on while this host was away. */
   async function endGivenUp(): Promise<void> {
-    const strays = needs.registry.endedWorkers().filter(({ row }) => needs.place.tends(row.hostNo));
+    const strays = needs.registry.endedWorkers().filter(({ row }) => needs.here.tends(row.hostNo));
     const ids = new Set(strays.map(({ row }) => row.id));
     for (const id of buried) if (!ids.has(id)) buried.delete(id); // the registry has forgotten it
     await Promise.all(

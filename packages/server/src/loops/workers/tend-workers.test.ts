@@ -97,7 +97,7 @@ describe("A worker that is wanted", () => {
 
   it("finds its network volume's folder even if the volume was made on another host", async () => {
     const volume = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
-    const folder = join(scene.parts.place.volumes.dir, volume.id);
+    const folder = join(scene.parts.here.volumes.dir, volume.id);
     rmSync(folder, { recursive: true });
     endpoint = await scene.endpoint({ networkVolumeId: volume.id });
     await started();
@@ -159,7 +159,7 @@ describe("A worker that is wanted", () => {
     await wanted();
     await scene.advance(5);
     const [launch] = scene.provider.launches;
-    const source = join(scene.parts.place.volumes.dir, id);
+    const source = join(scene.parts.here.volumes.dir, id);
     expect(launch).toMatchObject({ mounts: [{ source, target: "/runpod-volume" }] });
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });

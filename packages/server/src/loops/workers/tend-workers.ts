@@ -19,7 +19,7 @@ export interface TendOptions extends LaunchOptions {
   readonly startTimeoutMs: number;
 }
 
-type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "place">;
+type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here">;
 
 /** Makes the provider agree with this host's rows, and records what it observes. */
 export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
@@ -120,7 +120,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const startedAt = row.startedAt ?? needs.clock.now();
       await needs.registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
       if (row.workerUrl !== workerUrl) {
-        await stopWorker(needs, worker, "it was told another address of ours", needs.place.stopGraceMs);
+        await stopWorker(needs, worker, "it was told another address of ours", needs.here.stopGraceMs);
       }
       return needs.clock.now();
     }
@@ -282,7 +282,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
     topics: ["workers"],
     gapMs: limits.loopGapMsMin,
     async tick(now) {
-      const mine = needs.registry.liveWorkers().filter(({ row }) => needs.place.tends(row.hostNo));
+      const mine = needs.registry.liveWorkers().filter(({ row }) => needs.here.tends(row.hostNo));
       const looks: (number | undefined)[] = [];
       const tending = mine.map(async (worker) => looks.push(await tendOne(worker, now)));
       const givenUp = needs.registry.isShared ? strays.endGivenUp() : undefined;

@@ -6,7 +6,7 @@ import { closeWorker, endWorker, settleOrphans, stopWorker } from "../../operati
 import type { HeldJob } from "../../store/index.js";
 import type { Loop } from "../loop.js";
 
-type Watching = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+type Watching = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 
 /**
  * Finds workers that were lost without being seen to end, and workers that do not stop a job they were told to stop.
@@ -37,10 +37,10 @@ async function watchHosts(needs: Watching, live: readonly LiveWorker[], now: num
   for (const worker of live) {
     const { hostNo } = worker.row;
     const silentAt = needs.registry.hostSilentAt(hostNo);
-    if (needs.place.tends(hostNo) || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
+    if (needs.here.tends(hostNo) || silentAt === undefined || now < silentAt + limits.hostSilenceMs) continue;
     // a worker without a place runs nowhere
     if (isThrottled(worker.row)) {
-      await needs.registry.changeWorker(worker, { by: "rehost", hostNo: needs.place.hostNo });
+      await needs.registry.changeWorker(worker, { by: "rehost", hostNo: needs.here.hostNo });
       needs.bell.ring("workers");
       continue;
     }
@@ -121,7 +121,7 @@ async function pressStop(needs: Watching, worker: LiveWorker, jobs: readonly Hel
   }
   await closeWorker(needs, worker, why);
   if (now < since + limits.closePatienceMs) return since + limits.closePatienceMs;
-  await stopOnce(needs, worker, why, needs.place.stopGraceMs);
+  await stopOnce(needs, worker, why, needs.here.stopGraceMs);
   return undefined;
 }
 

@@ -15,10 +15,10 @@ export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | und
  * Masks secrets in the logs of workers on hosts that this server tends. The provider knows no others, and would start a keeper just to tell
  * it.
  */
-export function hideOnHost({ registry, place }: Needs<"registry" | "place">, hide: Provider["hide"]): Provider["hide"] {
+export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide: Provider["hide"]): Provider["hide"] {
   return async (workerId, secret) => {
     const live = registry.worker(workerId);
-    if (!live || !place.tends(live.row.hostNo)) throw new Error("The worker is not on a host of this server");
+    if (!live || !here.tends(live.row.hostNo)) throw new Error("The worker is not on a host of this server");
     await hide(workerId, secret);
   };
 }

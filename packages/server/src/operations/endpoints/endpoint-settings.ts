@@ -16,7 +16,7 @@ export type EndpointInput = {
   readonly networkVolumeId?: string | null | undefined;
 };
 
-type Checking = Needs<"registry" | "place">;
+type Checking = Needs<"registry" | "here">;
 type Draft = { -readonly [Field in keyof EndpointSettings]: EndpointSettings[Field] };
 
 const plain = [
@@ -132,18 +132,18 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 }
 
 /** The GPU types of all hosts. */
-const gpuTypesHere = ({ facts }: Checking["place"], { hosts }: Checking["registry"]): string[] =>
+const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
   [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
 
 function gpuTypes(
-  { place, registry }: Checking,
+  { here, registry }: Checking,
   input: EndpointInput,
   before: readonly string[],
   modify: boolean,
 ): readonly string[] {
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
-    const present = gpuTypesHere(place, registry);
+    const present = gpuTypesHere(here, registry);
     // a type chosen earlier stays allowed after its last GPU is gone
     const unknown = gpuTypeIds.find((name) => !before.includes(name) && !isGpuType(name, present));
     if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);

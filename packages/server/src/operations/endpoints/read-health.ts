@@ -4,10 +4,7 @@ import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 
 /** An endpoint's counts (contract: Health result). Costs the same with a million jobs waiting. */
-export async function readHealth(
-  needs: Needs<"tallies" | "registry" | "place" | "clock" | "gate">,
-  endpoint: Endpoint,
-) {
+export async function readHealth(needs: Needs<"tallies" | "registry" | "here" | "clock" | "gate">, endpoint: Endpoint) {
   const tally = await needs.tallies.tally(endpoint.no);
   const held = await needs.tallies.holdings(endpoint.no);
   const states = needs.registry.workersOf(endpoint.no).map(({ row }) => workerState(row, held.get(row.no) ?? 0));

@@ -9,7 +9,7 @@ import type { Needs } from "../needs.js";
 import { iso, showEndpoint } from "../show-resources.js";
 import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
 
-type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">;
+type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "here">;
 
 /** A version's progress, as callers see it. */
 function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]): string {

@@ -14,7 +14,7 @@ import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
 
-type Saving = Needs<"registry" | "place" | "clock" | "ids" | "bell" | "emit" | "tallies">;
+type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies">;
 type Deleting = Saving & Needs<"jobs" | "reader">;
 
 /** The caller's endpoint. Another user's is refused exactly like an unknown one. */
@@ -74,7 +74,7 @@ async function checkTemplate(needs: Saving, caller: ApiKey, { templateId }: Endp
  * up.
  */
 export async function saveAndRelease(
-  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "place">,
+  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "here">,
   endpoint: Endpoint,
   settings: EndpointSettings,
   release: NewRelease | undefined,

@@ -7,7 +7,7 @@ import { fitting } from "../workers/place-worker.js";
 
 /** The scaler's inputs, as of now. */
 export async function scaleInputs(
-  needs: Needs<"tallies" | "registry" | "place" | "clock">,
+  needs: Needs<"tallies" | "registry" | "here" | "clock">,
   endpoint: Endpoint,
   now: number,
 ): Promise<ScaleInputs> {
@@ -38,7 +38,7 @@ export async function scaleInputs(
     failedAt,
     // needed only while one version replaces another
     fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
-    flashBootMs: needs.place.flashBootMs,
+    flashBootMs: needs.here.flashBootMs,
     now,
   };
 }

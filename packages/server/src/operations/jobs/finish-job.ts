@@ -8,7 +8,7 @@ import {
   checkWord,
   jsonOf,
   memberOf,
-  type Sent,
+  type ReceivedText,
   type Span,
   splitChunk,
   textOf,
@@ -20,10 +20,10 @@ import { closeWorker, noteCall } from "../workers/worker-life.js";
 import { beginNext } from "./begin-job.js";
 import { announceEnd } from "./change-job.js";
 
-type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+type Finishing = Needs<"jobs" | "chunks" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 
 /** A message from a worker as received; undefined for a body over the hard limit, which was not kept. */
-export type Word = Sent | undefined;
+export type Word = ReceivedText | undefined;
 
 /**
  * Takes a worker's final result for a job, or its progress (worker protocol: `job-done`). If the worker no longer holds

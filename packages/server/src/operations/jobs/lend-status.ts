@@ -16,7 +16,7 @@ export interface LentBody {
   isWanted(): boolean;
 }
 
-type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
+type Lending = Needs<"reader" | "tallies" | "clock" | "registry" | "here" | "texts" | "shares">;
 
 /** The refusal of a request for which no memory became free in time. */
 export const noRoom = (what = "this one") =>

@@ -6,7 +6,7 @@ import type { Needs } from "../needs.js";
 import { type LentBody, lendStatus, noRoom, nothingLent } from "./lend-status.js";
 import { describeJobs } from "./read-job.js";
 
-type Listing = Needs<"reader" | "tallies" | "clock" | "registry" | "place" | "texts" | "shares">;
+type Listing = Needs<"reader" | "tallies" | "clock" | "registry" | "here" | "texts" | "shares">;
 
 export interface JobQuery {
   readonly status?: JobReport["status"];

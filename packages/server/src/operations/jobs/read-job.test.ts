@@ -170,7 +170,7 @@ describe("Why a job waits", () => {
 
   it("is the location if this host is elsewhere", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { facts: () => ({ ...plainHost, location: "CZ" }) } });
+    scene = await Scene.open({ here: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     endpoint = await scene.endpoint({ locations: "FR,US" });
     expect(await why(await scene.submit(endpoint))).toBe("location");
     endpoint = await scene.endpoint({ locations: "US,CZ" });

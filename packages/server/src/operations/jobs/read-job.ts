@@ -12,7 +12,7 @@ import { waitFor } from "../../lines/waiters.js";
 import type { LiveWorker, Needs } from "../needs.js";
 import { crashPause } from "../workers/crash-pause.js";
 
-type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "place">;
+type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "here">;
 
 /** A job as it is now; refused if it never existed or is gone. */
 export async function findJob(
@@ -90,7 +90,7 @@ export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined
   workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
 
 /** Why no host can run this endpoint's workers; undefined if one can. */
-export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint: Endpoint) {
+export function obstacle(needs: Needs<"here" | "registry" | "clock">, endpoint: Endpoint) {
   const { locations, dataCenterIds } = endpoint.settings;
   const hosts = liveHosts(needs);
   if (hosts.some((host) => isThere(host, endpoint.settings))) return undefined;
@@ -101,11 +101,11 @@ export function obstacle(needs: Needs<"place" | "registry" | "clock">, endpoint:
 }
 
 /** The hosts that can be given workers: those that this server tends, and those whose server is alive. */
-export function liveHosts({ place, registry, clock }: Needs<"place" | "registry" | "clock">): HostView[] {
+export function liveHosts({ here, registry, clock }: Needs<"here" | "registry" | "clock">): HostView[] {
   const aliveSince = clock.now() - limits.leaseMs;
-  const others = registry.hosts.filter(({ no, seenAt }) => !place.tends(no) && seenAt >= aliveSince);
+  const others = registry.hosts.filter(({ no, seenAt }) => !here.tends(no) && seenAt >= aliveSince);
   const live = registry.liveWorkers();
-  const ours = place.hosts().map(({ no, facts }) => ({ ...facts, no }));
+  const ours = here.hosts().map(({ no, facts }) => ({ ...facts, no }));
   return [...ours, ...others].map((host) => ({
     ...host,
     workers: live.filter(({ row }) => row.hostNo === host.no).length,

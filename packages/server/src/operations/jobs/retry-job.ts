@@ -7,7 +7,7 @@ import { stopWorker } from "../workers/worker-life.js";
 import { ringWaiting } from "./change-job.js";
 import { findJob } from "./read-job.js";
 
-type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
+type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 
 /** Puts a FAILED or TIMED_OUT job at the back of the queue (contract: `/retry`). */
 export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: string): Promise<void> {
@@ -26,6 +26,6 @@ async function replaceHolder(needs: Retrying, workerNo: number): Promise<void> {
   const worker = needs.registry.workerByNo(workerNo);
   if (!worker || worker.row.endedAt !== undefined) return;
   const others = (await needs.reader.heldBy(workerNo)).some((held) => !held.stopWanted);
-  const graceMs = others ? needs.place.stopGraceMs : limits.stoppedJobGraceMs;
+  const graceMs = others ? needs.here.stopGraceMs : limits.stoppedJobGraceMs;
   await stopWorker(needs, worker, "a job that it has not stopped yet is being retried", graceMs);
 }

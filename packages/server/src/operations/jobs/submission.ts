@@ -1,6 +1,6 @@
 import type { JsonText, Policy } from "../../domain/jobs/job.js";
 import { invalid, Refusal } from "../../errors.js";
-import { type Checked, checkInput, jsonOf, type Sent, type Span, textOf } from "../../json/json.js";
+import { type Checked, checkInput, jsonOf, type ReceivedText, type Span, textOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 
 /** A checked submission body. Texts are JSON as received. */
@@ -15,7 +15,7 @@ export interface SubmissionParts {
 }
 
 /** Reads the body of `/run` and `/runsync` (contract: Job submission body). Unknown fields are ignored. */
-export async function readSubmission(body: Sent): Promise<SubmissionParts> {
+export async function readSubmission(body: ReceivedText): Promise<SubmissionParts> {
   const checked = await checkInput(body);
   if (!checked.scan.ok) {
     throw new Refusal(

@@ -2,7 +2,7 @@ import { topics } from "../../bell.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { retentionMs } from "../../domain/jobs/job.js";
 import { endpointNotFound, invalid, Refusal } from "../../errors.js";
-import type { Sent } from "../../json/json.js";
+import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { IdempotencyRecord, NewJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
@@ -12,7 +12,7 @@ import { readSubmission, type SubmissionParts } from "./submission.js";
 export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
 
 /** For which endpoint and how a job was submitted, apart from its body. */
-export interface Asked {
+export interface JobRequest {
   readonly endpoint: Endpoint;
   readonly route: SubmitRoute;
   /** The request's `wait`, if given. */
@@ -21,14 +21,14 @@ export interface Asked {
   readonly requestId: string;
 }
 
-export interface Submit extends Asked {
-  readonly body: Sent;
+export interface Submit extends JobRequest {
+  readonly body: ReceivedText;
 }
 
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
 
 type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
-type JobParts = Omit<SubmissionParts, "bytes">;
+type ReadJob = Omit<SubmissionParts, "bytes">;
 
 /** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
 export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {
@@ -40,8 +40,8 @@ export async function submitJob(needs: Submitting, { body, ...asked }: Submit): 
 /** Stores a job whose body has been read already; `bytes` is the whole body. */
 export async function storeJob(
   needs: Submitting,
-  asked: Asked,
-  parts: JobParts,
+  asked: JobRequest,
+  parts: ReadJob,
   bytes: Uint8Array,
 ): Promise<SubmitOutcome> {
   const { endpoint, route, idempotencyKey } = asked;
@@ -70,8 +70,8 @@ export async function storeJob(
 
 function newJob(
   { ids, vault }: Needs<"ids" | "vault">,
-  { endpoint, route, waitMs }: Asked,
-  parts: JobParts,
+  { endpoint, route, waitMs }: JobRequest,
+  parts: ReadJob,
   now: number,
 ): NewJob {
   const uuid = ids.uuid(now);

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JsonText } from "../../domain/jobs/job.js";
 import { invalid, Refusal } from "../../errors.js";
-import { checkInput, jsonOf, type Sent } from "../../json/json.js";
+import { checkInput, jsonOf, type ReceivedText } from "../../json/json.js";
 import type { Needs } from "../needs.js";
 import { checkKey, type SubmitOutcome, storeJob } from "./submit-job.js";
 
@@ -12,7 +12,7 @@ export interface AskOpenAi {
   /** What follows `/openai`. */
   readonly path: string;
   /** Undefined if the request has none. */
-  readonly body: Sent | undefined;
+  readonly body: ReceivedText | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
 }
@@ -45,7 +45,7 @@ interface Read {
   readonly streams: boolean;
 }
 
-async function readAsk(path: string, body: Sent | undefined): Promise<Read> {
+async function readAsk(path: string, body: ReceivedText | undefined): Promise<Read> {
   const head = `{"openai_route":${JSON.stringify(path)}`;
   if (body === undefined || body.length === 0) return { bytes: Buffer.alloc(0), input: `${head}}`, streams: false };
   const { bytes, scan } = await checkInput(body);

@@ -7,7 +7,7 @@ import {
   behind,
   byPlace,
   isBehind,
-  type LinePlace,
+  type LinePosition,
   type LogAsk,
   type Logged,
   type LogParts,
@@ -139,7 +139,7 @@ class Gathering {
 
   /** Follows each live worker, from its last line among those shown. */
   begin(shown: readonly ShownLine[]): void {
-    const lasts = new Map<string, LinePlace>();
+    const lasts = new Map<string, LinePosition>();
     for (const line of shown) lasts.set(line.workerId, line);
     for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
       this.#joined.add(worker.row.no);
@@ -161,7 +161,7 @@ class Gathering {
   /** Takes the lines that no older line can precede any more, in order. */
   ripe(): ShownLine[] {
     const now = this.#needs.clock.now();
-    let until: LinePlace | undefined;
+    let until: LinePosition | undefined;
     for (const { line, arrivedAt } of this.#held) {
       if (arrivedAt + limits.logHoldMs <= now && (!until || byPlace(line, until) > 0)) until = line;
     }
@@ -175,7 +175,7 @@ class Gathering {
   }
 
   #here(workers: readonly LiveWorker[]): LiveWorker[] {
-    return workers.filter(({ row }) => this.#needs.place.tends(row.hostNo));
+    return workers.filter(({ row }) => this.#needs.here.tends(row.hostNo));
   }
 
   #follow(worker: Logged, ask: LogAsk): void {

@@ -8,7 +8,7 @@ import type { LogSearch, Provider } from "../../provider.js";
 import { accessSecretOf } from "../access/access-secret.js";
 import type { Needs } from "../needs.js";
 
-export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "place"> {
+export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "here"> {
   readonly logs: Provider["logs"];
 }
 
@@ -23,13 +23,13 @@ export interface LogAsk {
   readonly sinceUs: number | undefined;
   readonly jobId: string | undefined;
   /** The last line that the reader has seen: only lines after it are wanted. */
-  readonly after: LinePlace | undefined;
+  readonly after: LinePosition | undefined;
   /** Bounds how much is read for the request; without it, all that is kept. */
   readonly search?: LogSearch | undefined;
 }
 
 /** A line's position among those of an endpoint's workers. */
-export interface LinePlace {
+export interface LinePosition {
   readonly atUs: number;
   readonly workerId: string;
 }
@@ -44,8 +44,8 @@ export interface LogPage {
 }
 
 /** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
-export function assertKeptHere({ place }: Needs<"place">, { row }: Logged): void {
-  if (!place.tends(row.hostNo)) throw logElsewhere(row.hostNo);
+export function assertKeptHere({ here }: Needs<"here">, { row }: Logged): void {
+  if (!here.tends(row.hostNo)) throw logElsewhere(row.hostNo);
 }
 
 /** The last lines of a worker. */
@@ -76,7 +76,7 @@ export async function readEndpointLog(
   signal: AbortSignal,
 ): Promise<LogPage> {
   const workers = workersWithLogs(needs, endpoint);
-  const here = workers.filter(({ row }) => needs.place.tends(row.hostNo));
+  const here = workers.filter(({ row }) => needs.here.tends(row.hostNo));
   let lines: ShownLine[] = [];
   const unread: string[] = [];
   for (const worker of here) {
@@ -123,7 +123,7 @@ function lastOf(lines: ShownLine[], count: number): ShownLine[] {
   return from === 0 ? lines : lines.slice(from);
 }
 
-export const byPlace = (one: LinePlace, other: LinePlace): number =>
+export const byPlace = (one: LinePosition, other: LinePosition): number =>
   one.atUs - other.atUs || (one.workerId < other.workerId ? -1 : one.workerId > other.workerId ? 1 : 0);
 
 /** What is left to read for a reader who has seen a line already: all that was missed, whatever tail was asked for. */
@@ -143,7 +143,8 @@ async function linesOf(needs: LogParts, worker: Logged, ask: LogAsk, signal: Abo
   return lines;
 }
 
-export const isBehind = (after: LinePlace | undefined, line: LinePlace): boolean => !after || byPlace(line, after) > 0;
+export const isBehind = (after: LinePosition | undefined, line: LinePosition): boolean =>
+  !after || byPlace(line, after) > 0;
 
 /** Turns a provider's failure to read into a refusal: its engine may be back soon. */
 export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {

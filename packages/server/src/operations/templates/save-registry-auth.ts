@@ -6,7 +6,7 @@ import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 
-type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
+type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
 
 /** What a registry asks for, as the owner sends it. */
 interface Credentials {

@@ -52,7 +52,7 @@ describe("A new template", () => {
 
   it("is refused over a directory without a handler, unless it says what to start", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { hasHandler: (directory) => handlerCommand(directory) !== undefined } });
+    scene = await Scene.open({ here: { hasHandler: (directory) => handlerCommand(directory) !== undefined } });
     const words = /no handler\.ts, .* in '.*' \(imageName\): put one there, or say in dockerStartCmd/;
     await refused(create({ name: "a", imageName: "." }), "INVALID_INPUT", words);
     const told = await create({ name: "told", imageName: ".", dockerStartCmd: ["python3", "main.py"] });
@@ -120,7 +120,7 @@ describe("A new template", () => {
 
   it("may not use a directory if local processes are turned off", async () => {
     await scene.close();
-    scene = await Scene.open({ place: { localProcesses: false } });
+    scene = await Scene.open({ here: { localProcesses: false } });
     await refused(create({ name: "a", imageName: "." }), "INVALID_INPUT", /MILLRACE_LOCAL_PROCESSES/);
   });
 });
@@ -212,7 +212,7 @@ describe("A template whose image is present and cannot run", () => {
       asked.push(name);
       return name === "a:1" && !hasCommand ? complaint : undefined;
     };
-    scene = await Scene.open({ place: { imageComplaint } });
+    scene = await Scene.open({ here: { imageComplaint } });
   });
 
   it("is refused with the engine's reason, when it is made and when it is changed", async () => {

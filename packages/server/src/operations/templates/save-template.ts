@@ -42,7 +42,7 @@ export const templateFields = {
   volumeMountPath: text(10_000),
 } as const satisfies FieldRules;
 
-type Saving = Needs<"registry" | "place" | "ids" | "bell" | "clock" | "emit" | "tallies">;
+type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "tallies">;
 
 export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
   const template = registry.template(id);
@@ -159,8 +159,8 @@ const noMountPath = (path: string) =>
   );
 
 /** Refuses a directory without a handler if no command is given either. */
-function checkHandler({ place }: Saving, { imageName, dockerStartCmd }: TemplateSettings): void {
-  if (!isPath(imageName) || dockerStartCmd.length > 0 || place.hasHandler?.(imageName) !== false) return;
+function checkHandler({ here }: Saving, { imageName, dockerStartCmd }: TemplateSettings): void {
+  if (!isPath(imageName) || dockerStartCmd.length > 0 || here.hasHandler?.(imageName) !== false) return;
   throw invalid(
     `There is no handler.ts, handler.js, handler.mjs or handler.py in '${imageName.slice(0, 200)}' (imageName): put one there, or say in dockerStartCmd how its workers start.`,
   );
@@ -172,14 +172,14 @@ const handlerNamed = (image: string) =>
   );
 
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */
-function directory({ place }: Saving, caller: ApiKey, image: string): string {
-  if (!place.localProcesses)
+function directory({ here }: Saving, caller: ApiKey, image: string): string {
+  if (!here.localProcesses)
     throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
   if (!caller.isAdmin)
     throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
   const path = image.startsWith("file:")
-    ? fromFileUrl(image, place.workingDir)
-    : resolve(place.workingDir, image.replace(/^~(?=\/)/, homedir()));
+    ? fromFileUrl(image, here.workingDir)
+    : resolve(here.workingDir, image.replace(/^~(?=\/)/, homedir()));
   checkFields({ imageName: text(imageCharsMax, "none") }, { imageName: path });
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     throw invalid(

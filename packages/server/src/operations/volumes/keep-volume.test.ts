@@ -44,7 +44,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 const create = (size = 10) => createVolume(scene.parts, scene.admin, { name: "models", size, dataCenterId: "here" });
-const pathOf = ({ id }: Volume) => join(scene.parts.place.volumes.dir, id);
+const pathOf = ({ id }: Volume) => join(scene.parts.here.volumes.dir, id);
 const isEnforced = (volume: Volume) => showVolume(scene.parts, volume).sizeEnforced;
 const told = (type: string) => scene.events.filter((event) => event.type === type);
 
@@ -100,14 +100,14 @@ describe("A volume's size", () => {
   it("is also set on a host that gets the volume only when a worker needs it", async () => {
     const volume = await create();
     rmSync(pathOf(volume), { recursive: true });
-    scene.parts.place.volumes.bounds.clear();
+    scene.parts.here.volumes.bounds.clear();
     quota.bounds.clear();
     const endpoint = await scene.endpoint({ networkVolumeId: volume.id });
     scene.run(scene.loops.tend());
-    const { registry, ids, clock, place, bell } = scene.parts;
+    const { registry, ids, clock, here, bell } = scene.parts;
     const { no: endpointNo, version } = scene.now(endpoint);
     const id = ids.resource();
-    await registry.createWorker({ id, endpointNo, version, hostNo: place.hostNo, createdAt: clock.now() });
+    await registry.createWorker({ id, endpointNo, version, hostNo: here.hostNo, createdAt: clock.now() });
     bell.ring("workers");
     await scene.advance(5);
     await scene.until(() => scene.provider.launches.length === 1);
@@ -117,7 +117,7 @@ describe("A volume's size", () => {
   it("is removed with the volume", async () => {
     const volume = await create();
     await deleteVolume(scene.parts, scene.admin, volume.id);
-    expect([existsSync(pathOf(volume)), quota.bounds.size, scene.parts.place.volumes.bounds.size]).toEqual([
+    expect([existsSync(pathOf(volume)), quota.bounds.size, scene.parts.here.volumes.bounds.size]).toEqual([
       false,
       0,
       0,

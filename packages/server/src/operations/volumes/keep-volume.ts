@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { sizeBytes, type Volume } from "../../domain/endpoints/volume.js";
 import type { Needs } from "../needs.js";
 
-type Keeping = Needs<"place" | "emit">;
+type Keeping = Needs<"here" | "emit">;
 
 /** Makes a volume's directory on this host if it is missing, and enforces its size. Resolves with its path. */
 export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "size">): Promise<string> {
-  const { dir, quota } = needs.place.volumes;
+  const { dir, quota } = needs.here.volumes;
   const path = join(dir, volume.id);
   await quota.make(path);
   await boundVolume(needs, volume);
@@ -16,8 +16,8 @@ export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "si
 /**
  * Enforces the size of a volume that is here if the file system can; if it cannot, passing the size is only reported.
  */
-export async function boundVolume({ place, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
-  const { dir, quota, bounds, engine } = place.volumes;
+export async function boundVolume({ here, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
+  const { dir, quota, bounds, engine } = here.volumes;
   const bytes = sizeBytes(volume);
   const before = bounds.get(volume.id);
   if (before?.bytes === bytes && before.why === undefined) return;

@@ -13,7 +13,7 @@ afterEach(() => scene.close());
 
 const create = () => createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
 const remove = (id: string, caller = scene.admin) => deleteVolume(scene.parts, caller, id);
-const pathOf = (id: string) => join(scene.parts.place.volumes.dir, id);
+const pathOf = (id: string) => join(scene.parts.here.volumes.dir, id);
 
 describe("A volume", () => {
   it("is a directory that only its owner can access, and is deleted with all its files", async () => {

@@ -9,7 +9,7 @@ import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 
-type Saving = Needs<"registry" | "place" | "ids" | "emit">;
+type Saving = Needs<"registry" | "here" | "ids" | "emit">;
 
 /** The fields of a volume that a caller may send over any interface. */
 export const volumeFields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
@@ -49,7 +49,7 @@ export async function updateVolume(
     }
     return needs.registry.saveVolume({ ...current, ...input });
   });
-  if (existsSync(join(needs.place.volumes.dir, saved.id))) await boundVolume(needs, saved);
+  if (existsSync(join(needs.here.volumes.dir, saved.id))) await boundVolume(needs, saved);
   return saved;
 }
 
@@ -64,7 +64,7 @@ export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): P
     }
     await needs.registry.removeVolume(volume);
   });
-  const { dir, quota, bounds, engine } = needs.place.volumes;
+  const { dir, quota, bounds, engine } = needs.here.volumes;
   bounds.delete(id);
   await quota.remove(join(dir, id)).catch((error) => {
     const message = `the files of network volume ${id} could not all be removed; remove them by hand`;

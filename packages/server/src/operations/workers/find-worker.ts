@@ -11,7 +11,7 @@ import { obstacle, whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { crashPause } from "./crash-pause.js";
 
-type Finding = Needs<"gate" | "registry" | "place" | "clock" | "draining">;
+type Finding = Needs<"gate" | "registry" | "here" | "clock" | "draining">;
 
 export interface Search {
   readonly isSocket: boolean;
@@ -52,7 +52,7 @@ function reason(needs: Finding, endpoint: Endpoint) {
     endpoint: now,
     states: workers.map(({ row }) => workerState(row, needs.gate.heldBy(row.no))),
     pause: crashPause(needs, now),
-    isOutOfReach: workers.every(({ row }) => !dialled(row, needs.place.hostNo)),
+    isOutOfReach: workers.every(({ row }) => !dialled(row, needs.here.hostNo)),
     doing: workers.find(({ doing }) => doing !== undefined)?.doing,
     throttled: whyThrottled(workers),
     obstacle: obstacle(needs, now)?.detail,

@@ -4,13 +4,13 @@ import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../needs.js";
 import { noteCall, stopWorker } from "./worker-life.js";
 
-type Hearing = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "place" | "jobs" | "reader">;
+type Hearing = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "here" | "jobs" | "reader">;
 
 /**
  * Takes the outcome of a worker's health check: opens the worker to requests or shuts it; its first 200 makes it ready.
  */
 export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Health, health: Health): Promise<void> {
-  const { gate, clock, registry, place, emit } = needs;
+  const { gate, clock, registry, here, emit } = needs;
   const { row } = worker;
   if (row.endedAt !== undefined) return;
   if (health.isOpen) {
@@ -21,7 +21,7 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   } else {
     gate.shut(row.no);
   }
-  if (!place.tends(row.hostNo) || before.isOpen === health.isOpen || !health.wasReady) return;
+  if (!here.tends(row.hostNo) || before.isOpen === health.isOpen || !health.wasReady) return;
   if (health.isOpen) {
     if (worker.row.trouble) await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
@@ -39,7 +39,7 @@ export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: He
   const { row } = worker;
   const now = needs.clock.now();
   // a host that cannot reach another host's worker must not stop it
-  if (!needs.place.tends(row.hostNo) || row.wanted === "stopped" || row.wanted === "paused") return undefined;
+  if (!needs.here.tends(row.hostNo) || row.wanted === "stopped" || row.wanted === "paused") return undefined;
   const patienceMs = needs.registry.endpointByNo(row.endpointNo)?.settings.executionTimeoutMs ?? 0;
   const held = needs.gate.heldBy(row.no);
   const unhealthyAt = replaceAt(health, held > 0, patienceMs);
@@ -50,7 +50,7 @@ export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: He
       ? [drainedAt, "its requests in flight did not end in time"]
       : [unhealthyAt, "it has not answered GET /ping with 200 for too long"];
   if (dueAt === undefined || now < dueAt) return dueAt;
-  await stopWorker(needs, worker, why, needs.place.stopGraceMs);
+  await stopWorker(needs, worker, why, needs.here.stopGraceMs);
   return undefined;
 }
 

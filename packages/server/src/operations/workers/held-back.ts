@@ -8,7 +8,7 @@ import type { Needs } from "../needs.js";
 
 // Resources of ended workers that must not be given out yet.
 
-type Looking = Needs<"registry" | "place" | "clock">;
+type Looking = Needs<"registry" | "here" | "clock">;
 
 /** Resources of a worker that has just made way for another one of its endpoint. */
 export interface Reserved {
@@ -70,11 +70,11 @@ const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.cr
  * Resources of workers of silent hosts: their keeper may keep them alive, and another server on that machine reports
  * the same GPUs.
  */
-export function abandoned({ registry, place, clock }: Looking): Holding[] {
+export function abandoned({ registry, here, clock }: Looking): Holding[] {
   const now = clock.now();
   return registry.endedWorkers().flatMap(({ row }) => {
     const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
-    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + place.awayMs) return [];
+    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) return [];
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
     if (now < seenAt + limits.leaseMs) return []; // the host is back, and stops them itself
     const holder = `worker ${row.id} of a host that is silent`;

@@ -10,8 +10,8 @@ import type { Needs } from "../needs.js";
 import { abandoned, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
-type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "place">;
-type Looking = Needs<"registry" | "place" | "clock">;
+type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
+type Looking = Needs<"registry" | "here" | "clock">;
 
 /** The hosts, and the resources that are reserved for a while. */
 interface Supply {
@@ -83,7 +83,7 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
 export async function makeWay(needs: Placing, workerNos: readonly number[]): Promise<void> {
   for (const no of workerNos) {
     const worker = needs.registry.workerByNo(no);
-    if (worker) await stopWorker(needs, worker, "another worker needs what it holds", needs.place.stopGraceMs);
+    if (worker) await stopWorker(needs, worker, "another worker needs what it holds", needs.here.stopGraceMs);
   }
 }
 

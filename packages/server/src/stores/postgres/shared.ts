@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import { realTime } from "../../clock.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
-import type { Beat, Heard, Host, Server, SharedStore } from "../../store/index.js";
+import type { Beat, BeatReply, Host, Server, SharedStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";
@@ -97,7 +97,7 @@ interface Self {
   readonly id: string;
 }
 
-const beatVerb: Verb<[self: Self, beat: Beat], Heard> = {
+const beatVerb: Verb<[self: Self, beat: Beat], BeatReply> = {
   callsMax: 1,
   async run({ connection }, [args]) {
     const [self, { report, hosts: tended, now, seenAt, leases, untilAt, signs: heard }] = args as [Self, Beat];

@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { Place, WorkerStore } from "../../store/index.js";
+import type { Placement, WorkerStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import type { Lanes, Verb } from "./writer.js";
@@ -27,10 +27,10 @@ export const workerSql = {
 
 /** Gives a waiting worker its place, unless another server owns the scaler. */
 export function placeWorker(words: Lanes, serverNo: number): WorkerStore["place"] {
-  const verb: Verb<[no: number, found: Place], { no: number } | undefined> = {
+  const verb: Verb<[no: number, found: Placement], { no: number } | undefined> = {
     callsMax: 1,
     async run({ connection }, [args]) {
-      const [no, found] = args as [number, Place];
+      const [no, found] = args as [number, Placement];
       const values = [no, found.hostNo, JSON.stringify(found.resources), found.placedAt, serverNo];
       return connection.query<{ no: number }>(workerSql.place, values);
     },

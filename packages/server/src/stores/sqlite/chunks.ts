@@ -15,7 +15,7 @@ const { bytes, whole } = textsInPieces;
 
 type StorableChunk = Omit<NewChunk, "output"> & { readonly output: StorableText };
 type StorablePost = Omit<ChunkPost, "chunks"> & { readonly chunks: readonly StorableChunk[] };
-type Place = Pick<Chunk, "index" | "start">;
+type ChunkStart = Pick<Chunk, "index" | "start">;
 
 class SqliteChunks {
   readonly #sql;
@@ -66,7 +66,7 @@ class SqliteChunks {
     return { chunks, more: handed < stream.next_index };
   }
 
-  handBack(jobNo: number, chunks: readonly Place[]): void {
+  handBack(jobNo: number, chunks: readonly ChunkStart[]): void {
     const first = chunks[0];
     if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
   }

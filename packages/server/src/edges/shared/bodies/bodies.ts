@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ApiKey } from "../../../domain/access/key.js";
 import { bodyTooLarge } from "../../../errors.js";
-import { Joined, PartedText, type Sent } from "../../../json/json.js";
+import { ArrivingText, Joined, type ReceivedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
 import { readPace } from "./pace.js";
@@ -46,7 +46,7 @@ class Arriving {
   readonly #isJson: boolean;
   /** The most it may grow to: the announced length, up to the route's limit. */
   readonly #bytesMax: number;
-  #body: Joined | PartedText;
+  #body: Joined | ArrivingText;
 
   /** `isJson`: the body is only checked and passed on. */
   constructor(request: FastifyRequest, isJson: boolean, bytesMax: number) {
@@ -60,27 +60,27 @@ class Arriving {
     return this.#body.length;
   }
 
-  add(part: Buffer): void {
-    this.#body.add(part);
+  add(piece: Buffer): void {
+    this.#body.add(piece);
     const { countedBody } = this.#request;
     const isSmall = this.length <= limits.bodyBytesSmall;
-    if (isSmall || !this.#isJson || !countedBody || this.#body instanceof PartedText) return;
-    const text = new PartedText(this.#bytesMax);
+    if (isSmall || !this.#isJson || !countedBody || this.#body instanceof ArrivingText) return;
+    const text = new ArrivingText(this.#bytesMax);
     text.add(this.#body.whole());
     countedBody.text = text;
     this.#body = text;
   }
 
-  whole(): Sent {
+  whole(): ReceivedText {
     return this.#body instanceof Joined ? this.#body.whole() : this.#body;
   }
 }
 
-/** Reads a body part by part, a large one at the common pace, until it ends or `hear` returns an error. */
+/** Reads a body piece by piece, a large one at the common pace, until it ends or `hear` returns an error. */
 function follow(
   request: FastifyRequest,
   payload: Readable,
-  hear: (part: Buffer) => Error | undefined,
+  hear: (piece: Buffer) => Error | undefined,
   over: (error: Error | null) => void,
 ): void {
   const { countedBody } = request;
@@ -90,9 +90,9 @@ function follow(
     countedBody?.end();
     over(error);
   };
-  const take = (part: Buffer) => {
-    const { length } = part;
-    const error = countedBody?.count(length) === false ? tooManyBodies() : hear(part);
+  const take = (piece: Buffer) => {
+    const { length } = piece;
+    const error = countedBody?.count(length) === false ? tooManyBodies() : hear(piece);
     if (error) end(error);
     else if (isLarge) readPace.count(payload, length);
   };
@@ -108,7 +108,7 @@ function readBounded(
   request: FastifyRequest,
   payload: Readable,
   isJson: boolean,
-  done: (error: Error | null, body?: Sent) => void,
+  done: (error: Error | null, body?: ReceivedText) => void,
 ): void {
   const bytesMax = request.routeOptions.bodyLimit ?? 0;
   const length = announced(request);
@@ -117,9 +117,9 @@ function readBounded(
     return;
   }
   const body = new Arriving(request, isJson, bytesMax);
-  const hear = (part: Buffer) => {
-    if (body.length + part.length > bytesMax) return bodyTooLarge(bytesMax);
-    body.add(part);
+  const hear = (piece: Buffer) => {
+    if (body.length + piece.length > bytesMax) return bodyTooLarge(bytesMax);
+    body.add(piece);
     return undefined;
   };
   follow(request, payload, hear, (error) => (error ? done(error) : done(null, body.whole())));
@@ -170,10 +170,10 @@ export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolea
     let body: Arriving | undefined = new Arriving(request, isJson, bytesMax);
     let bytes = 0;
     let isOver = false;
-    const hear = (part: Buffer) => {
-      bytes += part.length;
+    const hear = (piece: Buffer) => {
+      bytes += piece.length;
       if (bytes > bytesMax) body = undefined;
-      else body?.add(part);
+      else body?.add(piece);
       if (bytes > limits.outputBytesHard && !isOver) {
         isOver = true;
         done(null, undefined);

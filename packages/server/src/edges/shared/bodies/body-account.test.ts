@@ -105,8 +105,8 @@ describe("A body that has not come whole", () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);
     const path = `/v2/${endpoint.id}/job-done/${worker.row.id}/${id}?token=${secretOf(worker)}`;
-    const result = `{"output":"${"x".repeat(2 * limits.jsonPartsBytes)}"}`;
-    expect(await stall(path, result, 1.5 * limits.jsonPartsBytes)).toMatch(/^HTTP\/1.1 503 .*"code":"UNAVAILABLE"/s);
+    const result = `{"output":"${"x".repeat(2 * limits.jsonTransferBytes)}"}`;
+    expect(await stall(path, result, 1.5 * limits.jsonTransferBytes)).toMatch(/^HTTP\/1.1 503 .*"code":"UNAVAILABLE"/s);
     expect((await http.post(path, result, { key: null })).status).toBe(200);
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { realTime, type Timer } from "../../../clock.js";
 import { Refusal } from "../../../errors.js";
-import type { PartedText } from "../../../json/json.js";
+import type { ArrivingText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import { refuseUnread, type Unread } from "./refuse-unread.js";
 
@@ -63,7 +63,7 @@ export class CountedBody {
   #stop: (() => void) | undefined;
   /** How often the watch has looked since the last byte arrived. */
   looks = 0;
-  text: PartedText | undefined;
+  text: ArrivingText | undefined;
 
   constructor(request: IncomingMessage, sender: Sender, ownerNo: number) {
     this.request = request;

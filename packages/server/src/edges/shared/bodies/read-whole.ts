@@ -23,8 +23,8 @@ export function readWhole(request: IncomingMessage, ownerNo: number, { then, ref
   const counted = new CountedBody(request, "clients", ownerNo);
   const release = () => counted.release();
   const detach = () => request.off("data", take).off("end", end);
-  const take = (part: Buffer) => {
-    if (counted.count(part.length)) return body.add(part);
+  const take = (piece: Buffer) => {
+    if (counted.count(piece.length)) return body.add(piece);
     detach();
     counted.release();
     refuse(tooManyBodies());

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { limits } from "../../../limits/index.js";
-import { PartedRequest } from "../bodies/parted-request.js";
+import { PiecedRequest } from "../bodies/pieced-request.js";
 import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -29,7 +29,7 @@ const notYet: RequestListener = (request, reply) => {
 export function openDoor(host: string, port: number): Promise<Door> {
   let listener = notYet;
   const server = createServer({
-    IncomingMessage: PartedRequest,
+    IncomingMessage: PiecedRequest,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { limits } from "../../../limits/index.js";
-import { spendParts } from "../bodies/part-turns.js";
+import { spendPieces } from "../bodies/piece-turns.js";
 import { openDoor } from "./door.js";
 import { isHeldBack, takeTurns } from "./pipelines.js";
 
@@ -37,8 +37,8 @@ const echo: RequestListener = (request, reply) => {
 async function textUntil(socket: Socket, isDone: (text: string) => boolean): Promise<string> {
   let text = "";
   socket.setEncoding("latin1");
-  for await (const part of socket.iterator({ destroyOnReturn: false })) {
-    text += part;
+  for await (const piece of socket.iterator({ destroyOnReturn: false })) {
+    text += piece;
     if (isDone(text)) break;
   }
   return text;
@@ -147,12 +147,12 @@ describe("Pipelined requests", () => {
 
   it("that arrived whole are served even if their client has half-closed the connection", async () => {
     const socket = await opened(echo);
-    // others have spent the parts of many turns
-    spendParts(3 * limits.bodyPartsPerTurn);
+    // others have spent the pieces of many turns
+    spendPieces(3 * limits.bodyPiecesPerTurn);
     let isOver = false;
     const spend = () => {
       if (isOver) return;
-      spendParts(limits.bodyPartsPerTurn);
+      spendPieces(limits.bodyPiecesPerTurn);
       setImmediate(spend);
     };
     spend();
@@ -170,7 +170,7 @@ describe("Pipelined requests", () => {
       });
       request.on("end", () => reply.end()).resume();
     });
-    spendParts(3 * limits.bodyPartsPerTurn);
+    spendPieces(3 * limits.bodyPiecesPerTurn);
     socket.end(post(1, "x".repeat(40_000)).slice(0, -1));
     await expect.poll(() => isGivenUp).toBe(true);
   });
@@ -207,9 +207,9 @@ describe("A body in chunks of one byte", () => {
       if (!isOver()) setImmediate(beat);
     };
     const counting: RequestListener = (request, reply) => {
-      request.on("data", (part: Buffer) => {
-        total += part.length;
-        inTurn += part.length;
+      request.on("data", (piece: Buffer) => {
+        total += piece.length;
+        inTurn += piece.length;
       });
       listener(request, reply);
     };
@@ -221,15 +221,15 @@ describe("A body in chunks of one byte", () => {
   }
   const chunksPerSlice = Math.ceil(limits.bodySliceBytes / 6);
   // our turns begin elsewhere in the loop than those of the server
-  const bound = 2 * (limits.bodyPartsPerTurn + chunksPerSlice);
+  const bound = 2 * (limits.bodyPiecesPerTurn + chunksPerSlice);
 
-  it("is handed over in few parts", async () => {
-    let parts = 0;
+  it("is handed over in few pieces", async () => {
+    let pieces = 0;
     const socket = await opened((request, reply) => {
       let bytes = 0;
-      request.on("data", (part: Buffer) => {
-        parts++;
-        bytes += part.length;
+      request.on("data", (piece: Buffer) => {
+        pieces++;
+        bytes += piece.length;
       });
       request.on("end", () => reply.end(`<${request.url}0:${bytes}>`));
     });
@@ -239,7 +239,7 @@ describe("A body in chunks of one byte", () => {
       ["/0", 50_000],
       ["/10", 0],
     ]);
-    expect(parts).toBeLessThan(200);
+    expect(pieces).toBeLessThan(200);
   });
 
   it("shares a turn of the event loop with all other bodies", async () => {

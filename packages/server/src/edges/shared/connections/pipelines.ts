@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { Socket } from "node:net";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
-import { mayParse, spendParts } from "../bodies/part-turns.js";
-import { handOverParts, joinParts, partsParsed } from "../bodies/parted-request.js";
+import { mayParse, spendPieces } from "../bodies/piece-turns.js";
+import { handOverPieces, joinPieces, piecesParsed } from "../bodies/pieced-request.js";
 
 /**
  * Bounds the cost of pipelined requests. Node parses all that a socket has brought at once and hands over every request
@@ -117,11 +117,11 @@ class Pipeline {
   /** Returns false if nothing more should be read for now. */
   #parseOn(): boolean {
     let hasRoom = true;
-    joinParts();
+    joinPieces();
     try {
       while (this.#unparsed !== undefined && this.#mayParse()) this.#parseSlice(this.#unparsed);
     } finally {
-      hasRoom = handOverParts();
+      hasRoom = handOverPieces();
     }
     return hasRoom && this.#unparsed === undefined;
   }
@@ -139,14 +139,14 @@ class Pipeline {
 
   #parseSlice(unparsed: Buffer): void {
     const isInBody = this.#isInBody;
-    const partsBefore = partsParsed();
+    const piecesBefore = piecesParsed();
     const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
-    const parts = partsParsed() - partsBefore;
-    // Node drops the parts of a body whose reply has ended before they are counted
-    if (isInBody) spendParts(parts || Math.ceil(slice.length / limits.droppedPartBytes));
-    else if (parts > 1) spendParts(parts); // a small request in one piece costs nothing
+    const pieces = piecesParsed() - piecesBefore;
+    // Node drops the pieces of a body whose reply has ended before they are counted
+    if (isInBody) spendPieces(pieces || Math.ceil(slice.length / limits.droppedPieceBytes));
+    else if (pieces > 1) spendPieces(pieces); // a small request in one piece costs nothing
   }
 
   #begin(exchange: Exchange): void {

@@ -54,7 +54,7 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: st
 }
 
 /** A request as refusals refer to it. */
-interface Asked {
+interface RefusedRequest {
   readonly id: string;
   readonly route: string;
   readonly bodyLimit?: number | undefined;
@@ -64,7 +64,7 @@ interface Asked {
  * Turns an error into a refusal: a caller's mistake is named; an error of ours is logged, and its details are not
  * revealed.
  */
-export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: Asked, emit: Emit): Refusal {
+export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: RefusedRequest, emit: Emit): Refusal {
   if (error instanceof Refusal) return error;
   const { code, validation, statusCode } = error as FastifyError;
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge(bodyLimit);

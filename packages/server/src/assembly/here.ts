@@ -3,7 +3,7 @@ import type { HostFacts } from "../domain/hosts/host.js";
 import type { DataDirectory } from "../host/data-directory.js";
 import { freeMemoryShare } from "../host/inventories/processors.js";
 import type { Quota } from "../host/quota.js";
-import type { PlaceFacts } from "../operations/needs.js";
+import type { Here } from "../operations/needs.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 
@@ -11,7 +11,7 @@ import { handlerCommand } from "../providers/process/process-provider.js";
 export const onMachine = (
   host: { readonly no: number; readonly id: string },
   facts: () => HostFacts,
-): Pick<PlaceFacts, "hostNo" | "facts" | "hosts" | "tends"> => ({
+): Pick<Here, "hostNo" | "facts" | "hosts" | "tends"> => ({
   hostNo: host.no,
   facts,
   hosts: () => [{ ...host, facts: facts() }],
@@ -19,7 +19,7 @@ export const onMachine = (
 });
 
 /** What operations may know about this host, including its container engine if there is one. */
-export function placeFacts(
+export function factsHere(
   config: Config,
   directory: DataDirectory,
   {
@@ -33,9 +33,9 @@ export function placeFacts(
     facts: () => HostFacts;
     engine: ReturnType<typeof engineFacts> | undefined;
     quota: Quota;
-    server: PlaceFacts["server"];
+    server: Here["server"];
   },
-): PlaceFacts {
+): Here {
   return {
     ...onMachine(host, facts),
     ...(server ? { server } : {}),

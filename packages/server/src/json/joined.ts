@@ -2,11 +2,11 @@ import { limits } from "../limits/index.js";
 
 const nothing = new Uint8Array(0);
 
-/** Joins the parts of a text as they arrive: joining a large one at its end would block for too long. */
+/** Joins the pieces of a text as they arrive: joining a large one at its end would block for too long. */
 export class Joined {
   readonly #announced: number;
   #memory: Uint8Array = nothing;
-  /** Whether the memory is not the first part's, which others may share. */
+  /** Whether the memory is not the first piece's, which others may share. */
   #isOwn = false;
   #length = 0;
 
@@ -19,15 +19,15 @@ export class Joined {
     return this.#length;
   }
 
-  add(part: Uint8Array): void {
+  add(piece: Uint8Array): void {
     const at = this.#length;
-    this.#length += part.length;
+    this.#length += piece.length;
     if (at === 0 && this.#length === this.#announced) {
-      this.#memory = part;
+      this.#memory = piece;
       return;
     }
     if (this.#length > this.#memory.length) this.#grow();
-    this.#memory.set(part, at);
+    this.#memory.set(piece, at);
   }
 
   /** Frees the memory at once: the garbage of many large texts would grow faster than it is collected. */
@@ -42,7 +42,7 @@ export class Joined {
   }
 
   /**
-   * Grows with what arrives; the whole announced length is allocated only after a share of it has come. Parts are not
+   * Grows with what arrives; the whole announced length is allocated only after a share of it has come. Pieces are not
    * kept, because each costs far more than its bytes.
    */
   #grow(): void {
