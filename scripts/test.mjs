@@ -122,7 +122,7 @@ function tally(code, report) {
 /** One line for each failed test of a file, or one for the file. */
 function failuresOf({ name, message, assertionResults }) {
   const file = relative(root, name);
-  const short = (text) => text.split("\n", 1)[0].slice(0, 300);
+  const short = (text) => text.trim().split("\n").slice(0, 3).join(" / ").slice(0, 400);
   const failed = assertionResults.filter((test) => test.status === "failed");
   if (failed.length === 0) return [`FAILED outside its tests: ${file}: ${short(message ?? "")}`];
   return failed.map((test) => `FAILED ${file}: ${test.fullName}: ${short(test.failureMessages[0] ?? "")}`);

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort as freeWorkerPort } from "../packages/server/src/loops/workers/free-port.js";
 
 /** The repository's root, with a trailing slash left out. */
 export const root = join(import.meta.dirname, "..");
@@ -27,15 +27,8 @@ export interface TestServer {
   end(): Promise<void>;
 }
 
-/** A port that nobody listens on just now. */
-export async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((done) => probe.listen(0, "127.0.0.1", done));
-  const address = probe.address();
-  await new Promise((done) => probe.close(done));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
+/** A port that nobody listens on, and that no outgoing connection takes before the server listens. */
+export const freePort = (): Promise<number> => freeWorkerPort(new Set());
 
 /** A machine that is busy with other tests may take long. */
 const readyWithinMs = 45_000;

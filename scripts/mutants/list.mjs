@@ -135,6 +135,14 @@ export const mutants = [
     ],
   },
   {
+    name: "tells-no-other-server",
+    breaks: "leaves jobs to the polls of closed workers, and tells no other server of them",
+    tests: "packages/server/src/assembly",
+    patches: [
+      { file: "assembly/take-lines.ts", find: "      onLeft: () => bell.ringElsewhere(topic),\n", replace: "" },
+    ],
+  },
+  {
     name: "kills-no-strangers",
     breaks: "lets a worker live on that a keeper does not know, because another one had started it",
     tests: "packages/server/src/providers/process",

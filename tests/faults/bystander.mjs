@@ -118,6 +118,7 @@ for (let n = 0; ; n++) {
     jobs.push({ id: submitted.id, n });
     await timed("GET", `/v2/${endpoint}/status/${submitted.id}`);
   }
+  await timed("GET", "/healthz");
   const askedAt = performance.now();
   await call("GET", "/", undefined, { to: bareUrl });
   bareTimes?.push(performance.now() - askedAt);

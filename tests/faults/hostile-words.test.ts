@@ -100,8 +100,7 @@ it("results of 20 MB, one after another, are kept and disturb nobody else", { ti
       expect((await worker.take()).body?.id).toBe(job);
       expect((await worker.call("POST", worker.doneUrl(job), said)).status).toBe(200);
     });
-  // the commit of so large a text takes about 50 ms by itself, and who writes meanwhile stands behind it
-  await expectUndisturbed(bystander, "results of 20 MB", attack, 150);
+  await expectUndisturbed(bystander, "results of 20 MB", attack, 100);
   await bystander.expectNothingLost();
 });
 

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres } from "../../scripts/postgres.mjs";
@@ -91,6 +93,13 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
     });
   });
 
+  describe("without a key, at 100 connections at once,", () => {
+    it.each([
+      ["thousands of headers", `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n${"a:\r\n".repeat(3_000)}\r\n`],
+      ["long escaped paths", `GET /${"%25".repeat(5_000)} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`],
+    ])("%s", (name, request) => attack(`100 x ${name}`, () => crowd(100, ({ socket }) => void socket.write(request))));
+  });
+
   describe("with a key, by", () => {
     const large = { env: { A: "x".repeat(120_000), B: "y".repeat(110_000) } };
 
@@ -131,6 +140,38 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
           }),
         );
       }
+    });
+
+    it("bodies of templates", async () => {
+      const { id } = await template("changed", {});
+      const env = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`K${n}`, "v"]));
+      const bodies = [JSON.stringify({ env }), `{"env":[${"{},".repeat(60_000)}{}]}`, `{"env":${"[".repeat(200_000)}`];
+      for (const body of bodies)
+        await attack(`40 bodies of templates: ${body.slice(0, 12)}`, () =>
+          crowd(40, (member) => {
+            member.head("PATCH", `/v1/templates/${id}`, { "content-length": body.length }).socket.write(body);
+          }),
+        );
+    });
+
+    it("queries whose fields are compared pairwise", async () => {
+      const query = JSON.stringify({ query: `{${'gpuTypes(input:{id:"x"}){id} '.repeat(140)}}` });
+      await attack("50 queries of 140 fields with arguments", () =>
+        crowd(50, (member) => {
+          member.head("POST", "/graphql", { "content-length": query.length }).socket.write(query);
+        }),
+      );
+    });
+
+    it("pages of large jobs that it does not read", async () => {
+      const output = JSON.stringify({ output: "é".repeat(40_000) });
+      for (let n = 0; n < 60; n++) await worker.done(await held(), output);
+      await attack("20 pages of 5 MB of jobs", () =>
+        crowd(20, (member) => {
+          deaf(member);
+          member.head("GET", `/v2/${endpoint}/requests?limit=100`);
+        }),
+      );
     });
 
     it("inputs of very many names", async () => {
@@ -197,6 +238,40 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
       });
     });
 
+    it("results of 20 MB with webhooks, to a receiver that reads slowly", async () => {
+      const read: number[] = [];
+      const receiver = createServer((request, reply) => {
+        let bytes = 0;
+        request.on("data", (part: Buffer) => {
+          bytes += part.length;
+          request.pause();
+          setTimeout(() => request.resume(), 5);
+        });
+        request.on("end", () => {
+          read.push(bytes);
+          reply.end();
+        });
+      });
+      await new Promise<void>((done) => receiver.listen(0, "127.0.0.1", done));
+      const webhook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      const result = `{"output":"${"é".repeat(9 * mib)}"}`;
+      try {
+        await attack("4 results of 18 MB with webhooks", async () => {
+          for (let n = 0; n < 4; n++) {
+            const job = await submit(server, endpoint, {}, { webhook });
+            expect((await worker.take()).body?.id).toBe(job);
+            expect((await worker.done(job, result)).status).toBe(200);
+          }
+          await sleep(attackMs);
+        });
+        await until(async () => read.length >= 4, 60_000);
+        for (const bytes of read) expect(bytes).toBeGreaterThan(18 * mib);
+      } finally {
+        receiver.closeAllConnections();
+        receiver.close();
+      }
+    });
+
     it("chunks of 10 MB with metrics of 5 MB, and readers of their events", async () => {
       const job = await held();
       const chunk = `{"output":"${"x".repeat(10 * mib)}","metrics":{"a":"${"y".repeat(5 * mib)}"}}`;
@@ -207,9 +282,25 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
           member.head("GET", `/v2/${endpoint}/stream/${job}`, { accept: "text/event-stream" });
         });
       });
+      await finish(job);
+    });
+
+    it("thousands of tiny chunks, and readers of their events", async () => {
+      const job = await held();
+      for (let n = 0; n < 10; n++)
+        await Promise.all(Array.from({ length: 1_000 }, () => worker.chunk(job, '{"output":1}')));
+      await attack("10,000 chunks and 100 readers", () =>
+        crowd(100, (member) => {
+          member.head("GET", `/v2/${endpoint}/stream/${job}`, { accept: "text/event-stream" });
+        }),
+      );
+      await finish(job);
+    });
+
+    async function finish(job: string): Promise<void> {
       await worker.done(job, { output: null });
       await until(async () => (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).status === 200);
-    });
+    }
   });
 
   it("nothing of others is lost after them all", () => bystander.expectNothingLost("ever"));

@@ -146,6 +146,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     tally: parts.tallies.tally,
     workers: (no) => workerCounts(parts, no),
   });
+  registry.onForget((_no, id) => meter.forget(id));
   const measuring = new VolumeMeasuring(parts);
   listeners.push(meter.emit, measuring.hear, stock.hear);
   const app = await buildHttp(

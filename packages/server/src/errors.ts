@@ -1,4 +1,5 @@
 import { type RefusalCode, refusals } from "./domain/refusals.js";
+import { limits } from "./limits/index.js";
 
 /** An error that callers are told: a code from the table, and a sentence that says what to do. */
 export class Refusal extends Error {
@@ -38,6 +39,9 @@ export const endpointNotFound = (id: string) =>
 export const jobNotFound = (id: string) =>
   new Refusal("JOB_NOT_FOUND", `There is no job '${clip(id)}' here; it never was, or its ttl or retention has passed.`);
 
+export const routeNotFound = (method: string, url: string) =>
+  new Refusal("NOT_FOUND", `There is no ${method} ${clip(url.split("?", 1)[0] as string)} here.`);
+
 export const logElsewhere = (hostNo: number) =>
   new Refusal(
     "LOG_ELSEWHERE",
@@ -48,6 +52,9 @@ export const unauthorized = (why = "Send a valid API key in the Authorization he
   new Refusal("UNAUTHORIZED", why);
 
 export const invalid = (sentence: string) => new Refusal("INVALID_INPUT", sentence);
+
+export const nestedTooDeep = () =>
+  invalid(`The body's JSON is nested deeper than ${limits.managementDepthMax} levels; no field here needs that.`);
 
 export const bodyTooLarge = (bytesMax: number) =>
   new Refusal("PAYLOAD_TOO_LARGE", `The body is larger than the ${bytesMax / 1_048_576} MB that this route takes.`);

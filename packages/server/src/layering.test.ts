@@ -12,12 +12,12 @@ interface Rule {
   readonly node?: false;
 }
 
-const contracts = ["store", "bell", "provider", "sender", "vault", "clock", "ids", "events"];
+const contracts = ["store", "bell", "provider", "sender", "vault", "clock", "turns", "ids", "events"];
 const hosts = ["host/inventory", "host/quota"];
 const memory = ["memory", "lines", "rates", "json"];
 const operationsMay = ["domain", ...contracts, ...hosts, ...memory, "errors"];
-const driver = ["domain", "clock", "ids", "errors"];
-const edge = ["edges/shared", "operations", "domain", "errors", "clock", "ids", "events", "rates", "json"];
+const driver = ["domain", "clock", "turns", "ids", "errors"];
+const edge = ["edges/shared", "operations", "domain", "errors", "clock", "turns", "ids", "events", "rates", "json"];
 
 /** The table of docs/architecture.md; everyone may import `limits`, and what lies in their own folder. */
 const serverRules: readonly Rule[] = [
@@ -26,6 +26,7 @@ const serverRules: readonly Rule[] = [
   { who: /^errors$/, own: ["domain"], npm: [] },
   { who: /^settings$/, own: [], npm: ["typebox"] },
   { who: /^config$/, own: ["errors", "settings"], npm: ["typebox"] },
+  { who: /^turns$/, own: ["clock"], npm: [] },
   { who: new RegExp(`^(${[...contracts, ...hosts].join("|")})(\\/.+)?$`), own: ["domain"], npm: [] },
   { who: /^(memory\/.+|lines\/.+|rates|json\/.+)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: [...operationsMay, "operations"], npm: [] },
@@ -71,7 +72,7 @@ const serverRules: readonly Rule[] = [
   { who: /^edges\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
-  { who: /^telemetry\//, own: ["events", "domain"], npm: ["pino", "prom-client", "@opentelemetry/"] },
+  { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@opentelemetry/"] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
   // its parts, which nobody else may import

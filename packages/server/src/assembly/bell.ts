@@ -1,4 +1,4 @@
-import type { Bell } from "../bell.js";
+import type { Bell, Topic } from "../bell.js";
 import { localBell } from "../bells/local.js";
 import { postgresBell, ServerTaken } from "../bells/postgres.js";
 import type { Clock } from "../clock.js";
@@ -11,6 +11,13 @@ import type { Registry } from "../memory/registry.js";
 /** Whether other servers use the same database now. */
 export const hasOthers = (registry: Registry, serverNo: number, now: number): boolean =>
   registry.servers.some(({ no, seenAt }) => no !== serverNo && seenAt > now - limits.hostSilenceMs);
+
+/**
+ * Whether a worker that asks this server may take the jobs that a ring announces. If only closed workers ask, other
+ * servers must be told.
+ */
+export const isServedHere = (lines: ReadonlyMap<number, Pick<TakeLine, "canServe">>, topic: Topic): boolean =>
+  lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.canServe ?? false;
 
 interface Hearing {
   readonly server: { readonly no: number; readonly id: string };
@@ -28,7 +35,7 @@ export async function openBell({ databaseUrl, dataDir }: Config, hearing: Hearin
       url: databaseUrl,
       serverId: server.id,
       isAlone: () => !hasOthers(registry, server.no, clock.now()),
-      isServedHere: (topic) => lines.get(Number(/^queue:(\d+)$/.exec(topic)?.[1]))?.canServe ?? false,
+      isServedHere: (topic) => isServedHere(lines, topic),
       refresh: () => registry.refresh(),
     });
   } catch (error) {

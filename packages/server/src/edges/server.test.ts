@@ -239,6 +239,18 @@ describe("A request", () => {
     expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);
   });
 
+  it("with too many headers is refused before anyone looks at them", async () => {
+    const reply = await raw(`GET /v2 HTTP/1.1\r\nhost: a\r\n${"a:\r\n".repeat(limits.headersMax)}\r\n`);
+    expect(reply).toMatch(/^HTTP\/1.1 431 /);
+    expect(reply).toContain("headers are too large or too many");
+  });
+
+  it("to an unknown path is 404, and its reply does not repeat a long path", async () => {
+    const { text } = await http.get(`/${"%25".repeat(4_000)}`, { key: null });
+    expect(text.length).toBeLessThan(400);
+    expectRefusal(await http.get(`/v1/${"x".repeat(4_000)}`), "NOT_FOUND");
+  });
+
   it("to an unknown path is 404, and under /v1 and /v2 only with a key", async () => {
     expectRefusal(await http.get("/nothing", { key: null }), "NOT_FOUND");
     expectRefusal(await http.get("/v1/nothing", { key: null }), "UNAUTHORIZED");

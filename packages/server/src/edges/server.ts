@@ -2,11 +2,12 @@ import type { RequestListener, Server } from "node:http";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
-import { Refusal } from "../errors.js";
+import { Refusal, routeNotFound } from "../errors.js";
 import { limits } from "../limits/index.js";
 import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
+import { turns } from "../turns.js";
 import type { Gateway } from "./gateway/gateway.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
@@ -16,10 +17,11 @@ import { restRoutes } from "./rest-v1/routes.js";
 import type { JobParts } from "./shared/access.js";
 import { countBodies, takeText } from "./shared/bodies/bodies.js";
 import { linger } from "./shared/bodies/linger.js";
-import { refuseUnread } from "./shared/bodies/refuse-unread.js";
+import { hasTooManyHeaders, refuseUnread } from "./shared/bodies/refuse-unread.js";
 import type { HostJudge } from "./shared/connections/host-names.js";
 import { misframed } from "./shared/connections/misframed.js";
 import { isHeldBack } from "./shared/connections/pipelines.js";
+import { laneOf } from "./shared/lanes.js";
 import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
 import { lendRooms } from "./shared/replies/room.js";
 import { sharedPage } from "./shared/replies/shared-page.js";
@@ -47,13 +49,22 @@ export async function buildHttp(
   const isTaken = fastLane(parts);
   const app = Fastify({
     serverFactory: (listener) => {
-      take((request, reply) => {
+      const serve: RequestListener = (request, reply) => {
+        if (reply.closed) return; // its client has gone while it waited
         if (parts.gateway?.take(request, reply)) return;
         if (request.httpVersionMinor > 0 && /^100-continue$/i.test(request.headers.expect ?? "")) reply.writeContinue();
         if (isTaken(request, reply)) return;
         // bodies are accepted under any content type, even a malformed one: each route knows what it reads
         request.headers["content-type"] = "application/octet-stream";
         (listener as RequestListener)(request, reply);
+      };
+      take((request, reply) => {
+        if (hasTooManyHeaders(request)) {
+          // a second Host among them is the worse mistake
+          const isMisframed = misframed(request, parts.isOurHost) !== undefined;
+          refuseUnread(isMisframed ? undefined : "HPE_HEADER_OVERFLOW", request.socket);
+        } else if (turns.isOver) turns.wait(laneOf(parts, request), () => serve(request, reply));
+        else serve(request, reply);
       });
       return server;
     },
@@ -97,11 +108,7 @@ export async function buildHttp(
     return sendRefusal(reply, refusal, request.id);
   });
   app.setNotFoundHandler((request, reply) =>
-    sendRefusal(
-      reply,
-      new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`),
-      request.id,
-    ),
+    sendRefusal(reply, routeNotFound(request.method, request.url), request.id),
   );
   await addRoutes(app, parts);
   parts.gateway?.listen(server);

@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { JsonText } from "../domain/jobs/job.js";
 import { limits } from "../limits/index.js";
+import { turns } from "../turns.js";
 import { type Bounds, type Scan, type Span, scanJson } from "./scan.js";
 import type { Task } from "./thread.js";
 import { scanUtf8 } from "./utf8.js";
@@ -110,33 +111,14 @@ export function memberOf(checked: Checked, name: string): unknown {
 
 function check(sent: ReceivedText, bounds: Bounds): Promise<Checked> | Checked {
   if (sent instanceof ArrivingText) return sent.check(bounds);
-  if (sent.length < limits.jsonThreadBytes && hasTurn(sent.length))
+  // many bodies may be complete in the same turn of the event loop
+  if (sent.length <= limits.jsonBytesFree || (sent.length < limits.jsonThreadBytes && !turns.isOver))
     return { bytes: sent, scan: scanUtf8(sent, bounds) };
   const no = ++lastNo;
   const bytes = movable(sent);
-  return inThread({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
+  return checkerOf(bytes.length).do({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
 }
 
-let bytesLeft: number = limits.jsonBytesPerTurn;
-let isTurnSet = false;
-
-/**
- * Whether this thread may check that many bytes now: many bodies may be complete in the same turn of the event loop.
- */
-function hasTurn(bytes: number): boolean {
-  if (bytes <= limits.jsonBytesFree) return true;
-  if (!isTurnSet) setImmediate(nextTurn);
-  isTurnSet = true;
-  bytesLeft -= bytes;
-  return bytesLeft >= 0;
-}
-
-function nextTurn(): void {
-  bytesLeft = limits.jsonBytesPerTurn;
-  isTurnSet = false;
-}
-
-let thread: Worker | undefined;
 let lastNo = 0;
 /** The thread's reply to a check or a split. */
 interface Done {
@@ -144,38 +126,53 @@ interface Done {
   readonly scan?: Scan;
   readonly pieces?: readonly Uint8Array[];
 }
-const waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
 
-function startThread(): Worker {
-  const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
-  started.unref();
-  started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
-    waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
-    waiting.delete(no);
-    if (waiting.size === 0) started.unref();
-  });
-  // it ran out of memory: its texts are refused for now, and the next one starts a new thread
-  started.on("error", (error) => {
-    if (thread === started) thread = undefined;
-    for (const { reject } of waiting.values()) reject(error);
-    waiting.clear();
-  });
-  return started;
+/** A thread that is started for the first task, and again after it ran out of memory. */
+class Checker {
+  readonly #waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
+  #thread: Worker | undefined;
+
+  /** Gives the thread a task and waits for the result. */
+  do(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(task.no, { resolve, reject });
+      this.tell(task, moved).ref();
+    });
+  }
+
+  /** Gives the thread a task; returns the thread that has it now. */
+  tell(task: Task, moved: ArrayBuffer[] = []): Worker {
+    this.#thread ??= this.#start();
+    this.#thread.postMessage(task, moved);
+    return this.#thread;
+  }
+
+  isRunBy(thread: Worker): boolean {
+    return thread === this.#thread;
+  }
+
+  #start(): Worker {
+    const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
+    const waiting = this.#waiting;
+    started.unref();
+    started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
+      waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+      waiting.delete(no);
+      if (waiting.size === 0) started.unref();
+    });
+    // it ran out of memory: its texts are refused for now, and the next one starts a new thread
+    started.on("error", (error) => {
+      if (this.#thread === started) this.#thread = undefined;
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
+    });
+    return started;
+  }
 }
 
-function tell(task: Task, moved: ArrayBuffer[] = []): Worker {
-  thread ??= startThread();
-  thread.postMessage(task, moved);
-  return thread;
-}
-
-/** Gives the thread a task and waits for the result. */
-function inThread(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
-  return new Promise((resolve, reject) => {
-    waiting.set(task.no, { resolve, reject });
-    tell(task, moved).ref();
-  });
-}
+/** Texts of many megabytes have a thread of their own: others would wait for tenths of a second behind each. */
+const checkers = { small: new Checker(), large: new Checker() };
+const checkerOf = (bytes: number): Checker => (bytes > limits.jsonLargeBytes ? checkers.large : checkers.small);
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -190,6 +187,7 @@ const movable = (bytes: Buffer): Bytes =>
 export class ArrivingText {
   readonly #no = ++lastNo;
   readonly #announced: number;
+  readonly #checker: Checker;
   /** Pieces that are not transferred yet, copied together: transferring one byte takes as long as 64 KiB. */
   #memory: Bytes | undefined;
   #memoryBytes = 0;
@@ -201,6 +199,7 @@ export class ArrivingText {
   /** `announced`: the announced length, which is never exceeded. */
   constructor(announced: number) {
     this.#announced = announced;
+    this.#checker = checkerOf(announced);
   }
 
   get length(): number {
@@ -227,18 +226,18 @@ export class ArrivingText {
     this.#send();
     this.#isOver = true;
     if (this.#isLost) return Promise.reject(new Error("The thread that held the text's beginning has ended"));
-    return inThread({ no: this.#no, bounds }) as Promise<Checked>;
+    return this.#checker.do({ no: this.#no, bounds }) as Promise<Checked>;
   }
 
   /** Drops the text: nobody will have it checked. */
   drop(): void {
-    if (!this.#isOver) tell({ no: this.#no, dropped: true });
+    if (!this.#isOver) this.#checker.tell({ no: this.#no, dropped: true });
     this.#isOver = true;
   }
 
   /** Whether the thread with the beginning has ended. The rest must not be judged as a text. */
   get #isLost(): boolean {
-    return this.#holder !== undefined && this.#holder !== thread;
+    return this.#holder !== undefined && !this.#checker.isRunBy(this.#holder);
   }
 
   #send(): void {
@@ -246,7 +245,7 @@ export class ArrivingText {
     const piece = this.#memory.subarray(0, this.#memoryBytes);
     this.#memory = undefined;
     this.#memoryBytes = 0;
-    this.#holder = tell({ no: this.#no, piece, announced: this.#announced }, [piece.buffer]);
+    this.#holder = this.#checker.tell({ no: this.#no, piece, announced: this.#announced }, [piece.buffer]);
   }
 }
 
@@ -257,6 +256,8 @@ export class ArrivingText {
 export async function splitChunk(bytes: Buffer, span: Span, bytesMax: number): Promise<readonly JsonText[]> {
   if (span.end - span.start <= bytesMax) return [jsonOf(bytes, span)];
   const moved = movable(bytes);
-  const { pieces } = await inThread({ no: ++lastNo, bytes: moved, span, pieceBytes: bytesMax }, [moved.buffer]);
+  const { pieces } = await checkers.large.do({ no: ++lastNo, bytes: moved, span, pieceBytes: bytesMax }, [
+    moved.buffer,
+  ]);
   return pieces as readonly Uint8Array[];
 }

@@ -5,7 +5,6 @@ export const graphql = {
   graphqlTokensMax: 2_000, // fits 240 variables in a query's text; takes 10 ms to validate, 4,000 up to 50 ms
   graphqlEntriesMax: 50_000, // of all lists in one query, environments included, under whatever aliases
   graphqlBytesMax: 8 * mib, // of a query's reply, which is made in memory
-  graphqlSliceCost: 160 * kib, // charged to a turn's budget per slice: resolvers cost more than their bytes
   graphqlSmallEntries: 1_000, // a query that lists more than this, or whose reply is larger than
   graphqlSmallBytes: 256 * kib, // this, is lent
   graphqlLargeBytes: 32 * mib, // this much for its entries and its reply

@@ -2,18 +2,21 @@ import { kib, mib, minute, second } from "./units.js";
 
 /** Connections and bodies. */
 export const http = {
+  turnMs: 8, // in each turn of the event loop, work of all callers together may begin for this long
   bodiesBytesMax: 192 * mib, // of all bodies being received or stored; beyond it 503
   bodiesOwnerShare: 3 / 4, // of that, the most one owner may hold, so that others can go on
   bodyBytesFree: 4 * kib, // not counted per body: most bodies are smaller, and arrive at once
   bodyStallMs: 30 * second, // a client that sends nothing of its body for this long is disconnected
   wordsBytesMax: 512 * mib, // the same for workers' results, which are refused last
-  bodyBytesSmall: 256 * kib, // larger bodies are read at a limited rate, and checked off the main thread
+  bodyBytesUnpaced: 64 * kib, // larger bodies are read at a limited rate, all of them together
+  bodyBytesSmall: 256 * kib, // larger bodies are checked off the main thread
   bodyBelievedShare: 1 / 8, // share of the announced length that must arrive before the whole buffer is allocated
   bodyTurnMs: 2, // large bodies must not block the event loop: in each span of this length
   bodyBytesPerTurn: 512 * kib, // this much is read of all of them together: 250 MB/s
   discardedBytesPerTurn: 128 * kib, // the same for all that are discarded: 65 MB/s
   bodyBytesPerRead: 64 * kib, // read from a socket at a time
   headerBytesMax: 16 * kib,
+  headersMax: 256, // of a request or of a worker's reply; Go and nginx send fewer than 20, browsers 30
   headSliceBytes: kib, // parsed at a time at the beginning of a request; fits fifty of the shortest requests
   bodySliceBytes: 4 * kib, // the same within a body, which further requests may follow
   droppedPieceBytes: 32, // assumed size of pieces that are dropped uncounted; chunks of one byte take six

@@ -78,6 +78,9 @@ const relations: [boolean, string][] = [
     limits.chunkBytesMax + limits.chunkMetricsBytesMax <= limits.streamReplyBytesMax,
     "a reply holds at least one chunk with its metrics",
   ],
-  [limits.jsonThreadBytes <= limits.jsonBytesPerTurn, "a turn has room for one body that need not go to the thread"],
+  [
+    limits.parsedBytesPerByte * limits.managementBytesMax <= limits.lentOwnerShare * limits.lentBytesMax,
+    "an owner's budget has room for the largest management body",
+  ],
 ];
 for (const [holds, sentence] of relations) if (!holds) throw new Error(`limits: ${sentence}`);

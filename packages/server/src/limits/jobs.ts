@@ -9,8 +9,7 @@ export const jobs = {
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory
   requestsShortBytesMax: 256 * kib, // a page up to this size is read directly, a larger one into borrowed memory
-  listedRowsPerTurn: 8_000, // jobs that all searches together scan per turn on SQLite: about 4 ms
-  listedRowsOfPage: 2_000, // the cost of a page, in scanned jobs, because it joins texts
+  searchedRows: 4_000, // jobs that a search scans at a time on SQLite: about 2 ms
   queuePositionMax: 1_000, // beyond this, counting costs more than it tells
   purgeBatch: 500, // a larger batch would hold the event loop for 50 ms
   sweepBatch: 200,
@@ -25,6 +24,7 @@ export const jobs = {
   takeHoldMs: 20 * second,
   busyTakeHoldMs: second, // some workers post a result only after the reply to a concurrent take
   takeBatchMax: 1_000,
+  heldJobsMax: 2_000, // by one worker; it gets no more until it has reported some
   turnAsksMax: 256, // polls served in one turn of a line
   takeLentWaitMs: 2 * second, // a take waits this long for memory for its inputs; then its jobs go back
   takeReadBytesMax: 256 * kib, // larger inputs are read separately, into borrowed memory

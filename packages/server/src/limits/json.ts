@@ -5,8 +5,8 @@ export const json = {
   jsonDepthMax: 500, // stock Python clients fail near 1,000
   jsonKeysMax: 250_000, // an input with more keys stalls anyone who parses it
   jsonThreadBytes: 256 * kib, // larger bodies are checked off the main thread, and stay bytes
-  jsonBytesPerTurn: 512 * kib, // checked on the main thread in one turn of the event loop: a few milliseconds
-  jsonBytesFree: 4 * kib, // smaller bodies are not counted: moving one to the thread takes longer than checking it
+  jsonLargeBytes: 2 * mib, // larger ones are checked in a thread of their own; 2 MiB take up to 20 ms
+  jsonBytesFree: 4 * kib, // smaller bodies are checked in any turn: moving one to the thread takes longer
   jsonPieceBytes: 64 * kib, // of a large array, searched for elements at a time
   jsonTransferBytes: 512 * kib, // of an arriving body, moved to the thread at a time
   ignoredBytesMax: mib, // of a body that its route does not read

@@ -14,11 +14,13 @@ export const store = {
   groupBytesMax: 2 * mib, // 10 ms of disk time: a small call waits no longer than that for large ones
   storedPieceBytes: mib, // larger texts go to the database in pieces of this size, each a statement of its own
   largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
+  hugeCallBytes: 2 * mib, // and these again, on PostgreSQL: 20 MB take some 400 ms
   diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
   diskLookMs: second, // between two looks at the free space, which cost a system call
   wordLanes: 3, // connections for writes of workers and our own; clients' writes have as many
   readersMax: 6,
+  chunkReadersMax: 3, // of them for events, so that a hundred followers leave some to everyone else
   textReadersMax: 2, // the same for large texts, each of which takes some tens of milliseconds of the database's time
   rowsReadAtOnce: 500, // endpoints or templates changed by another server, read in one query
   rowBytesReadAtOnce: 128 * kib, // of their settings; 10,000 variables take 3 ms to parse

@@ -19,7 +19,7 @@ export class Endpoints {
   readonly #nos = new Map<string, number>();
   /** The most jobs held or asked for, by endpoint and version. */
   readonly #slots = new Map<number, Map<number, number>>();
-  readonly #forgetting = new Set<(endpointNo: number) => void>();
+  readonly #forgetting = new Set<(endpointNo: number, id: string) => void>();
 
   constructor(store: EndpointStore, writes: Writes) {
     this.#store = store;
@@ -109,7 +109,7 @@ export class Endpoints {
   }
 
   /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
-  onForget(listener: (endpointNo: number) => void): void {
+  onForget(listener: (endpointNo: number, id: string) => void): void {
     this.#forgetting.add(listener);
   }
 
@@ -120,7 +120,7 @@ export class Endpoints {
       this.#byNo.delete(no);
       this.#nos.delete(id);
       this.#slots.delete(no);
-      for (const listener of this.#forgetting) listener(no);
+      for (const listener of this.#forgetting) listener(no, id);
     }
   }
 

@@ -21,6 +21,10 @@ export interface LiveWorker {
   readonly polls: Set<{ readonly arrivedAt: number }>;
   /** Ids of jobs on their way to it: taken, but the reply is not written yet. */
   readonly unwritten: Set<string>;
+  /** How many jobs it may hold at most: what it was known to hold, and all that it was given since. */
+  mayHold: number;
+  /** How many jobs its held polls ask for. */
+  asksFor: number;
   /** How many failed starts before it were forgiven because it started well. */
   forgave: number;
   /** What is being done to start it, if it takes long and is done here. */
@@ -64,6 +68,8 @@ export class LiveWorkers {
       polls: new Set(),
       unwritten: new Set(),
       dismissed: new PlainSignal(),
+      mayHold: 0,
+      asksFor: 0,
       forgave: 0,
     };
     this.#byNo.set(row.no, live);

@@ -5,6 +5,7 @@ import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import type { Worker } from "../domain/workers/worker.js";
 import type { Host, Server, Sign, Stores, WritePositions } from "../store/index.js";
+import { turns } from "../turns.js";
 import { Access } from "./access.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
@@ -156,13 +157,14 @@ export class Registry {
   /** Runs changes of resources one after the other, across all servers: each sees what the one before has written. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     const { shared } = this.#stores;
-    const run = () =>
-      shared
-        ? shared.exclusively(async () => {
-            await this.refresh();
-            return change();
-          })
-        : change();
+    const run = async () => {
+      await turns.take(["changes"]);
+      if (!shared) return change();
+      return shared.exclusively(async () => {
+        await this.refresh();
+        return change();
+      });
+    };
     const next = this.#lastChange.then(run);
     this.#lastChange = next.catch(() => {});
     return next;
@@ -182,7 +184,7 @@ export class Registry {
   slots = (...asked: Parameters<Endpoints["slots"]>) => this.#endpoints.slots(...asked);
   noteSlots = (...noted: Parameters<Endpoints["noteSlots"]>) => this.#endpoints.noteSlots(...noted);
   /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
-  onForget = (listener: (endpointNo: number) => void) => this.#endpoints.onForget(listener);
+  onForget = (listener: (endpointNo: number, id: string) => void) => this.#endpoints.onForget(listener);
 
   template = (id: string) => this.#templates.get(id);
   templates = () => this.#templates.all();

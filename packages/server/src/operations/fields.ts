@@ -42,8 +42,12 @@ export function checkFields(
 ): void {
   for (const [field, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(input, field) ? input[field] : undefined;
-    if (value === undefined || value === null || value === "" || isSame(value, stored[field])) continue;
-    (checks[rule.is] as Check<FieldRule>)(field, rule, value);
+    if (value === undefined || value === null || value === "") continue;
+    try {
+      (checks[rule.is] as Check<FieldRule>)(field, rule, value);
+    } catch (refusal) {
+      if (!isSame(value, stored[field])) throw refusal;
+    }
   }
 }
 

@@ -43,7 +43,7 @@ export class Durations<Label extends string> {
   readonly name: string;
   readonly #options: Options<Label>;
   readonly #root: Branch = { branches: new Map() };
-  readonly #all: Series[] = [];
+  readonly #all = new Set<Series>();
 
   constructor(options: Options<Label>) {
     this.#options = options;
@@ -64,16 +64,30 @@ export class Durations<Label extends string> {
     }
     if (!branch.series) {
       branch.series = new Series(labels, this.#options.bucketsSeconds);
-      this.#all.push(branch.series);
+      this.#all.add(branch.series);
     }
     return branch.series;
+  }
+
+  /** Drops all series whose first label is this. */
+  forget(label: string | number): void {
+    const drop = ({ branches, series }: Branch): void => {
+      if (series) this.#all.delete(series);
+      for (const branch of branches.values()) drop(branch);
+    };
+    const branch = this.#root.branches.get(label);
+    if (branch) drop(branch);
+    this.#root.branches.delete(label);
   }
 
   /** Called by prom-client at each scrape; same form as its own histograms. */
   async get() {
     const { name, help } = this.#options;
-    const values = this.#all.flatMap((series) => this.#valuesOf(series));
-    return { name, help, type: "histogram", aggregator: "sum", values };
+    return { name, help, type: "histogram", aggregator: "sum", values: this.#values() };
+  }
+
+  *#values() {
+    for (const series of this.#all) yield* this.#valuesOf(series);
   }
 
   #valuesOf({ labels, counts, sum }: Series) {

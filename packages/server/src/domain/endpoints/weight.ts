@@ -17,6 +17,7 @@ function bytesOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
   let bytes = 0;
-  for (const [name, each] of Object.entries(value)) bytes += entryBytes + name.length + bytesOf(each);
+  // Object.entries would take five times as long: an environment may have 18,000 variables
+  for (const name in value) bytes += entryBytes + name.length + bytesOf(value[name as keyof typeof value]);
   return bytes;
 }

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { limits } from "../../limits/index.js";
+import { turns } from "../../turns.js";
+
+const lane = ["bodies"] as const;
 
 /**
  * A request's body on its way to a worker, at the worker's pace. The request itself is not passed: a consumer that is
@@ -8,8 +11,13 @@ import { limits } from "../../limits/index.js";
  */
 export class PassingBody extends Readable {
   readonly #request: IncomingMessage;
-  readonly #hear: (part: Buffer) => void;
-  readonly #end = () => void this.push(null);
+  /** Whether a part waits for its turn. What its client sends meanwhile comes as one. */
+  #isHeld = false;
+  #hasEnded = false;
+  readonly #end = () => {
+    this.#hasEnded = true;
+    if (!this.#isHeld) this.push(null);
+  };
   readonly #close = () => {
     if (!this.#request.readableEnded) this.destroy(new Error("the client has gone"));
   };
@@ -18,9 +26,6 @@ export class PassingBody extends Readable {
     super({ highWaterMark: 64 * 1_024 });
     this.#request = request;
     this.on("error", () => {}); // its consumer may be done with it when the client goes
-    this.#hear = (part) => {
-      if (!this.push(part)) request.pause();
-    };
     request
       .on("data", this.#hear)
       .once("end", this.#end)
@@ -30,8 +35,24 @@ export class PassingBody extends Readable {
   }
 
   override _read(): void {
-    this.#request.resume();
+    if (!this.#isHeld) this.#request.resume();
   }
+
+  readonly #hear = (part: Buffer): void => {
+    const turn = turns.take(lane);
+    if (turn === undefined) {
+      if (!this.push(part)) this.#request.pause();
+      return;
+    }
+    this.#isHeld = true;
+    this.#request.pause();
+    void turn.then(() => {
+      this.#isHeld = false;
+      if (this.destroyed) return;
+      if (this.push(part)) this.#request.resume();
+      if (this.#hasEnded) this.push(null); // the end is told as soon as its last part is
+    });
+  };
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#request.off("data", this.#hear).off("end", this.#end).off("close", this.#close);

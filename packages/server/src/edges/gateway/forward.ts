@@ -96,6 +96,7 @@ export class Passage implements Dispatcher.DispatchHandler {
       return;
     }
     try {
+      if (raw.length > 2 * limits.headersMax) throw new Error(`it has more than ${limits.headersMax} headers`);
       this.#reply.writeHead(status, statusText ?? "", replyHeaders(raw, mayTrail(this.#reply, status)));
     } catch (error) {
       this.#reject(controller, error as Error);
@@ -189,12 +190,10 @@ export class Passage implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     const bytes = this.#pieces.reduce((sum, { length }) => sum + Math.max(length, limits.gatePieceBytes), 0);
     const turn = turnFor(bytes);
-    if (turn === undefined) {
-      this.#sendPieces();
-      return;
-    }
-    this.#controller?.pause();
-    void turn.then(() => this.#sendPieces());
+    if (turn) {
+      this.#controller?.pause();
+      void turn.then(() => this.#sendPieces());
+    } else this.#sendPieces();
   }
 
   #sendPieces(): void {

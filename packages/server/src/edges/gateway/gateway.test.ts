@@ -1,4 +1,6 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
@@ -14,12 +16,14 @@ let endpoint: Endpoint;
 let upstream: Server;
 let port: number;
 const seen: string[] = [];
+let headersOfReply = 0;
 beforeAll(async () => {
   scene = await Scene.open();
   gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: true });
   http = await openHttp(scene, { gateway });
   upstream = createServer((request, reply) => {
     seen.push(`${request.method} ${request.headers["x-forwarded-for"]}`);
+    for (let n = 0; n < headersOfReply; n++) reply.appendHeader("a", "");
     reply.end("served");
   });
   await new Promise<void>((done) => upstream.listen(0, "127.0.0.1", done));
@@ -44,6 +48,33 @@ async function healthy() {
   scene.parts.gate.open(worker);
   return worker;
 }
+
+/** The reply to a request for a WebSocket with so many empty headers; the connection is then closed. */
+async function upgraded(empty: number): Promise<string> {
+  const socket = connect(http.port, "127.0.0.1");
+  const head = `GET /lb/${endpoint.id}/ HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n`;
+  socket.write(`${head}${"a:\r\n".repeat(empty)}\r\n`);
+  return text(socket);
+}
+
+describe("A request for a WebSocket", () => {
+  it("with too many headers is refused before anyone looks at them", async () => {
+    expect(await upgraded(limits.headersMax)).toMatch(/^HTTP\/1.1 431 /);
+    expect(await upgraded(limits.headersMax - 3)).toMatch(/^HTTP\/1.1 401 /);
+  });
+});
+
+describe("A worker's reply", () => {
+  it("with too many headers is not passed on", async () => {
+    await healthy();
+    headersOfReply = limits.headersMax;
+    const { status, json } = await http.get(`/lb/${endpoint.id}/`);
+    expect([status, json.code]).toEqual([502, "WORKER_FAILED"]);
+    headersOfReply = limits.headersMax - 10;
+    expect((await http.get(`/lb/${endpoint.id}/`)).status).toBe(200);
+    headersOfReply = 0;
+  });
+});
 
 describe("A key", () => {
   it("that may only read may send GET and HEAD, and nothing else", async () => {

@@ -1,11 +1,15 @@
 import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { realTime } from "../../clock.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
+import { turns } from "../../turns.js";
+import { hasTooManyHeaders, refuseUnread } from "../shared/bodies/refuse-unread.js";
 import type { HostJudge } from "../shared/connections/host-names.js";
 import { misframed } from "../shared/connections/misframed.js";
+import { laneOf } from "../shared/lanes.js";
 import { Ahead } from "./ahead.js";
 import { hasBody } from "./body.js";
 import { Call, type Calling } from "./call.js";
@@ -92,11 +96,17 @@ export function openGateway(
       server.on("upgrade", (request, socket, head) => {
         // Node leaves error handling to us; a connection may ask to upgrade repeatedly
         if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
+        if (hasTooManyHeaders(request)) {
+          socket.resume();
+          refuseUnread("HPE_HEADER_OVERFLOW", socket as Socket);
+          return;
+        }
         const asked = isWebSocket(request) ? target(request) : undefined;
         if (asked) {
           // a client that sends much has not waited for the reply (RFC 6455, 4.1)
           const ahead = new Ahead(socket, head, () => socket.destroy());
-          afterReplies(socket, () => upgrade(asked, request, socket, ahead));
+          const begin = () => upgrade(asked, request, socket, ahead);
+          afterReplies(socket, () => (turns.isOver ? turns.wait(laneOf(needs, request), begin) : begin()));
           return;
         }
         // other protocols are not agreed to: requests are smuggled past proxies through such tunnels

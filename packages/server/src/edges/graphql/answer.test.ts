@@ -1,23 +1,10 @@
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { Answer, jsonPieces } from "./answer.js";
 
 const free = () => new Answer(async () => {});
-
-/** What `act` resolves to, and how many turns of the event loop others had meanwhile. */
-async function withTurns<T>(act: () => Promise<T>): Promise<{ value: T; turns: number }> {
-  let turns = 0;
-  let isOpen = true;
-  const beat = () => {
-    turns++;
-    if (isOpen) setImmediate(beat);
-  };
-  setImmediate(beat);
-  const value = await act();
-  isOpen = false;
-  return { value, turns };
-}
 
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const got: T[] = [];
@@ -30,13 +17,12 @@ describe("A long list of an answer", () => {
 
   it("lets other work run in between, and shares turns with all other lists", async () => {
     const [one, other] = [free(), free()];
-    const perTurn = limits.madeBytesPerTurn / limits.listSliceBytes;
     const make = (answer: Answer) => all(answer.list(Array(count).fill(1), (each) => each));
     const alone = await withTurns(() => make(one));
     expect(alone.value).toHaveLength(count);
-    expect(alone.turns).toBeGreaterThanOrEqual(20 / perTurn - 1);
+    expect(alone.waits).toBe(20);
     const both = await withTurns(() => Promise.all([make(one), make(other), make(one)]));
-    expect(both.turns).toBeGreaterThanOrEqual(60 / perTurn - 1);
+    expect(both.waits).toBe(60);
   });
 
   it("waits for memory before it is made, and is not made without it", async () => {
@@ -79,8 +65,8 @@ describe("The JSON of an answer", () => {
 
   it("comes in pieces of bounded size, with turns between them", async () => {
     const value = Array.from({ length: 5_000 }, () => ({ name: "x".repeat(100) }));
-    const { value: pieces, turns } = await withTurns(() => all(jsonPieces(value)));
+    const { value: pieces, waits } = await withTurns(() => all(jsonPieces(value)));
     for (const piece of pieces) expect(piece.length).toBeLessThan(limits.listSliceBytes + 200);
-    expect(turns).toBeGreaterThanOrEqual((pieces.length * limits.listSliceBytes) / limits.madeBytesPerTurn - 2);
+    expect(waits).toBe(pieces.length - 1);
   });
 });

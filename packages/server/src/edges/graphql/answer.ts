@@ -1,6 +1,8 @@
 import { invalid, type Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import { makeTurns } from "../shared/replies/turns.js";
+import { turns } from "../../turns.js";
+
+const lane = ["lists"] as const;
 
 /** JSON overhead of a value: its name, quotes, a comma. */
 const leafBytes = 24;
@@ -28,7 +30,6 @@ export class Answer {
   /** Counts a field's value. */
   add(value: unknown): void {
     const bytes = leafBytes + (typeof value === "string" ? value.length : 0);
-    makeTurns.spend(bytes);
     this.#bytes += bytes;
     if (this.#bytes > limits.graphqlBytesMax) this.#refuse(tooLong());
   }
@@ -61,7 +62,7 @@ export class Answer {
 
   async #turn(): Promise<void> {
     await this.hasRoom();
-    await makeTurns.take(limits.graphqlSliceCost);
+    await turns.take(lane);
     this.over.signal.throwIfAborted();
   }
 
@@ -79,22 +80,22 @@ const tooLong = () =>
 /** The JSON of a reply in pieces, with turns for other work between them. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void> {
   let text = "";
-  for (const part of jsonParts(value)) {
+  for (const part of jsonTokens(value)) {
     text += part;
     if (text.length < limits.listSliceBytes) continue;
     yield text;
     text = "";
-    await makeTurns.take(limits.graphqlSliceCost);
+    await turns.take(lane);
   }
   if (text !== "") yield text;
 }
 
-function* jsonParts(value: unknown): Generator<string, void> {
+function* jsonTokens(value: unknown): Generator<string, void> {
   if (Array.isArray(value)) {
     yield "[";
     for (const [n, each] of value.entries()) {
       if (n > 0) yield ",";
-      yield* jsonParts(each);
+      yield* jsonTokens(each);
     }
     yield "]";
   } else if (typeof value === "object" && value !== null) {
@@ -103,7 +104,7 @@ function* jsonParts(value: unknown): Generator<string, void> {
     for (const [name, each] of Object.entries(value)) {
       if (each === undefined) continue;
       yield `${isFirst ? "" : ","}${JSON.stringify(name)}:`;
-      yield* jsonParts(each);
+      yield* jsonTokens(each);
       isFirst = false;
     }
     yield "}";

@@ -35,6 +35,12 @@ describe("A query", () => {
     expect(await said(of(most + 1))).toEqual([400, message, "GRAPHQL_VALIDATION_FAILED"]);
   });
 
+  it("has at most 2,000 tokens: validating more takes too long", async () => {
+    const of = (values: number) => `{a(x:[${"1 ".repeat(values)}])}`; // and 9 tokens around them
+    expect((await said(of(1_991)))[2]).toBe("GRAPHQL_VALIDATION_FAILED");
+    expect((await said(of(1_992)))[2]).toBe("GRAPHQL_PARSE_FAILED");
+  });
+
   it.each([
     ["fragments", (count: number) => `{myself{${"...F ".repeat(count)}}}fragment F on Myself{id}`],
     ["inline fragments", (count: number) => `{${"...{myself{id}}".repeat(count / 2)}}`],

@@ -14,9 +14,11 @@ import {
   visit,
 } from "graphql";
 import { type ApiKey, mayChange } from "../../domain/access/key.js";
-import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../../errors.js";
+import { bodyTooLarge, invalid, malformed, nestedTooDeep, Refusal, unauthorized } from "../../errors.js";
+import { isNestedDeeper } from "../../json/nesting.js";
 import { limits } from "../../limits/index.js";
 import { authenticate, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { turns } from "../../turns.js";
 import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
@@ -101,6 +103,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   }
   if (hasMutation(document) && !mayChange(request.caller.scope))
     throw unauthorized("This key may not change resources.");
+  await turns.take([request.caller.ownerNo]); // comparing its fields has taken long enough
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {
@@ -132,9 +135,11 @@ const counting: GraphQLFieldResolver<unknown, Context> = (source, args, context,
 };
 
 function readCall(body: unknown): Call {
+  const text = String(body);
+  if (isNestedDeeper(text, limits.managementDepthMax)) throw nestedTooDeep();
   let parsed: unknown;
   try {
-    parsed = JSON.parse(String(body));
+    parsed = JSON.parse(text);
   } catch {
     throw new Refusal("INVALID_JSON", 'The body is not JSON: send {"query": "…"}.');
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../limits/index.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { EventText } from "./event-text.js";
 
 const chunk = (value: unknown) => ({ output: JSON.stringify(value), metrics: undefined });
@@ -72,29 +73,16 @@ describe("Text that is no event", () => {
 });
 
 describe("Very many short strings without an end", () => {
-  const words = Array.from({ length: 60_000 }, () => "w");
+  const words = Array.from({ length: 6_000 }, () => "w");
   const whole = `data: ${words.join("")}`;
-
-  /** How often others have their turn while something is done. */
-  async function turnsWhile(act: () => Promise<unknown>): Promise<number> {
-    let turns = 0;
-    let isOver = false;
-    const count = () => {
-      turns++;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
-    await act();
-    isOver = true;
-    return turns;
-  }
 
   it.each([
     { it: "in a list", act: (text: EventText) => text.add(JSON.stringify(["data: ", ...words])) },
     { it: "as chunks", act: (text: EventText) => text.addAll(["data: ", ...words].map(chunk)) },
   ])("$it are joined, and others have their turns meanwhile", async ({ act }) => {
     const text = new EventText();
-    expect(await turnsWhile(() => act(text))).toBeGreaterThan(50);
+    const { waits } = await withTurns(() => act(text));
+    expect(waits).toBeGreaterThan(words.length);
     expect(text.end()).toBe(whole);
   });
 

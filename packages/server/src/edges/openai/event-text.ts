@@ -1,9 +1,9 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { errorIn, type OpenAiError } from "../../domain/jobs/openai-error.js";
 import { oneLine } from "../../domain/plain-text.js";
 import { elementsOf, isJsonText, pieceOf, stringOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { Chunk } from "../../operations/needs.js";
+import { turns } from "../../turns.js";
 import { RawText } from "./raw-text.js";
 
 /** Text to send, and the error that ends the stream, if there is one. */
@@ -12,8 +12,7 @@ export interface Added {
   readonly error?: OpenAiError | undefined;
 }
 
-/** Values added before other work gets its turn. */
-const addedPerTurn = 1_000;
+const lane = ["events"] as const;
 const done = "data: [DONE]\n\n";
 const saysDone = (text: string): boolean => /^data: ?\[DONE\]/m.test(text);
 
@@ -27,7 +26,6 @@ export class EventText {
   #parted = "";
   #hasObjects = false;
   #isDone = false;
-  #added = 0;
 
   /** Whether the worker, or we, have announced the end of the stream. */
   get isDone(): boolean {
@@ -41,7 +39,7 @@ export class EventText {
   async addAll(chunks: readonly Pick<Chunk, "output" | "metrics">[]): Promise<Added> {
     let text = "";
     for (const { output: json, metrics } of chunks) {
-      if (++this.#added % addedPerTurn === 0) await turn();
+      if (turns.isOver) await turns.take(lane);
       const output = stringOf(json);
       const piece = pieceOf(output, metrics);
       const added = piece ? await this.#addPiece(piece) : await this.add(output);
@@ -58,7 +56,7 @@ export class EventText {
     if (first !== "[") return this.#addObject(json);
     let text = "";
     for (const element of (await elementsOf(json)) ?? []) {
-      if (++this.#added % addedPerTurn === 0) await turn();
+      if (turns.isOver) await turns.take(lane);
       const added = element.startsWith('"') ? { text: this.#addRaw(JSON.parse(element)) } : this.#addObject(element);
       text += added.text;
       if (added.error) return { text, error: added.error };

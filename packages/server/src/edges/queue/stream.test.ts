@@ -7,6 +7,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { appendChunk } from "../../operations/jobs/finish-job.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 
 let scene: Scene;
 let http: Http;
@@ -86,4 +87,12 @@ describe("A reply of chunks", () => {
     const chunk = (output: string, index: number) => `{"output":${output},"metrics":{"stream_index":${index}}}`;
     expect(text === `[${["1", large, "2.0"].map(chunk).join(",")}]`).toBe(true);
   });
+});
+
+it("Small chunks as events share turns with all other work, one by one", async () => {
+  for (let n = 0; n < 50; n++) await say(`{"output":${n}}`);
+  await scene.done(worker, id, { output: [] });
+  const { value, waits } = await withTurns(events);
+  expect(value.text.match(/^event: chunk$/gm)).toHaveLength(50);
+  expect(waits).toBeGreaterThanOrEqual(50);
 });

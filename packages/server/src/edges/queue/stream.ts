@@ -11,6 +11,7 @@ import { type LentBody, lendStatus } from "../../operations/jobs/lend-status.js"
 import { findJob } from "../../operations/jobs/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/jobs/read-stream.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
+import { turns } from "../../turns.js";
 import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
 import { sendLentReply, writeLent } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
@@ -59,6 +60,7 @@ function lastSeen(header: string | string[] | undefined): { start: number; index
 }
 
 async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyReply, jobId: string): Promise<unknown> {
+  const lane = [request.endpoint.ownerNo, request.endpoint.no] as const;
   await findJob(parts, request.endpoint, jobId); // here a refusal can still be a plain reply
   const gone = goneSignal(reply);
   const over = new AbortController();
@@ -74,6 +76,7 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
   try {
     const from = lastSeen(request.headers["last-event-id"]);
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
+      if (turns.isOver) await turns.take(lane); // small chunks come by the thousand
       await writeEvent(parts, request.endpoint, reply, event, over.signal);
     }
   } catch (error) {

@@ -6,6 +6,7 @@ import { plainSpec, workerChanges } from "../../testing/facts-fixture.js";
 import { followLog } from "../../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 
 let scene: Scene;
 let http: Http;
@@ -49,6 +50,15 @@ const texts = async (path: string) => (await bodies(path)).map(({ text }) => tex
 const follow = (path: string, headers: Record<string, string> = {}) => followLog(scene, http.url + path, headers);
 
 describe("GET /v1/workers/{id}/logs", () => {
+  it.each(["text", "ndjson"])("makes a long page in slices, in turns with other work: %s", async (format) => {
+    const line = "\x1b".repeat(8_000);
+    const count = 100;
+    for (let n = 0; n < count; n++) say(line, now + n);
+    const { value, waits } = await withTurns(() => http.get(ofWorker(`?tail=${count}&format=${format}`)));
+    expect(value.text.trimEnd().split("\n")).toHaveLength(count);
+    expect(waits).toBeGreaterThan((count * line.length) / limits.listSliceBytes);
+  });
+
   it("is text, oldest first: time, worker, pipe, line", async () => {
     say("one");
     scene.provider.say(worker.row.id, now + 1_500, "<b>two</b>", "stderr");

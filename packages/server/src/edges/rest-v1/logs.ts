@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { realTime } from "../../clock.js";
 import type { ApiKey } from "../../domain/access/key.js";
-import { harmless } from "../../domain/plain-text.js";
+import { fewAtOnce } from "../../domain/few-at-once.js";
 import { momentOf } from "../../domain/workers/log-line.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -19,13 +19,13 @@ import {
   type LogParts,
   readEndpointLog,
   readWorkerLog,
-  type ShownLine,
 } from "../../operations/logs/read-logs.js";
 import type { Parts } from "../../operations/needs.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
+import { turns } from "../../turns.js";
 import { goneSignal } from "../shared/replies/replies.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
-import { fewAtOnce } from "./few-at-once.js";
+import { eventTexts, type Format, formatOf, slicesOf } from "./log-formats.js";
 import { errors, idOf, params } from "./route-schema.js";
 
 export type LogRouteParts = Parts & LogParts;
@@ -117,15 +117,26 @@ async function answer(parts: LogRouteParts, request: FastifyRequest, reply: Fast
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
-    const text = await pageOfLog(async () => (gone.aborted ? "" : format.page(await log.read(ask, gone))));
-    const bytes = Buffer.from(text);
-    share?.keep(bytes.length);
+    const pieces = await pageOfLog(async () =>
+      gone.aborted ? [] : piecesOf(request, format, await log.read(ask, gone)),
+    );
+    share?.keep(pieces.reduce((sum, { length }) => sum + length, 0));
     if (gone.aborted) return reply.hijack();
-    const page = { pieces: [bytes], release: () => share?.release(), isWanted: () => parts.streamShares.isWanted };
+    const page = { pieces, release: () => share?.release(), isWanted: () => parts.streamShares.isWanted };
     return await sendLentReply(parts, reply, page, format.type);
   } finally {
     share?.release();
   }
+}
+
+/** A page's bytes, made a slice at a time in turns with other work. */
+async function piecesOf({ caller }: FastifyRequest, format: Format, { lines, note }: LogPage): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  for (const text of slicesOf(note === undefined ? "" : format.note(note), lines, format.line)) {
+    await turns.take([caller.ownerNo]);
+    pieces.push(Buffer.from(text));
+  }
+  return pieces;
 }
 
 function askOf({ tail, since, jobId }: Query, now: number): LogAsk {
@@ -160,46 +171,6 @@ function goneOf(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-// formats
-
-interface Format {
-  readonly type: string;
-  page(page: LogPage): string;
-}
-
-const iso = (atUs: number) => new Date(atUs / 1_000).toISOString();
-
-/** A line as JSON; absent fields are left out. */
-const jsonOf = ({ atUs, workerId, stream, text, jobId, level, message }: ShownLine): string =>
-  JSON.stringify({ at: iso(atUs), workerId, stream, text, jobId, level, message });
-
-const formats: Readonly<Record<string, Format>> = {
-  text: {
-    type: "text/plain; charset=utf-8",
-    page: ({ lines, note }) => {
-      const head = note === undefined ? "" : `# ${note}\n`;
-      return (
-        head +
-        lines.map((line) => `${iso(line.atUs)} ${line.workerId} ${line.stream} ${harmless(line.text)}\n`).join("")
-      );
-    },
-  },
-  ndjson: {
-    type: "application/x-ndjson; charset=utf-8",
-    page: ({ lines, note }) => {
-      const head = note === undefined ? "" : `${JSON.stringify({ note })}\n`;
-      return head + lines.map((line) => `${jsonOf(line)}\n`).join("");
-    },
-  },
-};
-
-function formatOf(asked: string | undefined, accept = ""): Format {
-  const name = asked ?? (/\bapplication\/(x-ndjson|ndjson|jsonl)\b/.test(accept) ? "ndjson" : "text");
-  const format = Object.hasOwn(formats, name) ? formats[name] : undefined;
-  if (!format) throw invalid("'format' must be text or ndjson.");
-  return format;
-}
-
 // following
 
 let followers = 0;
@@ -226,13 +197,6 @@ function admitFollower({ ownerNo }: ApiKey): () => void {
 function positionOf(header: string | string[] | undefined): LinePosition | undefined {
   const [, atUs, workerId] = /^(\d{1,16})-([a-z0-9]{1,32})$/.exec(String(header ?? "")) ?? [];
   return atUs === undefined || workerId === undefined ? undefined : { atUs: Number(atUs), workerId };
-}
-
-function eventText(event: LogEvent): string {
-  if (event.kind === "note") return `event: note\ndata: ${JSON.stringify({ note: event.text })}\n\n`;
-  return event.lines
-    .map((line) => `event: line\nid: ${line.atUs}-${line.workerId}\ndata: ${jsonOf(line)}\n\n`)
-    .join("");
 }
 
 async function follow(
@@ -262,10 +226,15 @@ async function follow(
   const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
   try {
     for await (const event of log.follow(ask, over.signal)) {
+      for (const text of eventTexts(event)) {
+        await turns.take([request.caller.ownerNo]);
+        if (over.signal.aborted) break;
+        if (raw.write(text)) continue;
+        // a reader that takes nothing for long is gone; it frees its place
+        const stalled = realTime.abortAfter(limits.readerStallMs);
+        await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
+      }
       if (over.signal.aborted) break;
-      // a reader that takes nothing for long is gone; it frees its place
-      const stalled = realTime.abortAfter(limits.readerStallMs);
-      if (!raw.write(eventText(event))) await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
     }
     if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
     raw.end();

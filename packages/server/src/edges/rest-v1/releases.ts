@@ -1,13 +1,13 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
+import { fewAtOnce } from "../../domain/few-at-once.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { releaseNumbers, rollBack, showRelease } from "../../operations/endpoints/releases.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { fewAtOnce } from "./few-at-once.js";
 import { doc, idOf, params } from "./route-schema.js";
 
 const read = fewAtOnce(limits.releaseReadsMax);

@@ -2,7 +2,7 @@ import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 import { isVisible } from "../../domain/access/key.js";
-import { invalid, Refusal } from "../../errors.js";
+import { Refusal, routeNotFound } from "../../errors.js";
 import { admitToManagement } from "../../operations/access/authenticate.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
@@ -28,10 +28,11 @@ import {
 } from "../../operations/templates/save-template.js";
 import { createVolume, deleteVolume, ownVolume, updateVolume } from "../../operations/volumes/save-volume.js";
 import { showWorkers } from "../../operations/workers/show-workers.js";
-import { countBodies, ignoreBodies, takeText } from "../shared/bodies/bodies.js";
+import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
+import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
@@ -61,7 +62,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   });
   // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {
-    throw new Refusal("NOT_FOUND", `There is no ${request.method} ${request.url.split("?")[0]} here.`);
+    throw routeNotFound(request.method, request.url);
   });
   await app.register(async (scope) => {
     lendRooms(scope, parts);
@@ -85,23 +86,6 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     logRoutes(scope, parts); // no room needed: a followed log has a budget of its own
   });
   refuseOthers();
-}
-
-/** Parses bodies as JSON under any content type. Names such as `__proto__` are harmless: only known fields are read. */
-function takeJson(app: FastifyInstance): void {
-  takeText(app, (text) => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new Refusal("INVALID_JSON", "The body is not JSON.");
-    }
-  });
-  countBodies(app, "clients");
-  app.addHook("preValidation", async (request) => {
-    const { body } = request;
-    if (typeof body !== "object" || body === null || Array.isArray(body))
-      throw invalid("The body must be a JSON object.");
-  });
 }
 
 /** Registers PATCH and its equivalent, POST to `/update`. */

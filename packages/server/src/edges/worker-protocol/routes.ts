@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Signal } from "../../clock.js";
 import { Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { hasSecret } from "../../operations/access/authenticate.js";
 import { appendChunk, finishJob, finishJobs, type Word } from "../../operations/jobs/finish-job.js";
 import { lendJobs, returnJobs, takeJobs, tookOver } from "../../operations/jobs/take-jobs.js";
 import type { LiveWorker, Needs, Parts } from "../../operations/needs.js";
@@ -31,13 +32,9 @@ async function workerOf(
     return found?.row.secretHash === undefined ? undefined : found;
   });
   const endpoint = registry.endpoint(endpointId);
-  const stored = worker?.row.secretHash;
-  if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no || stored === undefined) throw unknownWorker();
-  const header = request.headers.authorization?.replace(/^Bearer\s+/i, "");
-  const known = [(request.query as Query).token, header].some(
-    (secret) => secret && vault.equal(vault.hashKey(secret), stored),
-  );
-  if (!known) throw unknownWorker();
+  if (!worker || !endpoint || worker.row.endpointNo !== endpoint.no) throw unknownWorker();
+  if (!hasSecret({ vault }, worker, request.headers.authorization, (request.query as Query).token))
+    throw unknownWorker();
   return worker;
 }
 const unknownWorker = () => unauthorized("This is not the secret of a worker here.");

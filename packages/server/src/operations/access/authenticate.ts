@@ -2,7 +2,7 @@ import type { Signal } from "../../clock.js";
 import { type ApiKey, mayChange } from "../../domain/access/key.js";
 import { Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Needs } from "../needs.js";
+import type { LiveWorker, Needs } from "../needs.js";
 
 const hashOf = ({ vault }: Needs<"vault">, header: string | undefined): string | undefined => {
   const key = header?.replace(/^Bearer\s+/i, "").trim();
@@ -21,6 +21,18 @@ export async function authenticate(needs: Needs<"registry" | "vault">, header: s
 export function knownKey(needs: Needs<"registry" | "vault">, header: string | undefined): ApiKey | undefined {
   const hash = hashOf(needs, header);
   return hash === undefined ? undefined : needs.registry.key(hash);
+}
+
+/** Whether one of these, a header or a token of the URL, is the worker's secret. */
+export function hasSecret(
+  { vault }: Needs<"vault">,
+  { row: { secretHash } }: LiveWorker,
+  header: string | undefined,
+  token: string | null | undefined,
+): boolean {
+  if (secretHash === undefined) return false;
+  const bare = header?.replace(/^Bearer\s+/i, "");
+  return [token, bare].some((secret) => secret && vault.equal(vault.hashKey(secret), secretHash));
 }
 
 /** Refuses clients while the server stops. Not called for workers and `/healthz`. */

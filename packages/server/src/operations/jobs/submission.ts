@@ -4,7 +4,7 @@ import { type Checked, checkInput, jsonOf, type ReceivedText, type Span, textOf 
 import { limits } from "../../limits/index.js";
 
 /** A checked submission body. Texts are JSON as received. */
-export interface SubmissionParts {
+export interface Submission {
   /** The whole body. */
   readonly bytes: Buffer;
   readonly input: JsonText;
@@ -15,7 +15,7 @@ export interface SubmissionParts {
 }
 
 /** Reads the body of `/run` and `/runsync` (contract: Job submission body). Unknown fields are ignored. */
-export async function readSubmission(body: ReceivedText): Promise<SubmissionParts> {
+export async function readSubmission(body: ReceivedText): Promise<Submission> {
   const checked = await checkInput(body);
   if (!checked.scan.ok) {
     throw new Refusal(

@@ -6,7 +6,7 @@ import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { IdempotencyRecord, NewJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
-import { readSubmission, type SubmissionParts } from "./submission.js";
+import { readSubmission, type Submission } from "./submission.js";
 
 /** The route of a submission: an idempotency key is valid only for the route it came with. */
 export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
@@ -28,7 +28,7 @@ export interface Submit extends JobRequest {
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
 
 type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
-type ReadJob = Omit<SubmissionParts, "bytes">;
+type ReadJob = Omit<Submission, "bytes">;
 
 /** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
 export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {

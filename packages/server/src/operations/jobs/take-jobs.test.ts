@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
@@ -35,6 +36,19 @@ describe("A take", () => {
       executionTime: 2_000,
       workerId: worker.row.id,
     });
+  });
+
+  it("gets no more jobs than a worker may hold, until it has reported some", async () => {
+    await Promise.all(Array.from({ length: limits.heldJobsMax + 10 }, () => scene.submit(endpoint)));
+    const taken = [];
+    for (let n = 0; n < limits.heldJobsMax; n += limits.takeBatchMax)
+      taken.push(...(await scene.take(worker, { count: limits.takeBatchMax })));
+    expect(taken).toHaveLength(limits.heldJobsMax);
+    const held = scene.take(worker, { count: limits.takeBatchMax });
+    await scene.advance(limits.takeHoldMs);
+    expect(await held).toEqual([]);
+    await returnJobs(scene.parts, worker, taken.slice(0, 3));
+    expect(await scene.take(worker, { count: limits.takeBatchMax })).toHaveLength(3);
   });
 
   it("is held while nothing waits, and answered by the next submission", async () => {

@@ -67,18 +67,37 @@ async function stand(needs: Taking, { worker, count, isBusy, gone }: Take): Prom
       await needs.clock.sleep(holdMs, over);
       return [];
     }
-    const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, count);
+    const wanted = Math.min(count, await roomOf(needs, worker));
+    if (wanted === 0) {
+      await needs.clock.sleep(holdMs, over);
+      return [];
+    }
+    worker.asksFor += wanted;
+    const { jobs, leave } = needs.line(worker.row.endpointNo).stand(worker.row.no, wanted);
     void needs.clock.sleep(holdMs, over).then(leave);
-    return await jobs;
+    return await jobs.finally(() => {
+      worker.asksFor -= wanted;
+    });
   } finally {
     over.abort();
     release();
   }
 }
 
+/**
+ * How many more jobs a worker may ask for. Every ping and poll looks at all that it holds, so they are bounded; they are
+ * counted only when they may be too many, because nearly all workers hold a few.
+ */
+async function roomOf({ reader }: Needs<"reader">, worker: LiveWorker): Promise<number> {
+  const max = limits.heldJobsMax - worker.asksFor;
+  if (worker.mayHold >= max) worker.mayHold = (await reader.heldBy(worker.row.no)).length;
+  return Math.max(0, max - worker.mayHold);
+}
+
 function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): void {
   const { row } = worker;
   worker.busyAt = needs.clock.now();
+  worker.mayHold += jobs.length;
   needs.registry.noteSlots(row.endpointNo, row.version, jobs.length);
   needs.bell.ring("deadlines");
   const endpointId = needs.registry.endpointByNo(row.endpointNo)?.id ?? "";

@@ -5,6 +5,7 @@ import { logElsewhere, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { LogSearch, Provider } from "../../provider.js";
+import { turns } from "../../turns.js";
 import { accessSecretOf } from "../access/access-secret.js";
 import type { Needs } from "../needs.js";
 
@@ -175,6 +176,7 @@ export class Mask {
   /** Lines as callers see them. */
   async shown(lines: readonly LogLine[]): Promise<ShownLine[]> {
     await this.#look();
+    await turns.take(["logs"]);
     const hidden = new HiddenTexts(this.#secrets);
     return lines.map((line) => {
       const text = hidden.mask(line.text);

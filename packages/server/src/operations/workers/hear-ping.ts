@@ -33,7 +33,8 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
   worker.heard = heard;
   // jobs that it should have stopped, or that are another worker's by now, must not keep it busy for ever
   if (held.some((job) => listed.has(job.id))) worker.busyAt = needs.clock.now();
-  for (const job of running) if (lost.includes(job.id)) await loseJob(needs, job, finishedSilently, false);
+  const gone = new Set(lost);
+  for (const job of running) if (gone.has(job.id)) await loseJob(needs, job, finishedSilently, false);
 }
 
 /** Keeps a worker's last words before it exits, as the reason of its failed start. */

@@ -172,6 +172,20 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, stray.ended, other.ended]);
   });
 
+  it("that dies after a start of which no server has heard leaves none of it to the next server", async () => {
+    const { puppet } = await start();
+    process.kill(puppet.ppid, "SIGSTOP");
+    const unheard = provider.start(launchOf("worker00000002")).catch(() => "its server has gone");
+    process.kill(puppet.ppid, "SIGCONT");
+    const unsure = await stage.meet("worker00000002");
+    process.kill(puppet.ppid, "SIGKILL");
+    provider = providerOf(dataDir);
+    expect(await provider.look("worker00000002")).toMatchObject({ state: "unknown" });
+    await Promise.all([puppet.ended, unsure.ended, unheard]);
+    const { puppet: next } = await start("worker00000003");
+    expect(await next.ask("hello")).toBe("hello");
+  });
+
   it("ends an unknown worker by its mark in the environment, and does not start it afterwards", async () => {
     const { puppet: known } = await start("worker00000002");
     const { env } = (await known.ask("where")) as { env: Record<string, string> };

@@ -102,6 +102,17 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.stores.jobs.setTtl(job, startAt + day, scene.now)).toBe(false);
     });
 
+    it.each(["IN_QUEUE", "IN_PROGRESS"] as const)(
+      "no longer counts a job %s whose ttl was set to the past",
+      async (status) => {
+        const job = await scene.job(await scene.jobIn(status, first));
+        expect(await scene.tally()).toMatchObject(status === "IN_QUEUE" ? { waiting: 1 } : { running: 1 });
+        await scene.stores.jobs.setTtl(job, startAt - 1, scene.now);
+        await scene.stores.jobs.sweep(scene.now, 10);
+        expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
+      },
+    );
+
     it("cannot be undone by a retry", async () => {
       const id = await scene.jobIn("FAILED", first, { retentionMs: 60_000 });
       const read = await scene.job(id);

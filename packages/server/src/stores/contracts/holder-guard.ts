@@ -112,6 +112,13 @@ export function holderGuard(setting: () => Setting): void {
       expect(await scene.stores.reader.heldBy(first)).toEqual([]);
     });
 
+    it("lists running jobs whose worker has ended, and no others", async () => {
+      const [lost] = [await scene.jobIn("IN_PROGRESS", first), await scene.jobIn("IN_PROGRESS", second)];
+      expect(await scene.stores.reader.orphaned()).toEqual([]);
+      await scene.stores.workers.change(first, { ...workerChanges.end, endedAt: scene.now });
+      expect(idsOf(await scene.stores.reader.orphaned())).toEqual([lost]);
+    });
+
     it("lists nothing to stop for a worker that has ended", async () => {
       await scene.jobIn("CANCELLED", first);
       await scene.stores.workers.change(first, { ...workerChanges.end, endedAt: scene.now });

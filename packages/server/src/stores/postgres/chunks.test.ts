@@ -22,6 +22,20 @@ describe("A page of chunks", () => {
     expect([reads.asked, largeReads.asked]).toEqual([[chunkSql.read], []]);
   });
 
+  it("is one of few that are read at a time, so that connections are left for other reads", async () => {
+    const waiting: (() => void)[] = [];
+    const read = () => new Promise<never>((land) => waiting.push(() => land([row("1")] as never)));
+    const store = postgresChunkStore({ read }, connections([]), {} as never);
+    const followers = Array.from({ length: 10 }, () => store.read(1, 0, 100));
+    expect(waiting).toHaveLength(limits.chunkReadersMax);
+    expect(limits.chunkReadersMax).toBeLessThan(limits.readersMax);
+    for (let landed = 0; landed < followers.length; landed++) {
+      await new Promise(setImmediate);
+      waiting[landed]?.();
+    }
+    expect(await Promise.all(followers)).toHaveLength(10);
+  });
+
   it("that is large is read on the few connections for large texts", async () => {
     const large = `"${"é".repeat(limits.textRowBytes)}"`;
     const bytes = Buffer.from(large);

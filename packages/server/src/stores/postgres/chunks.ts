@@ -1,3 +1,4 @@
+import { fewAtOnce } from "../../domain/few-at-once.js";
 import { limits } from "../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
@@ -143,6 +144,7 @@ async function chunksOf(rows: readonly ChunkPieceRow[]): Promise<Chunk[]> {
  * one after another and no small read waits.
  */
 export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
+  const few = fewAtOnce(limits.chunkReadersMax);
   return {
     append: (post) => {
       const token = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
@@ -152,7 +154,7 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
     handBack: (...args) => words.call(handBackVerb, args),
     read: async (jobNo, fromIndex, bytesMax) => {
       const asked = [jobNo, bytesMax, fromIndex];
-      const rows = await reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
+      const rows = await few(() => reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked));
       const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
       return rows.every(isRead) ? rows.map(toChunk) : chunksOf(await largeReads.read(chunkSql.readLarge, asked));
     },

@@ -30,4 +30,4 @@ export async function bytesOfPieces(rows: readonly PieceRow[]): Promise<Uint8Arr
   return pieces;
 }
 
-const rowsPerTurn = limits.chunkReadBytesPerTurn / size;
+const rowsPerTurn = limits.textReadBytesPerTurn / size;

@@ -25,7 +25,7 @@ function open() {
   };
   return {
     small: (name: string) => void lanes.call(verb, [name], 1),
-    large: (name: string, bytes: number = limits.groupBytesMax) => void lanes.call(verb, [name], bytes),
+    large: (name: string, bytes: number = limits.groupBytesMax - 1) => void lanes.call(verb, [name], bytes),
     sent,
     land: (at: number) => groups[at]?.land(),
   };
@@ -61,6 +61,21 @@ describe("Large calls on PostgreSQL", () => {
     for (const name of ["A", "B", "C"]) large(name, limits.groupBytesMax / 2);
     small("x");
     expect(await sent()).toEqual(["A B", "x"]);
+  });
+
+  it("of many megabytes do not hold up those of a few hundred kilobytes", async () => {
+    const { small, large, sent, land } = open();
+    for (const name of ["A", "B"]) large(name, limits.hugeCallBytes);
+    large("c", limits.largeCallBytes);
+    expect(await sent()).toEqual(["A", "c"]);
+    small("x");
+    large("A's second", limits.largeCallBytes);
+    land(1);
+    expect(await sent()).toEqual(["A", "c", "x"]);
+    land(0);
+    expect(await sent()).toEqual(["A", "c", "x", "B"]);
+    land(3);
+    expect(await sent()).toEqual(["A", "c", "x", "B", "A's second"]);
   });
 
   it("are followed by the small calls of their key once they are committed", async () => {

@@ -45,14 +45,31 @@ interface Queue {
 }
 type Queues = Map<AnyVerb, Queue>;
 
-const isLarge = ({ bytes }: Call): boolean => bytes >= limits.largeCallBytes;
+/** Large calls of one size, which share a connection at a time. */
+class Class {
+  readonly queues: Queues = new Map();
+  readonly bytesMin: number;
+  /** The keys of the group in flight. */
+  onTheWay: ReadonlySet<string | undefined> | undefined;
+
+  constructor(bytesMin: number) {
+    this.bytesMin = bytesMin;
+  }
+
+  /** Whether a call with this key waits or is in flight here. */
+  holds(verb: AnyVerb, key: string | undefined): boolean {
+    if (key === undefined) return false;
+    return this.onTheWay?.has(key) || this.queues.get(verb)?.calls.some((call) => call.key === key) || false;
+  }
+}
 
 const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
  * Connections for writing, each with one group in flight at a time, while the next group gathers. A promise resolves
  * when its group is committed. A group that fails is retried call by call, so that a bad row fails alone. Large calls
- * are in groups of their own, on one connection at a time, which leaves the others to small calls.
+ * are in groups of their own on one connection at a time, and those of many megabytes on another, which leaves the
+ * others to small calls.
  */
 export class Lanes {
   readonly #connections: Connections;
@@ -62,9 +79,8 @@ export class Lanes {
   readonly #factor: number;
   readonly #onBack: () => void;
   readonly #small: Queues = new Map();
-  readonly #large: Queues = new Map();
-  /** The keys of the large group in flight. */
-  #largeOnTheWay: ReadonlySet<string | undefined> | undefined;
+  /** The largest first. */
+  readonly #classes = [new Class(limits.hugeCallBytes), new Class(limits.largeCallBytes)];
   #length = 0;
   #bytes = 0;
   #scheduled = false;
@@ -110,16 +126,11 @@ export class Lanes {
     this.#bytes += call.bytes;
   }
 
-  /**
-   * A small call behind a large one with the same key waits with the large ones, so that calls of one key keep their
-   * order.
-   */
-  #queuesOf(verb: AnyVerb, call: Call): Queues {
-    if (isLarge(call)) return this.#large;
-    if (call.key === undefined) return this.#small;
-    const isBehind =
-      this.#largeOnTheWay?.has(call.key) || this.#large.get(verb)?.calls.some(({ key }) => key === call.key);
-    return isBehind ? this.#large : this.#small;
+  /** Where a call waits: with others of its size, or behind a large one with its key, so that they keep their order. */
+  #queuesOf(verb: AnyVerb, { key, bytes }: Call): Queues {
+    const large =
+      this.#classes.find((one) => one.holds(verb, key)) ?? this.#classes.find((one) => bytes >= one.bytesMin);
+    return large?.queues ?? this.#small;
   }
 
   #schedule(): void {
@@ -133,15 +144,15 @@ export class Lanes {
 
   #start(): void {
     while (!this.#away && this.#free.length > 0) {
-      const isLargesTurn = this.#large.size > 0 && !this.#largeOnTheWay;
-      const queues = isLargesTurn ? this.#large : this.#small;
+      const large = this.#classes.find(({ queues, onTheWay }) => queues.size > 0 && !onTheWay);
+      const queues = large?.queues ?? this.#small;
       const [queue] = queues.values();
       if (!queue) return;
       const group = this.#nextGroup(queues, queue);
       const lane = this.#free.pop() as number;
-      if (isLargesTurn) this.#largeOnTheWay = new Set(group.map(({ key }) => key));
+      if (large) large.onTheWay = new Set(group.map(({ key }) => key));
       void this.#run(queue.verb, group, lane).finally(() => {
-        if (isLargesTurn) this.#largeOnTheWay = undefined;
+        if (large) large.onTheWay = undefined;
         this.#free.push(lane);
         if (this.#length > 0) this.#start();
         else if (this.#free.length === this.#size) this.#idle?.();
@@ -221,7 +232,7 @@ export class Lanes {
 
   #refuseLate(): void {
     const now = realTime.monotonicMs();
-    for (const queues of [this.#small, this.#large]) {
+    for (const queues of [this.#small, ...this.#classes.map((large) => large.queues)]) {
       for (const [verb, { calls }] of [...queues]) {
         const left = calls.filter((call) => call.giveUpAt > now);
         for (const call of calls) {

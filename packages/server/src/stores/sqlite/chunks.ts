@@ -1,9 +1,9 @@
 import { limits } from "../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
+import { turns } from "../../turns.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
 import type { Database } from "./driver.js";
 import { sizeOf } from "./parcel.js";
-import { type Found, ReadTurns } from "./read-turns.js";
 import { type StorableText, type TextCutter, type TextPiece, textsInPieces, textValues } from "./stored-texts.js";
 import type { Verbs } from "./transactions.js";
 import type { GroupWriter } from "./writer.js";
@@ -60,7 +60,7 @@ class SqliteChunks {
   handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
     const stream = this.#sql.stream.get(jobNo);
     if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
-    const chunks = this.read(jobNo, stream.handed_index, bytesMax).value;
+    const chunks = this.read(jobNo, stream.handed_index, bytesMax);
     const handed = stream.handed_index + chunks.length;
     this.#sql.hand.run(handed, jobNo);
     return { chunks, more: handed < stream.next_index };
@@ -72,7 +72,7 @@ class SqliteChunks {
   }
 
   /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
-  read(jobNo: number, fromIndex: number, bytesMax: number): Found<Chunk[]> {
+  read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
     let count = 0;
     let bytes = 0;
     for (const { bytes: more } of this.#sql.sizes.iterate(jobNo, fromIndex) as Iterable<{ bytes: number }>) {
@@ -80,8 +80,7 @@ class SqliteChunks {
       bytes += more;
       count++;
     }
-    if (count === 0) return { value: [], bytes: 0 };
-    return { value: (this.#sql.from.all(jobNo, fromIndex, count) as ChunkRow[]).map(toChunk), bytes };
+    return count === 0 ? [] : (this.#sql.from.all(jobNo, fromIndex, count) as ChunkRow[]).map(toChunk);
   }
 }
 
@@ -101,7 +100,6 @@ const bytesOf = (chunks: readonly NewChunk[]): number =>
 /** Chunks are appended by the worker that holds the job, and each is handed to one reader, in order. */
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: TextCutter): ChunkStore {
   const reads = new SqliteChunks(readDb);
-  const turns = new ReadTurns(limits.chunkReadBytesPerTurn);
   return {
     append: (post) => {
       const { endpointNo, chunks } = post;
@@ -115,6 +113,6 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
     handOut: (...args) => writer.word("handOut", args),
     // only their places: the thread does not need the outputs
     handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
-    read: (...args) => turns.run(() => reads.read(...args)),
+    read: (...args) => turns.run(["chunks"], () => reads.read(...args)),
   };
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { Scene } from "../contracts/scene.js";
 import { openMemory } from "../contracts/sqlite-fixture.js";
 
@@ -9,31 +10,18 @@ beforeEach(async () => {
 });
 afterEach(() => scene.end());
 
-/** How many turns of the event loop others had while this was done. */
-async function turnsOf(act: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isOver = false;
-  const beat = () => {
-    turns++;
-    if (!isOver) setImmediate(beat);
-  };
-  setImmediate(beat);
-  await act();
-  isOver = true;
-  return turns;
-}
-
 describe("A list of a queue", () => {
   it("by a rare state is found over many turns, complete and in order", async () => {
     const worker = await scene.worker("worker00000001");
-    const count = 2.5 * limits.listedRowsPerTurn;
+    const count = 2.5 * limits.searchedRows;
     const old = await scene.submit();
     await scene.take(worker);
     await Promise.all(Array.from({ length: count }, () => scene.submit()));
     const { reader } = scene.stores;
     const list = (query: object) => reader.list(scene.endpointNo, { limit: 1, ...query }, scene.now);
     let found: Awaited<ReturnType<typeof list>> | undefined;
-    expect(await turnsOf(async () => (found = await list({ status: "IN_PROGRESS" })))).toBeGreaterThanOrEqual(2);
+    const { waits } = await withTurns(async () => (found = await list({ status: "IN_PROGRESS" })));
+    expect(waits).toBe(4);
     expect([found?.jobs.map(({ id }) => id), found?.more]).toEqual([[old], false]);
     const waiting = await list({ status: "IN_QUEUE", limit: 3 });
     expect([waiting.jobs.length, waiting.more]).toEqual([3, true]);
@@ -46,9 +34,8 @@ describe("A list of a queue", () => {
     await Promise.all(Array.from({ length: 200 }, () => scene.submit()));
     const list = () => scene.stores.reader.list(scene.endpointNo, { limit: 100 }, scene.now);
     const readers = 40;
-    const turns = await turnsOf(() => Promise.all(Array.from({ length: readers }, list)));
-    const perTurn = limits.listedRowsPerTurn / limits.listedRowsOfPage;
-    expect(turns).toBeGreaterThanOrEqual(readers / perTurn - 1);
+    const { waits } = await withTurns(() => Promise.all(Array.from({ length: readers }, list)));
+    expect(waits).toBe(readers);
   });
 
   it("by a state skips jobs that have left it since they were found, and continues after them", async () => {
@@ -66,10 +53,10 @@ describe("A list of a queue", () => {
   });
 
   it("is not searched for a client that has gone", async () => {
-    await Promise.all(Array.from({ length: 1.5 * limits.listedRowsPerTurn }, () => scene.submit()));
+    await Promise.all(Array.from({ length: 1.5 * limits.searchedRows }, () => scene.submit()));
     const query = { limit: 1, status: "COMPLETED" as const, gone: { aborted: true } };
-    const turns = await turnsOf(() => scene.stores.reader.list(scene.endpointNo, query, scene.now));
-    expect(turns).toBeLessThanOrEqual(1);
+    const { waits } = await withTurns(() => scene.stores.reader.list(scene.endpointNo, query, scene.now));
+    expect(waits).toBe(2); // and for an empty page
   });
 
   it("queries the positions of all its waiting jobs at once", async () => {

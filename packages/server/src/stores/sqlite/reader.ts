@@ -1,10 +1,10 @@
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
+import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
 import { anySize, code, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
-import { ReadTurns } from "./read-turns.js";
 import { jobSql, textsInPieces } from "./stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts.js";
 
@@ -70,8 +70,6 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return at < 0 ? places.length : at;
     });
   });
-  const pageTurns = new ReadTurns(limits.listedRowsPerTurn);
-  const searchTurns = new ReadTurns(limits.listedRowsPerTurn);
 
   type Search = { status: JobStatus; limit: number; beforeNo: number; gone?: { readonly aborted: boolean } };
   /**
@@ -82,13 +80,13 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     const { window, within } = code[status] >= code.FAILED ? sql.troubled : sql.all;
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
-      const next = await searchTurns.run(() => {
-        if (gone?.aborted) return { value: undefined, bytes: 0 };
-        const { no, count: size } = window.get(endpointNo, before, limits.listedRowsPerTurn);
+      const next = await turns.run(["searches"], (): number | undefined => {
+        if (gone?.aborted) return undefined;
+        const { no, count: size } = window.get(endpointNo, before, limits.searchedRows);
         const left = limit + 1 - found.length;
         const rows = size === 0 ? [] : within.all(endpointNo, before, no, code[status], now, left);
         found.push(...rows.map((row: { no: number }) => row.no));
-        return { value: size < limits.listedRowsPerTurn ? undefined : (no as number), bytes: size };
+        return size < limits.searchedRows ? undefined : no;
       });
       if (next === undefined || found.length > limit) return found;
       before = next;
@@ -105,8 +103,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     list: async (endpointNo, query, now) => {
       const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER } = query;
       const rest = [now, limit, bytesMax] as const;
-      const inTurn = (read: () => PageRow[]) =>
-        pageTurns.run(() => ({ value: toPage(read()), bytes: limits.listedRowsOfPage }));
+      const inTurn = (read: () => PageRow[]) => turns.run(["pages"], () => toPage(read()));
       if (status === undefined) return inTurn(() => sql.list.all(endpointNo, beforeNo, ...rest));
       for (let before = beforeNo; ; ) {
         const numbers = await numbersOf(endpointNo, { ...query, status, beforeNo: before }, now);
@@ -117,7 +114,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
         before = last; // the status of all of them has changed meanwhile
       }
     },
-    heldBy: async (workerNo) => sql.held.all(workerNo).map(toHeldJob),
+    heldBy: (workerNo) => turns.run(["held"], () => sql.held.all(workerNo).map(toHeldJob)),
     overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),
     unstopped: async () => sql.unstopped.all().map(toHeldJob),
     orphaned: async () => sql.orphaned.all().map(toHeldJob),

@@ -84,7 +84,7 @@ function follow(
   over: (error: Error | null) => void,
 ): void {
   const { countedBody } = request;
-  const isLarge = announced(request) > limits.bodyBytesSmall;
+  const isLarge = announced(request) > limits.bodyBytesUnpaced;
   const end = (error: Error | null) => {
     payload.off("data", take);
     countedBody?.end();
@@ -131,18 +131,15 @@ export function takeBytes(app: FastifyInstance): void {
   app.addContentTypeParser("*", (request, payload, done) => readBounded(request, payload, true, done));
 }
 
-/** Accepts bodies as text, parsed by `parse`, which may throw a refusal. */
+/** Accepts bodies as text, parsed by `parse`, which may throw a refusal, in their requests' rooms. */
 export function takeText(app: FastifyInstance, parse: (text: string) => unknown): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (request, payload, done) => {
-    readBounded(request, payload, false, (error, body) => {
-      if (error) return done(error);
-      try {
-        done(null, parse(String(body)));
-      } catch (mistake) {
-        done(mistake as Error);
-      }
+  app.addContentTypeParser("*", async (request: FastifyRequest, payload: Readable) => {
+    const body = await new Promise<ReceivedText | undefined>((resolve, reject) => {
+      readBounded(request, payload, false, (error, whole) => (error ? reject(error) : resolve(whole)));
     });
+    await request.room.enter(body?.length ?? 0);
+    return parse(String(body));
   });
 }
 

@@ -1,4 +1,12 @@
 import { IncomingMessage } from "node:http";
+import { limits } from "../../../limits/index.js";
+
+declare module "node:http" {
+  interface IncomingMessage {
+    /** Names and values alternate; `count` is that of both. */
+    _addHeaderLines(lines: readonly string[], count: number): void;
+  }
+}
 
 let isJoining = false;
 let piecesSeen = 0;
@@ -27,6 +35,14 @@ export function handOverPieces(): boolean {
 /** A request whose body arrives in as few pieces as its socket's reads, however many chunks its client cuts it into. */
 export class PiecedRequest extends IncomingMessage {
   #pieces: Buffer[] = [];
+
+  /**
+   * Node hands over all lines at once, here when the head is complete. Lines beyond the limit, for which the request is
+   * refused, stay out of the headers object, whose making takes far longer than reading them.
+   */
+  override _addHeaderLines(lines: readonly string[], count: number): void {
+    super._addHeaderLines(lines, Math.min(count, 2 * limits.headersMax));
+  }
 
   override push(piece: Buffer | null): boolean {
     if (piece === null) {

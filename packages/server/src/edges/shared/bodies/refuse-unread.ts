@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
 const unread = {
-  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "INVALID_INPUT", "The request's headers are too large."],
+  HPE_HEADER_OVERFLOW: [
+    "431 Request Header Fields Too Large",
+    "INVALID_INPUT",
+    "The request's headers are too large or too many.",
+  ],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "INVALID_INPUT", "The request took too long to arrive."],
   RESULT_STALLED: ["503 Service Unavailable", "UNAVAILABLE", "The result took too long to arrive; send it again."],
 } as const;
@@ -33,3 +38,7 @@ export function refuseUnread(
   socket.once("close", () => realTime.cancel(late));
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
 }
+
+/** Thousands of empty headers fit within their bound in bytes, and each costs time. */
+export const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.length > 2 * limits.headersMax;

@@ -3,9 +3,9 @@ import type { Signal } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import { noRoom } from "../../../operations/jobs/lend-status.js";
 import type { Needs } from "../../../operations/needs.js";
-import { goneSignal, isGone } from "./replies.js";
+import { turns } from "../../../turns.js";
+import { goneSignal } from "./replies.js";
 import { type Pieces, sendLentReply } from "./send-lent.js";
-import { makeTurns } from "./turns.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -14,17 +14,32 @@ declare module "fastify" {
   }
 }
 
-/** The memory on loan to one management request, from before its handler runs until its reply is sent. */
+/** The memory on loan to one management request, from before its body is parsed until its reply is sent. */
 export class Room {
   readonly #parts: Needs<"shares" | "clock" | "emit">;
   readonly #ownerNo: number;
   readonly #gone: Signal;
+  #hasEntered = false;
   #share: Awaited<ReturnType<Needs<"shares">["shares"]["ask"]>>;
 
   constructor(parts: Needs<"shares" | "clock" | "emit">, ownerNo: number, gone: Signal) {
     this.#parts = parts;
     this.#ownerNo = ownerNo;
     this.#gone = gone;
+  }
+
+  /**
+   * Takes memory for the reply and for a body of that many bytes, and waits for a turn to work on it. To be called before
+   * the body is parsed; does nothing the second time.
+   */
+  async enter(bodyBytes: number): Promise<void> {
+    if (this.#hasEntered) return;
+    this.#hasEntered = true;
+    await this.take(Math.max(limits.replyBytesMax, bodyBytes * limits.parsedBytesPerByte));
+    await turns.take([this.#ownerNo]);
+    if (!this.#gone.aborted) return;
+    this.release();
+    throw noRoom();
   }
 
   /** Exchanges the loan for one of `bytes`. Refuses if no memory becomes free in time. */
@@ -51,14 +66,15 @@ export class Room {
 
 /** Lends memory for the reply to each request of a scope, and sends long replies at their clients' pace. */
 export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" | "emit">): void {
-  app.addHook("preHandler", async (request, reply) => {
-    if (!request.caller) return; // pages without a key are small
-    request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
-    reply.raw.once("close", () => request.room.release());
-    await request.room.take(limits.replyBytesMax);
-    await makeTurns.take(limits.listSliceBytes); // spreads requests that got memory in the same turn
-    if (isGone(reply)) throw noRoom(); // its memory was released when the client left
+  app.addHook("preParsing", (request, reply, payload, done) => {
+    if (request.caller) {
+      // pages without a key are small
+      request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
+      reply.raw.once("close", () => request.room.release());
+    }
+    done(null, payload);
   });
+  app.addHook("preHandler", async (request) => request.room?.enter(0));
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
       request.room?.release();

@@ -1,7 +1,9 @@
 import type { FastifyReply } from "fastify";
 import { limits } from "../../../limits/index.js";
+import { turns } from "../../../turns.js";
 import { jsonType } from "./replies.js";
-import { makeTurns } from "./turns.js";
+
+const lane = ["lists"] as const;
 
 /**
  * Sends a list as a JSON array, in its request's room. A long list is made while it is read, and other work gets its
@@ -34,8 +36,7 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
   let text = "[";
   let isFirst = true;
   let atOnce = 1;
-  // the first entry's size is unknown, so it gets a turn of its own
-  await makeTurns.take(limits.madeBytesPerTurn);
+  await turns.take(lane);
   for (let at = 0; at < items.length; ) {
     const shown = items.slice(at, at + atOnce).map(view);
     at += shown.length;
@@ -47,14 +48,13 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
       isFirst = false;
       bytes += entry.length;
       if (text.length < limits.listSliceBytes) continue;
-      makeTurns.spend(text.length - limits.listSliceBytes); // one slice was paid for before
       yield text;
       text = "";
-      await makeTurns.take(limits.listSliceBytes);
+      await turns.take(lane);
     }
     const fitting = Math.floor((limits.listSliceBytes * shown.length) / Math.max(1, bytes));
     atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
-    if (text !== "") await makeTurns.take(bytes);
+    if (text !== "") await turns.take(lane);
   }
   yield `${text}]`;
   return undefined;

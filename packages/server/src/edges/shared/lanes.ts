@@ -1,0 +1,24 @@
+import type { IncomingMessage } from "node:http";
+import { isVisible } from "../../domain/access/key.js";
+import { hasSecret, knownKey } from "../../operations/access/authenticate.js";
+import type { Needs } from "../../operations/needs.js";
+import type { Lane } from "../../turns.js";
+
+const endpointPath = /^\/(?:sdk\/)?(?:v2|lb)\/([a-z0-9]+)(?:\/[a-z-]+\/([a-z0-9-]+))?/;
+
+/**
+ * In whose turn a request is served while there are too many: its key's owner, by endpoint. From memory alone, so a key
+ * that this server has not heard of yet counts as none.
+ */
+export function laneOf(needs: Needs<"registry" | "vault">, { url = "", headers }: IncomingMessage): Lane {
+  if (url === "/healthz" || url === "/readyz") return ["health"];
+  const { registry } = needs;
+  const [path = "", endpointId = "", workerId = ""] = endpointPath.exec(url) ?? [];
+  const endpoint = endpointId === "" ? undefined : registry.endpoint(endpointId);
+  const key = knownKey(needs, headers.authorization);
+  if (key) return isVisible(key, endpoint) ? [key.ownerNo, endpoint.no] : [key.ownerNo];
+  const worker = endpoint && path !== "" ? registry.worker(workerId) : undefined;
+  if (endpoint === undefined || worker?.row.endpointNo !== endpoint.no) return ["nobody"];
+  const token = new URLSearchParams(url.split("?")[1]).get("token");
+  return hasSecret(needs, worker, headers.authorization, token) ? [endpoint.ownerNo, endpoint.no] : ["nobody"];
+}

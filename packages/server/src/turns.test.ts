@@ -1,0 +1,109 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { type Lane, Turns } from "./turns.js";
+
+/** Turns of 10 ms by a clock that only work moves. */
+function open() {
+  let now = 0;
+  const turns = new Turns(10, () => now);
+  const work = (ms: number) => {
+    now += ms;
+  };
+  return { turns, work };
+}
+
+/** In which turn of the event loop, counted from now, each of these was done. */
+async function turnsOf(begin: (done: (n: number) => void) => void, count: number): Promise<number[]> {
+  const ended: number[] = [];
+  let now = 0;
+  const beat = () => {
+    now++;
+    if (Object.keys(ended).length < count) setImmediate(beat);
+  };
+  setImmediate(beat); // before the turns' own
+  begin((n) => {
+    ended[n] = now;
+  });
+  while (Object.keys(ended).length < count) await turn();
+  return ended;
+}
+
+describe("Turns of the event loop", () => {
+  it("let short work begin at once, and leave room for others", async () => {
+    const { turns, work } = open();
+    for (let n = 0; n < 9; n++) {
+      expect(turns.take(["a"])).toBeUndefined();
+      work(1);
+    }
+    expect(turns.isOver).toBe(false);
+  });
+
+  it("let no more work begin once their time has passed; a long one makes one turn long, and no more", async () => {
+    const { turns, work } = open();
+    const act = (each: () => void) => (turns.isOver ? turns.wait(["a"], each) : each());
+    const ended = await turnsOf((done) => {
+      for (let n = 0; n < 6; n++)
+        act(() => {
+          work(6);
+          done(n);
+        });
+    }, 6);
+    expect(ended).toEqual([0, 0, 1, 1, 2, 2]);
+  });
+
+  it("count what follows in promises", async () => {
+    const { turns, work } = open();
+    work(10);
+    turns.take(["a"]);
+    work(10);
+    const ended = await turnsOf((done) => {
+      for (let n = 0; n < 3; n++)
+        void turns.take(["a"])?.then(async () => {
+          await Promise.resolve();
+          work(10);
+          done(n);
+        });
+    }, 3);
+    expect(ended).toEqual([...new Set(ended)]);
+  });
+
+  it("go round among owners, and for each among their endpoints", async () => {
+    const { turns, work } = open();
+    turns.take(["x"]);
+    work(10);
+    const done: string[] = [];
+    const lanes: Lane[] = [["a", 1], ["a", 1], ["a", 1], ["a", 2], ["a", 2], ["b"], ["b"], ["c"]];
+    await turnsOf((ended) => {
+      lanes.forEach((lane, n) => {
+        turns.wait(lane, () => {
+          done.push(lane.join(""));
+          work(10);
+          ended(n);
+        });
+      });
+    }, lanes.length);
+    expect(done).toEqual(["a1", "b", "c", "a2", "b", "a1", "a2", "a1"]);
+  });
+
+  it("leave a failure to its own caller", async () => {
+    const { turns, work } = open();
+    turns.take(["x"]);
+    work(10);
+    const fail = () => {
+      throw new Error("no such table");
+    };
+    const outcomes = await Promise.allSettled(
+      [() => 1, fail, () => 2].map((each) => turns.run(["a"], each as () => 1)),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  it("end when nobody waits: an idle process is not woken", async () => {
+    const { turns } = open();
+    expect(turns.take(["a"])).toBeUndefined();
+    const handles = () => process.getActiveResourcesInfo().filter((kind) => kind === "Immediate").length;
+    const before = handles();
+    await turn();
+    expect(handles()).toBeLessThanOrEqual(Math.max(0, before - 1));
+  });
+});
