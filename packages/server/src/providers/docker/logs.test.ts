@@ -8,16 +8,23 @@ import { containerLogs } from "./logs.js";
 const startedAt = 1_790_000_000;
 const never = new AbortController().signal;
 
-/** A container whose engine keeps these lines of its stdout, each at so many nanoseconds after the start. */
-function container(lines: readonly { ns: number; text: string }[]): Docker.Container {
-  const frameOf = ({ ns, text }: { ns: number; text: string }) => {
-    const at = new Date(startedAt * 1_000).toISOString().replace(".000", `.${String(ns).padStart(9, "0")}`);
-    const body = Buffer.from(`${at} ${text}\n`);
-    const head = Buffer.alloc(8);
-    head[0] = 1;
-    head.writeUInt32BE(body.length, 4);
-    return Buffer.concat([head, body]);
-  };
+/** A line of stdout, so many nanoseconds after the start. */
+interface Line {
+  readonly ns: number;
+  readonly text: string;
+}
+
+function frameOf({ ns, text }: Line): Buffer {
+  const at = new Date(startedAt * 1_000 + Math.floor(ns / 1e9) * 1_000).toISOString();
+  const body = Buffer.from(`${at.replace(".000", `.${String(ns % 1e9).padStart(9, "0")}`)} ${text}\n`);
+  const head = Buffer.alloc(8);
+  head[0] = 1;
+  head.writeUInt32BE(body.length, 4);
+  return Buffer.concat([head, body]);
+}
+
+/** A container whose engine keeps these lines. */
+function container(lines: readonly Line[]): Docker.Container {
   const nsOf = (since: string) => {
     const [seconds, fraction = "0"] = since.split(".");
     return (Number(seconds) - startedAt) * 1e9 + Number(fraction.padEnd(9, "0"));
@@ -51,22 +58,39 @@ it("lines that came within one microsecond can be requested since the time shown
   }
 });
 
-it("a follower that wants no earlier lines gets those since its request, even if looking up the container took time", async () => {
-  const { logs } = container([
-    { ns: 4_000_000, text: "before" },
-    { ns: 6_000_000, text: "meanwhile" },
-  ]);
+/** What a follower hears of a container that has ended, whose engine sends `sent` or what was asked of the kept ones. */
+async function heard(kept: readonly Line[], { sent, tail }: { sent?: readonly Line[]; tail?: number }) {
+  const stored = container(kept);
   const followed = {
     logs: async (options: { follow?: boolean }) => {
-      const there = (await logs(options as never)) as unknown as Buffer;
-      return options.follow ? Readable.from([there]) : there;
+      const there = (await stored.logs(options as never)) as unknown as Buffer;
+      return options.follow ? Readable.from([sent ? Buffer.concat(sent.map(frameOf)) : there]) : there;
     },
     inspect: async () => ({ State: { Running: false } }),
   } as unknown as Docker.Container;
   const contained = { workerId: "worker00000001", container: followed, secrets: new HiddenTexts([]) };
-  const query = { signal: never, follow: true, tail: 0 };
+  const query = { signal: never, follow: true, ...(tail !== undefined && { tail }) };
   const texts: string[] = [];
   for await (const some of containerLogs(contained, "engine", query, startedAt * 1_000 + 5))
     texts.push(...some.map(({ text }) => text));
-  expect(texts).toEqual(["meanwhile"]);
+  return texts;
+}
+
+it("lines that an engine sends twice, since a flood has rotated its file, are shown once", async () => {
+  const lines = Array.from({ length: 20 }, (_, n) => ({ ns: 5_000_000 + n * 100, text: `line ${n}` }));
+  const sent = [...lines.slice(1, 15), ...lines.slice(8)];
+  expect(await heard(lines.slice(0, 1), { sent })).toEqual(lines.map(({ text }) => text));
+  const [early, late] = [
+    { ns: 1_000_000, text: "a clock that was set back" },
+    { ns: 20_000_000_000, text: "late" },
+  ];
+  expect(await heard([], { sent: [late, early] })).toEqual([late.text, early.text]);
+});
+
+it("a follower that wants no earlier lines gets those since its request, even if looking up the container took time", async () => {
+  const lines = [
+    { ns: 4_000_000, text: "before" },
+    { ns: 6_000_000, text: "meanwhile" },
+  ];
+  expect(await heard(lines, { tail: 0 })).toEqual(["meanwhile"]);
 });

@@ -139,6 +139,7 @@ async function hasEnded({ container }: Contained, host: string, signal: AbortSig
 
 const headerBytes = 8;
 const nanosPerSecond = 1_000_000_000n;
+const repeatsWithinNs = BigInt(limits.logRepeatsWithinMs) * 1_000_000n;
 
 /**
  * Parses lines from the engine's frames. Each frame has a header with its pipe and length, and holds a time and a line,
@@ -149,6 +150,9 @@ class EngineLines {
   readonly #times = new LineTimes();
   readonly #pieces = new Map<LogStream, { atUs: number; text: string }>();
   #rest: Buffer = Buffer.alloc(0);
+  /** Of the last line of each pipe, in the engine's order. */
+  readonly #heardNs = new Map<LogStream, bigint>();
+  readonly #repeated = new Set<LogStream>();
   #lastNs: bigint | undefined;
   #sinceNs: bigint | undefined;
 
@@ -203,7 +207,10 @@ class EngineLines {
     const blank = message.indexOf(" ");
     const ns = nanosOf(message.slice(0, blank));
     const said = message.slice(blank + 1);
-    if (ns !== undefined) this.#lastNs = ns;
+    if (ns !== undefined) {
+      if (this.#isRepeat(stream, ns)) return undefined;
+      this.#lastNs = ns;
+    }
     const piece = this.#pieces.get(stream) ?? { atUs: Number((ns ?? 0n) / 1_000n), text: "" };
     // an endless line is cut, as in the logs that we keep
     if (piece.text.length <= limits.logLineBytesMax) piece.text += said;
@@ -213,6 +220,19 @@ class EngineLines {
     }
     this.#pieces.delete(stream);
     return this.#line(stream, piece.atUs, piece.text);
+  }
+
+  /**
+   * Whether the engine sends a line again: when a flood rotates its file twice at once, it reads the new one twice from
+   * the beginning. A pipe's lines come in the order of their times, unless the machine's clock was set back.
+   */
+  #isRepeat(stream: LogStream, ns: bigint): boolean {
+    const heardNs = this.#heardNs.get(stream) ?? ns;
+    if (ns > heardNs || heardNs - ns > repeatsWithinNs) this.#repeated.delete(stream);
+    else if (ns < heardNs) this.#repeated.add(stream);
+    if (this.#repeated.has(stream)) return true;
+    this.#heardNs.set(stream, ns);
+    return false;
   }
 
   #line(stream: LogStream, atUs: number, said: string): LogLine {
