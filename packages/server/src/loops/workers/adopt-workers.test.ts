@@ -45,6 +45,22 @@ describe("After a restart of the server", () => {
     expect(workerNow(worker).row.endedAt).toBeDefined();
   });
 
+  it.each(["runs", "has ended"])(
+    "the secrets of the jobs of a worker that %s are masked in its log again",
+    async (state) => {
+      const worker = await started();
+      const s3Config = { accessId: "id", accessSecret: "a-secret", bucketName: "b", endpointUrl: "http://s3" };
+      await scene.running(endpoint, worker, { input: {}, s3Config });
+      const hide = vi.spyOn(scene.provider, "hide");
+      if (state === "has ended") {
+        scene.provider.disconnect();
+        scene.provider.end(worker.row.id, { code: 1 });
+      }
+      await restart();
+      expect(hide.mock.calls).toEqual([[worker.row.id, "a-secret"]]);
+    },
+  );
+
   it("a worker that ended meanwhile is recorded as ended, and its job is given back", async () => {
     const worker = await started();
     const id = await scene.running(endpoint, worker);

@@ -5,6 +5,7 @@ import { failedToStart, isThrottled } from "../../domain/workers/worker.js";
 import { endOf } from "../../domain/workers/worker-end.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { hideHeldSecrets } from "../../operations/access/access-secret.js";
 import type { Needs } from "../../operations/needs.js";
 import { endWorker, giveUpOn, stopWorker } from "../../operations/workers/worker-life.js";
 import { type Provider, StartFailed, type StartPhase, StartUnsure } from "../../provider.js";
@@ -19,7 +20,9 @@ export interface TendOptions extends LaunchOptions {
   readonly startTimeoutMs: number;
 }
 
-type Tending = Needs<"jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here">;
+type Tending = Needs<
+  "jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here" | "hideInLog"
+>;
 
 /** Makes the provider agree with this host's rows, and records what it observes. */
 export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
@@ -114,6 +117,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
   async function adopt(worker: LiveWorker): Promise<number | undefined> {
     const { row } = worker;
     const seen = await provider.look(row.id, row.handle);
+    if (seen.state !== "unknown") await hideHeldSecrets(needs, worker);
     if (seen.state === "running") {
       const workerUrl = await options.workerUrl(seen.handle.network !== undefined);
       known.add(row.id);

@@ -1,8 +1,11 @@
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Provider } from "../../provider.js";
-import type { TakenJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
+
+interface Secretive {
+  readonly s3Config?: string | undefined;
+}
 
 /** The `accessSecret` in a job's sealed `s3Config`. */
 export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | undefined): string | undefined {
@@ -12,8 +15,8 @@ export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | und
 }
 
 /**
- * Masks secrets in the logs of workers on hosts that this server tends. The provider knows no others, and would start a keeper just to tell
- * it.
+ * Masks secrets in the logs of workers on hosts that this server tends. The provider knows no others, and would start a
+ * keeper just to tell it.
  */
 export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide: Provider["hide"]): Provider["hide"] {
   return async (workerId, secret) => {
@@ -23,11 +26,24 @@ export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide:
   };
 }
 
+/** Masks the secrets of the jobs that a worker holds in its log again: its provider may have forgotten them. */
+export async function hideHeldSecrets(
+  needs: Needs<"reader" | "vault" | "hideInLog" | "emit" | "clock">,
+  worker: LiveWorker,
+): Promise<void> {
+  const jobs: Secretive[] = [];
+  for (const { no } of await needs.reader.heldBy(worker.row.no)) {
+    const sent = await needs.reader.submission(no);
+    if (sent?.s3Config !== undefined) jobs.push(sent);
+  }
+  if (jobs.length > 0) await hideSecrets(needs, worker, jobs);
+}
+
 /** Masks these jobs' secrets in the worker's log before the worker receives them. If that fails, warns and goes on. */
 export async function hideSecrets(
   needs: Needs<"vault" | "hideInLog" | "emit" | "clock">,
   { row }: LiveWorker,
-  jobs: readonly TakenJob[],
+  jobs: readonly Secretive[],
 ): Promise<void> {
   const secrets = new Set(jobs.map(({ s3Config }) => accessSecretOf(needs, s3Config)));
   secrets.delete(undefined);
