@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { endWith, makeHandler } from "./handlers.js";
+import { endWith, makeFolder, makeHandler } from "./handlers.js";
 import { makePuppets } from "./puppet.js";
 import { idPattern, makeBare, makeTemplate, makeVolume, uniqueName, unknownId } from "./resources.js";
 import { type Body, expectRefusal, healthOf, reach, submit, textCall } from "./wire.js";
@@ -87,6 +87,8 @@ describe.concurrent("/v1/templates", () => {
     expectRefusal(await rest("POST", "/templates", missing), 400, /director|folder/i);
     const file = { name: uniqueName(), imageName: join(imageName, "handler.mjs") };
     expectRefusal(await rest("POST", "/templates", file), 400, /director|folder/i);
+    const empty = { name: uniqueName(), imageName: makeFolder(test) };
+    expectRefusal(await rest("POST", "/templates", empty), 400, /no handler.*put one there, or say in dockerStartCmd/);
   });
 
   it("store a relative path as an absolute one", async (test) => {

@@ -164,7 +164,7 @@ describe.concurrent("connections that die in silence", { timeout: 120_000 }, () 
 });
 
 describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
-  it("count as lost within 35 s, and their jobs run elsewhere; a host that returns stops its workers", async (test) => {
+  it("count as lost, and their jobs run elsewhere; a host that returns stops its workers", async (test) => {
     const [staying, killed, stopped] = cluster.members as [Member, Member, Member];
     const { endpoint, jobs, runs, letEnd } = await makeSpread(test, staying);
     const [dead, halted] = [processesOf(killed, endpoint), processesOf(stopped, endpoint)];

@@ -16,6 +16,15 @@ describe("What a start prints", () => {
     expect(shown({ MILLRACE_HOST: "0.0.0.0" }, kept)).not.toContain("webhooks");
   });
 
+  it.each([{ MILLRACE_TRUST_PROXY: "on" }, { MILLRACE_HOST: "0.0.0.0" }])(
+    "says that %s accepts every host name",
+    (env) => {
+      expect(shown(env, kept)).toMatch(/host names +all are accepted \(list yours in MILLRACE_HOST_NAMES\)/);
+      expect(shown({ ...env, MILLRACE_HOST_NAMES: "millrace.example" }, kept)).not.toContain("host names");
+      expect(shown({}, kept)).not.toContain("host names");
+    },
+  );
+
   it("shows a new key only on a terminal; elsewhere it says where the key is stored", () => {
     expect(shown({}, made)).toMatch(/API key +mr_made +\(shown once; kept in \/data\/api-key\)/);
     expect(shown({}, made)).toContain('-H "Authorization: Bearer mr_made"');

@@ -26,6 +26,7 @@ export function banner(config: Config, started: Started): string {
     `    runtime       Node.js ${process.versions.node}`,
     ...keyLines(config, started),
     ...webhookLines(config),
+    ...hostLines(config),
     ...jobLines(started),
     "",
     `  Try it:  curl -s ${url}/${call} -H "Authorization: Bearer ${pasted(config, started)}"${input}`,
@@ -55,6 +56,9 @@ const webhookLines = ({ webhookPrivate }: Config): string[] =>
   webhookPrivate
     ? ["    webhooks      may go to private addresses (MILLRACE_WEBHOOK_PRIVATE=off if others may submit jobs)"]
     : [];
+
+const hostLines = ({ hostNames }: Config): string[] =>
+  hostNames === undefined ? ["    host names    all are accepted (list yours in MILLRACE_HOST_NAMES)"] : [];
 
 function jobLines({ demo }: Started): string[] {
   if (!demo) return [];

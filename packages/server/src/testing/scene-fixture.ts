@@ -20,7 +20,7 @@ import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import { scaleLoop } from "../loops/scale.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
-import { tendWorkersLoop } from "../loops/workers/tend-workers.js";
+import { type TendOptions, tendWorkersLoop } from "../loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import { type LiveWorker, Registry } from "../memory/registry.js";
 import { createEndpoint } from "../operations/endpoints/save-endpoint.js";
@@ -267,14 +267,18 @@ export class Scene {
       expire: () => expireJobsLoop(parts),
       timeOut: () => timeOutJobsLoop(parts),
       deliver: () => deliverWebhooksLoop(parts, this.sender),
-      tend: () =>
-        tendWorkersLoop(parts, {
-          provider: this.provider,
-          workerUrl: async () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
-          startTimeoutMs: 900_000,
-          homesDir: join(this.directory, "homes"),
-          env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },
-        }),
+      tend: () => tendWorkersLoop(parts, this.tending),
+    };
+  }
+
+  /** How its workers are started. */
+  get tending(): TendOptions {
+    return {
+      provider: this.provider,
+      workerUrl: async () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
+      startTimeoutMs: 900_000,
+      homesDir: join(this.directory, "homes"),
+      env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },
     };
   }
 
