@@ -84,11 +84,17 @@ describe.each(["SQLite", "PostgreSQL"])(
       await bystander.expectNothingLost();
     });
 
-    it("1,000 that never read", async () => {
-      await attack("1,000 deaf readers", 1_000, async (members) => {
-        for (const { socket } of members) socket.removeAllListeners("data").pause();
-        for (const member of members) member.head("GET", path);
-        await until(() => members.every(({ socket }) => socket.readableLength > 0), 60_000);
+    it("1,000, of whom only every fourth reads, by turns over both ways to ask", async () => {
+      await attack("1,000 readers, 750 of them deaf", 1_000, async (members) => {
+        const reading = members.filter((_, at) => at % 4 === 0);
+        const deaf = members.filter((_, at) => at % 4 !== 0);
+        const bytes = counted(reading);
+        for (const { socket } of deaf) socket.removeAllListeners("data").pause();
+        const paths = [path, path.replace("/status/", "/status-sync/")];
+        for (const [at, member] of members.entries()) member.head("GET", paths[(at >> 2) % 2] as string);
+        await until(() => bytes.every((count) => count > outputBytes), 240_000);
+        expect(reading.filter(({ status }) => status !== 200)).toEqual([]);
+        await until(() => deaf.every(({ socket }) => socket.readableLength > 0), 60_000);
       });
       await bystander.expectNothingLost();
     });
