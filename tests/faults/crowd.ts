@@ -17,9 +17,9 @@ export class Hostile {
     });
   }
   head(method: string, path: string, headers: Record<string, string | number> = {}): this {
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const start = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${this.#key}\r\n`;
-    this.socket.write(`${start}${lines.join("")}\r\n`);
+    const all = { host: "127.0.0.1", authorization: `Bearer ${this.#key}`, ...headers };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+    this.socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
     return this;
   }
   get status(): number {

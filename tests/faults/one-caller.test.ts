@@ -238,6 +238,30 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
       });
     });
 
+    it("polls for inputs of 10 MB that it does not read", async () => {
+      const input = { text: "x".repeat(10 * mib - 100) };
+      const jobs: string[] = [];
+      for (let n = 0; n < 12; n++) jobs.push(await submit(server, endpoint, input));
+      const { pathname, search } = new URL(worker.takeUrl(false));
+      await attack("50 polls for 12 inputs of 10 MB", () =>
+        crowdOf(server, 50, async (members) => {
+          for (const member of members) {
+            deaf(member);
+            member.head("GET", pathname + search, { authorization: worker.env.RUNPOD_AI_API_KEY as string });
+          }
+          await sleep(attackMs);
+          expect(members.filter(({ socket }) => socket.readableLength > 0).length).toBeGreaterThan(0);
+        }),
+      );
+      // whoever asked is gone, and the jobs wait as before
+      for (const job of jobs) {
+        expect((await worker.take()).body?.id).toBe(job);
+        expect((await worker.done(job, { output: null })).status).toBe(200);
+        const { body } = await call(server, "GET", `/v2/${endpoint}/status/${job}`);
+        expect(body).toMatchObject({ status: "COMPLETED", retries: 0 });
+      }
+    });
+
     it("results of 20 MB with webhooks, to a receiver that reads slowly", async () => {
       const read: number[] = [];
       const receiver = createServer((request, reply) => {
