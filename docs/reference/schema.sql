@@ -1,13 +1,12 @@
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL) STRICT;
+CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', old_webhook_secret TEXT, old_webhook_secret_until INTEGER, created_at INTEGER, deleted_at INTEGER) STRICT;
 
 CREATE TABLE sqlite_sequence(name,seq);
 
 CREATE TABLE api_key (
   no INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE, prefix TEXT NOT NULL, scope TEXT NOT NULL,
-  owner_no INTEGER NOT NULL, is_bootstrap INTEGER NOT NULL, revoked_at INTEGER
-) STRICT;
+  owner_no INTEGER NOT NULL, is_bootstrap INTEGER NOT NULL, id TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '', created_at INTEGER, expires_at INTEGER, old_hash TEXT, old_prefix TEXT, old_until INTEGER) STRICT;
 
 CREATE TABLE host (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, seen_at INTEGER NOT NULL) STRICT;
 
@@ -173,3 +172,11 @@ CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk WHEN old.output_text IS NOT N
   BEGIN DELETE FROM text_piece WHERE text_no = old.output_text; END;
 
 CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
+
+CREATE UNIQUE INDEX api_key_id ON api_key (id);
+
+CREATE INDEX api_key_old ON api_key (old_hash) WHERE old_hash IS NOT NULL;
+
+CREATE TABLE key_use (key_no INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE environment_key (hash TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;

@@ -113,7 +113,8 @@ export class Server {
     const emit = (event: MillraceEvent) => void (this.isOver || onEvent(event));
     const draining = this.#draining.signal;
     const { provider } = this.#surroundings;
-    return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, here });
+    const bootstrapKey = { replace: (_: string, store: () => Promise<void>) => store() };
+    return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey });
   }
 
   /** Reads what was, then lets everything run that happens by itself. */

@@ -4,6 +4,7 @@ import { createTemplate } from "../../packages/server/src/operations/templates/s
 import type { WorkerSpec } from "../../packages/server/src/provider.js";
 import type { Stores } from "../../packages/server/src/store/index.js";
 import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
+import { plainKey, plainUser } from "../../packages/server/src/testing/facts-fixture.js";
 import { seededIds } from "../../packages/server/src/testing/scene-fixture.js";
 import { seeded } from "../faults/random.js";
 import { Clients } from "./clients.js";
@@ -124,14 +125,13 @@ export class World implements Scene {
     const stores = openSqlite({ path: ":memory:", onFatal });
     const hash = vault.hash("mr_admin-key-of-this-world");
     const webhookSecret = vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
-    const owner = await stores.keys.createUser({ id: "user_of-this-world", isAdmin: true, webhookSecret });
-    await stores.keys.add({
-      hash,
-      ownerNo: owner.no,
-      scope: { kind: "everything" },
-      prefix: "mr_adm",
-      isBootstrap: true,
+    const owner = await stores.access.createUser({
+      ...plainUser,
+      id: "user_of-this-world",
+      isAdmin: true,
+      webhookSecret,
     });
+    await stores.access.createKey({ ...plainKey, hash, ownerNo: owner.no, isBootstrap: true });
     const hostNo = await stores.hosts.ensure("host", 0);
     const world = new World(script, stores, hostNo, hash, directory);
     await world.#open();

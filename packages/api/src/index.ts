@@ -1,3 +1,4 @@
+export * from "./access.js";
 export * from "./client.js";
 export * from "./endpoints.js";
 export * from "./errors.js";

@@ -1,5 +1,5 @@
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
-import { ensureAdmin, sealKeyOf } from "./assembly/admin.js";
+import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
 import { findContainers } from "./assembly/containers.js";
 import { factsHere } from "./assembly/here.js";
@@ -109,7 +109,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const { shared } = stores;
   const sealKey = sealKeyOf(config, directory);
   const vault = localVault(Buffer.from(sealKey.hex, "hex"));
-  const admin = () => ensureAdmin({ config, directory, stores, vault, sealKey, ids });
+  const admin = () => ensureAdmin({ config, directory, stores, vault, sealKey, ids, clock });
   const { key, newKey } = await (shared ? shared.exclusively(admin) : admin());
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
@@ -135,7 +135,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     quota: await quota,
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
-  const made = { clock, ids, bell, registry, vault, emit, draining, here };
+  const made = { clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey: keptKey(directory) };
   const parts = connectParts({ ...made, stores, provider, lines });
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });

@@ -21,6 +21,7 @@ export type Topic =
   | "deliveries"
   | "deadlines"
   | "expiries"
+  | "calls" // a request is held where there was none
   | "hosts" // another server has appeared or has news
   | "registry"; // something that every server keeps in memory was changed
 

@@ -15,11 +15,11 @@ export interface Vault {
    */
   mac(text: string): string;
   /**
-   * The Standard Webhooks signature headers for a payload in pieces, signed with a `whsec_…` secret. While a large
-   * payload is signed, other work gets its turn.
+   * The Standard Webhooks signature headers for a payload in pieces, signed with each of these `whsec_…` secrets. While
+   * a large payload is signed, other work gets its turn.
    */
   sign(
-    secret: string,
+    secrets: readonly string[],
     webhookId: string,
     wallMs: number,
     payload: readonly Uint8Array[],

@@ -7,6 +7,7 @@ import { openDataDirectory } from "../host/data-directory.js";
 import { systemIds } from "../ids.js";
 import type { Stores } from "../store/index.js";
 import { openSqlite } from "../stores/sqlite/open.js";
+import { MovableClock } from "../testing/movable-clock-fixture.js";
 import { localVault } from "../vaults/local.js";
 import { ensureAdmin, sealKeyOf } from "./admin.js";
 
@@ -31,7 +32,7 @@ const start = (env: Record<string, string> = {}) => {
   const directory = openDataDirectory(dataDir);
   const sealKey = sealKeyOf(config, directory);
   const vault = localVault(Buffer.from(sealKey.hex, "hex"));
-  return ensureAdmin({ config, directory, stores, vault, sealKey, ids: systemIds });
+  return ensureAdmin({ config, directory, stores, vault, sealKey, ids: systemIds, clock: new MovableClock() });
 };
 const sealKeyFile = () => join(dataDir, "seal-key");
 

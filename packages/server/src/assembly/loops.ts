@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { endCallsLoop, noteUsesLoop } from "../loops/end-calls.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { forgetEndedLoop } from "../loops/forget-ended.js";
 import { keepTimeLoop } from "../loops/keep-time.js";
@@ -60,6 +61,8 @@ export function runLoops(parts: Parts, given: LoopParts) {
     own(() => expireJobsLoop(parts)),
     own(() => timeOutJobsLoop(parts)),
     serve(forgetEndedLoop(parts)),
+    serve(endCallsLoop(parts)),
+    serve(noteUsesLoop(parts)),
     serve(keepTimeLoop(given.noteTime)),
     serve(pollHealthLoop(parts, given.polling)),
     serve(

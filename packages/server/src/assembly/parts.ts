@@ -1,4 +1,5 @@
 import { gateTallies } from "../lines/gate-tallies.js";
+import { HeldCalls } from "../lines/held-calls.js";
 import { lending } from "../lines/lent-texts.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { hideOnHost } from "../operations/access/access-secret.js";
@@ -10,7 +11,7 @@ import { takeLines } from "./take-lines.js";
 
 /** What differs between the service, a test's scene and the simulation. */
 export interface World
-  extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "here"> {
+  extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "here" | "bootstrapKey"> {
   readonly stores: Stores;
   readonly provider: Pick<Provider, "hide">;
   /** The lines of workers that wait for jobs, by endpoint, for callers that look at them too. */
@@ -30,6 +31,7 @@ export function connectParts(world: World): Parts {
     ...lending(clock, stores.reader),
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
+    heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),
   };

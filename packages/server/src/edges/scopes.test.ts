@@ -13,7 +13,7 @@ beforeAll(async () => {
   endpoint = await scene.endpoint({ name: "mine", env: { TOKEN: "of-mine" } });
   other = await scene.endpoint({ name: "other", env: { TOKEN: "of-other" } });
   await scene.addKey("mr_read-only", scene.admin.ownerNo, { kind: "readOnly" });
-  await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", endpointIds: [endpoint.id] });
+  await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "run" } });
   http = await openHttp(scene, { rates: undefined });
 });
 beforeEach(async () => {

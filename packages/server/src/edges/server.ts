@@ -2,7 +2,7 @@ import type { RequestListener, Server } from "node:http";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
-import { Refusal, routeNotFound } from "../errors.js";
+import { Refusal, routeNotFound, unauthorized } from "../errors.js";
 import { limits } from "../limits/index.js";
 import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
@@ -190,8 +190,10 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
   });
   app.get("/metrics", async (request, reply) => {
     // counts by endpoint belong to their owners: they are open on loopback, and need a key elsewhere
-    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip))
-      await admitToManagement(parts, request.headers.authorization, false);
+    if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip)) {
+      const { isAdmin, scope } = await admitToManagement(parts, request.headers.authorization, false);
+      if (!isAdmin || scope.kind === "endpoints") throw unauthorized("Metrics are for keys of an admin.");
+    }
     const { contentType, bytes } = await metrics();
     return reply.header("content-type", contentType).send(bytes);
   });

@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -31,6 +32,8 @@ export interface DataDirectory {
   secret(name: string, make: () => string): string;
   /** Replaces a file. It is on disk when this returns, so that the database may rely on it. */
   keep(name: string, text: string): void;
+  /** Deletes a file, if it is there. */
+  discard(name: string): void;
   /** The text of a file; undefined if it is missing. */
   read(name: string): string | undefined;
   /** Replaces a file atomically, without waiting for the disk: after a power failure the change may be lost. */
@@ -96,6 +99,7 @@ export function openDataDirectory(path: string): DataDirectory {
     homes: folder("homes"),
     volumes: folder("volumes"),
     keep,
+    discard: (name) => rmSync(join(path, name), { force: true }),
     read,
     note(name, text) {
       const next = join(path, `${name}.new`);

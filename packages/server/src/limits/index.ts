@@ -1,3 +1,4 @@
+import { access } from "./access.js";
 import { containers } from "./containers.js";
 import { gateway } from "./gateway.js";
 import { graphql } from "./graphql.js";
@@ -23,6 +24,7 @@ export const limits = {
   ...json,
   ...workers,
   ...management,
+  ...access,
   ...logs,
   ...containers,
   ...store,

@@ -30,6 +30,7 @@ export function expireJobsLoop(needs: Expiring): Loop {
 
 async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
+  await needs.registry.forgetUsers(now - limits.userRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
   await needs.shared?.forgetSilent(now - limits.hostKeptMs);

@@ -51,6 +51,14 @@ export class Endpoints {
     return this.#put({ ...now, settings, version, ...fresh });
   }
 
+  /** Gives all of a user's to another one, after `store` has done so. */
+  give(fromNo: number, toNo: number, store: () => Promise<void>): Promise<void> {
+    return this.#writes.during(this, async () => {
+      await store();
+      for (const each of this.all()) if (each.ownerNo === fromNo) this.#put({ ...each, ownerNo: toNo });
+    });
+  }
+
   async remove(endpoint: Endpoint, now: number): Promise<void> {
     await this.#writes.during(this, () => this.#store.remove(endpoint.no, now));
     this.#putDeleted(this.#byNo.get(endpoint.no) ?? endpoint, now);

@@ -64,8 +64,8 @@ export class Misses {
   }
 
   async #find(batch: readonly Miss[]): Promise<ReadonlySet<string>> {
-    const { keys, endpoints, volumes, workers } = this.#stores;
-    const stores = { key: keys, endpoint: endpoints, volume: volumes, worker: workers };
+    const { access, endpoints, volumes, workers } = this.#stores;
+    const stores = { key: access, endpoint: endpoints, volume: volumes, worker: workers };
     const kinds = [...new Set(batch.map(({ kind }) => kind))];
     const names = kinds.map(async (kind) => {
       const ids = new Set(batch.filter((miss) => miss.kind === kind).map(({ id }) => id));

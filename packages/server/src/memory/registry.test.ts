@@ -80,8 +80,8 @@ function counted(stores: Stores, asked: string[]): Stores {
         return (target as Record<string, unknown>)[verb];
       },
     });
-  const { keys, endpoints, templates, volumes, registryAuths, workers } = stores;
-  const all = { keys, endpoints, templates, volumes, registryAuths, workers };
+  const { access, endpoints, templates, volumes, registryAuths, workers } = stores;
+  const all = { access, endpoints, templates, volumes, registryAuths, workers };
   return { ...stores, ...Object.fromEntries(Object.entries(all).map(([name, store]) => [name, noting(name, store)])) };
 }
 
@@ -159,7 +159,7 @@ describe("A server that looks again", () => {
       await Promise.all(
         ["endpoint", "volume", "worker"].map((kind) => counting.known(kind as "endpoint", "x", () => {})),
       );
-      expect(asked).toEqual(["keys.existing", "endpoints.existing", "volumes.existing", "workers.existing"]);
+      expect(asked).toEqual(["access.existing", "endpoints.existing", "volumes.existing", "workers.existing"]);
     });
 
     it("never queries an invalid id", async () => {
@@ -175,7 +175,7 @@ describe("A server that looks again", () => {
     });
 
     it("tells each caller that the database is away, and queries again for the next", async () => {
-      const away = { ...stores, keys: { ...stores.keys, existing: () => Promise.reject(new Error("away")) } };
+      const away = { ...stores, access: { ...stores.access, existing: () => Promise.reject(new Error("away")) } };
       const alone = new Registry(away, { now: () => now });
       for (let n = 0; n < 2; n++) await expect(alone.known("key", "a", () => {})).rejects.toThrow("away");
     });

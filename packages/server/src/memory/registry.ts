@@ -49,7 +49,7 @@ export class Registry {
     this.#options = options;
     const writes = new Writes(this.isShared, options.onChange);
     this.#writes = writes;
-    this.#access = new Access(stores.keys, writes);
+    this.#access = new Access(stores.access, writes);
     this.#endpoints = new Endpoints(stores.endpoints, writes);
     this.#templates = new Resources(writes, () => stores.templates.all());
     this.#volumes = new Resources(writes, () => stores.volumes.all());
@@ -62,7 +62,7 @@ export class Registry {
   async load(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
     const { revisions } = await this.#marks();
-    (await this.#access.read(revisions.access))();
+    (await this.#access.read(turn, revisions.access))();
     (await this.#endpoints.read(turn, now, revisions.endpoint))();
     (await this.#templates.read(turn, revisions.template))();
     for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // computed now, not by the first save
@@ -109,7 +109,7 @@ export class Registry {
       this.#templates.read(turn, revisions.template),
       this.#volumes.read(turn, revisions.volume),
       this.#registryAuths.read(turn, revisions.registry_auth),
-      this.#access.read(revisions.access),
+      this.#access.read(turn, revisions.access),
       this.#workers.read(turn, now, workers, ({ endpointNo, version, slots }) =>
         this.noteSlots(endpointNo, version, slots),
       ),
@@ -150,9 +150,29 @@ export class Registry {
       }));
   }
 
-  reloadKeys = async (): Promise<void> => (await this.#access.read())();
+  /** A key by the hash of a secret, valid or expired. */
   key = (hash: string) => this.#access.key(hash);
+  keyById = (id: string) => this.#access.keyById(id);
+  keys = () => this.#access.keys();
+  createKey = (...made: Parameters<Access["createKey"]>) => this.#access.createKey(...made);
+  saveKey = (...saved: Parameters<Access["saveKey"]>) => this.#access.saveKey(...saved);
+  removeKey = (...removed: Parameters<Access["removeKey"]>) => this.#access.removeKey(...removed);
+  noteUse = (...used: Parameters<Access["noteUse"]>) => this.#access.noteUse(...used);
+  flushUses = () => this.#access.flushUses();
+  lastUses = (...of: Parameters<Access["lastUses"]>) => this.#access.lastUses(...of);
   user = (no: number) => this.#access.user(no);
+  users = () => this.#access.users();
+  isFirstAdmin = (no: number) => this.#access.isFirstAdmin(no);
+  createUser = (...made: Parameters<Access["createUser"]>) => this.#access.createUser(...made);
+  saveUser = (...saved: Parameters<Access["saveUser"]>) => this.#access.saveUser(...saved);
+  /** Gives all that a user owns to another one, in one commit. */
+  giveAll(fromNo: number, toNo: number): Promise<void> {
+    const caches = [this.#endpoints, this.#templates, this.#volumes, this.#registryAuths];
+    const store = () => this.#stores.access.giveAll(fromNo, toNo);
+    return caches.reduce((write, cache) => () => cache.give(fromNo, toNo, write), store)();
+  }
+  removeUser = (...removed: Parameters<Access["removeUser"]>) => this.#access.removeUser(...removed);
+  forgetUsers = (...before: Parameters<Access["forgetUsers"]>) => this.#access.forgetUsers(...before);
 
   /** Runs changes of resources one after the other, across all servers: each sees what the one before has written. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {

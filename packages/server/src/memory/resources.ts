@@ -3,6 +3,7 @@ import type { Writes } from "./writes.js";
 interface Resource {
   readonly no: number;
   readonly id: string;
+  readonly ownerNo: number;
 }
 
 /** Resources of one kind, all of them in memory by id. Writes go through to the store. */
@@ -25,6 +26,14 @@ export class Resources<T extends Resource> {
       const resource = await store();
       this.#byId.set(resource.id, resource);
       return resource;
+    });
+  }
+
+  /** Gives all of a user's to another one, after `store` has done so. */
+  give(fromNo: number, toNo: number, store: () => Promise<void>): Promise<void> {
+    return this.#writes.during(this, async () => {
+      await store();
+      for (const each of this.all()) if (each.ownerNo === fromNo) this.#byId.set(each.id, { ...each, ownerNo: toNo });
     });
   }
 

@@ -7,6 +7,7 @@ import type { Emit } from "../events.js";
 import type { Quota } from "../host/quota.js";
 import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
+import type { HeldCalls } from "../lines/held-calls.js";
 import type { Lending } from "../lines/lent-texts.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
@@ -18,7 +19,7 @@ export interface Parts
   extends Lending,
     Omit<
       Stores,
-      "close" | "ping" | "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "keys" | "hosts"
+      "close" | "ping" | "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "access" | "hosts"
     > {
   readonly clock: Clock;
   readonly ids: Ids;
@@ -28,13 +29,23 @@ export interface Parts
   readonly emit: Emit;
   /** The line of workers that wait for an endpoint's jobs. */
   readonly line: (endpointNo: number) => TakeLine;
+  /** Held requests and streams by key. */
+  readonly heldCalls: HeldCalls;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
   /** Aborted when the server stops: held requests then reply with the current state. */
   readonly draining: Signal;
   readonly here: Here;
+  /** Where the bootstrap key is kept, for its rotation. */
+  readonly bootstrapKey: BootstrapKey;
   /** Masks a secret in what is kept and shown of a worker's log. */
   readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
+}
+
+/** The place where the bootstrap key's text is kept. */
+export interface BootstrapKey {
+  /** Keeps a new text, stores its hash by `store`, and then replaces the old text. A crash leaves one that works. */
+  replace(key: string, store: () => Promise<void>): Promise<void>;
 }
 
 /** What this server and its machine are, and what they let users do. */

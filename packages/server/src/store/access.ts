@@ -1,19 +1,33 @@
-import type { ApiKey, Scope } from "../domain/access/key.js";
+import type { ApiKey } from "../domain/access/key.js";
+import type { User } from "../domain/access/user.js";
 
-export interface User {
-  readonly no: number;
-  readonly id: string;
-  readonly isAdmin: boolean;
-  /** The webhook signing secret, sealed. */
-  readonly webhookSecret: string;
-}
+/** A key as it is stored: whether its owner is an admin is the owner's. */
+export type NewKey = Omit<ApiKey, "no" | "isAdmin">;
 
-export interface KeyStore {
+export interface AccessStore {
+  /** All users by number: the first is the admin of the first start. */
   users(): Promise<User[]>;
   createUser(user: Omit<User, "no">): Promise<User>;
+  /** Replaces what a user is; the id and number stay. */
+  saveUser(user: User): Promise<void>;
+  /** Gives the endpoints, templates, volumes and registry auths of a user to another one, in one commit. */
+  giveAll(fromNo: number, toNo: number): Promise<void>;
+  /** Marks a user as deleted, and deletes its keys. */
+  removeUser(no: number, deletedAt: number): Promise<void>;
+  /** Deletes the rows of users that were deleted before a time. */
+  forgetUsers(deletedBefore: number): Promise<void>;
   keys(): Promise<ApiKey[]>;
-  /** Returns those of these hashes that belong to valid keys. */
+  /** Returns those of these hashes that belong to keys, as their present or their old secret. */
   existing(hashes: readonly string[]): Promise<string[]>;
   /** Adds a key; a bootstrap key replaces the previous one. */
-  add(key: { hash: string; ownerNo: number; scope: Scope; prefix: string; isBootstrap: boolean }): Promise<void>;
+  createKey(key: NewKey): Promise<ApiKey>;
+  /** Replaces what a key is; the id, number and owner stay. */
+  saveKey(key: ApiKey): Promise<void>;
+  removeKey(no: number): Promise<void>;
+  /** The hash of the last bootstrap key that the environment set; undefined if none did. */
+  environmentKey(): Promise<string | undefined>;
+  setEnvironmentKey(hash: string): Promise<void>;
+  /** When keys were last used, by their numbers; a later time is never replaced by an earlier one. */
+  noteUses(uses: ReadonlyMap<number, number>): Promise<void>;
+  lastUses(keyNos: readonly number[]): Promise<ReadonlyMap<number, number>>;
 }

@@ -1,4 +1,4 @@
-import type { KeyStore } from "./access.js";
+import type { AccessStore } from "./access.js";
 import type { ChunkStore } from "./chunks.js";
 import type { DecisionStore } from "./decisions.js";
 import type { DeliveryStore } from "./deliveries.js";
@@ -36,7 +36,7 @@ export interface Stores {
   readonly volumes: VolumeStore;
   readonly registryAuths: RegistryAuthStore;
   readonly workers: WorkerStore;
-  readonly keys: KeyStore;
+  readonly access: AccessStore;
   readonly decisions: DecisionStore;
   readonly hosts: HostStore;
   /** Resolves when the database has answered a read. */

@@ -1,10 +1,11 @@
+import type { User } from "../domain/access/user.js";
 import { type TemplateSettings, templateDefaults } from "../domain/endpoints/template.js";
 import type { Gpu } from "../domain/hosts/gpu.js";
 import type { HostFacts } from "../domain/hosts/host.js";
 import type { Worker } from "../domain/workers/worker.js";
 import type { WorkerChange, WorkerEvent } from "../domain/workers/worker-life.js";
 import type { WorkerSpec } from "../provider.js";
-import type { NewRelease } from "../store/index.js";
+import type { NewKey, NewRelease } from "../store/index.js";
 
 /** A machine without GPUs, in no location. */
 export const plainHost: HostFacts = { location: undefined, gpus: [], gpusEnforced: false, cpus: 8, memoryMib: 16_384 };
@@ -105,3 +106,24 @@ export const plainSpec = (workerId: string): WorkerSpec => ({
   env: {},
   mounts: [],
 });
+
+/** A user without resources, and a key for everything of its owner. */
+export const plainUser: Omit<User, "no"> = {
+  id: "user_plain",
+  name: "plain",
+  isAdmin: false,
+  webhookSecret: "",
+  oldWebhookSecret: undefined,
+  createdAt: 0,
+  deletedAt: undefined,
+};
+export const plainKey: Omit<NewKey, "hash" | "ownerNo"> = {
+  id: "key00000000000",
+  name: "plain",
+  prefix: "mr_pla",
+  isBootstrap: false,
+  scope: { kind: "everything" },
+  createdAt: 0,
+  expiresAt: undefined,
+  old: undefined,
+};

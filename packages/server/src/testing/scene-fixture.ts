@@ -35,7 +35,7 @@ import { awaitStops, hearPing } from "../operations/workers/hear-ping.js";
 import type { Stores, TakenJob } from "../store/index.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 import { localVault } from "../vaults/local.js";
-import { plainHost } from "./facts-fixture.js";
+import { plainHost, plainKey, plainUser } from "./facts-fixture.js";
 import { MovableClock } from "./movable-clock-fixture.js";
 import { RecordingSender } from "./recording-sender-fixture.js";
 import { StrictProvider } from "./strict-provider-fixture.js";
@@ -116,6 +116,7 @@ export class Scene {
       vault: localVault(Buffer.alloc(32, 7)),
       emit: (event) => void this.events.push(event),
       draining: this.draining.signal,
+      bootstrapKey: { replace: (_, store) => store() },
       here: {
         ...onMachine({ no: hostNo, id: "host" }, options.here?.facts ?? (() => plainHost)),
         localProcesses: true,
@@ -292,16 +293,15 @@ export class Scene {
   // people and their keys
 
   async user({ isAdmin }: { isAdmin: boolean }): Promise<number> {
-    const webhookSecret = this.parts.vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
     const id = `user_${this.parts.ids.resource()}`;
-    return (await this.stores.keys.createUser({ id, isAdmin, webhookSecret })).no;
+    const webhookSecret = this.parts.vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
+    return (await this.parts.registry.createUser({ ...plainUser, id, name: id, isAdmin, webhookSecret })).no;
   }
 
   async addKey(key: string, ownerNo: number, scope: Scope = { kind: "everything" }): Promise<ApiKey> {
     const hash = this.parts.vault.hash(key);
-    await this.stores.keys.add({ hash, ownerNo, scope, prefix: key.slice(0, 6), isBootstrap: false });
-    await this.parts.registry.reloadKeys();
-    return this.parts.registry.key(hash) as ApiKey;
+    const id = this.parts.ids.resource();
+    return this.parts.registry.createKey({ ...plainKey, id, hash, ownerNo, scope, prefix: key.slice(0, 6) });
   }
 
   /** Another user without admin rights, with a key for everything of their own. */

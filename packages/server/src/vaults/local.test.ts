@@ -59,10 +59,18 @@ describe("The vault", () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const now = Date.now();
     const payload = '{"id":"job-1","output":"é"}';
-    const headers = await vault.sign(secret, "msg_1", now, [Buffer.from(payload)]);
+    const headers = await vault.sign([secret], "msg_1", now, [Buffer.from(payload)]);
     expect(headers).toMatchObject({ "webhook-id": "msg_1", "webhook-timestamp": `${Math.floor(now / 1_000)}` });
     expect(new Webhook(secret).verify(payload, headers)).toEqual({ id: "job-1", output: "é" });
     expect(() => new Webhook(secret).verify(`${payload} `, headers)).toThrow();
+  });
+
+  it("signs with each of several secrets, any of which its receiver may have", async () => {
+    const secrets = [24, 24].map((bytes) => `whsec_${randomBytes(bytes).toString("base64")}`);
+    const headers = await vault.sign(secrets, "msg_1", Date.now(), [Buffer.from("{}")]);
+    expect(headers["webhook-signature"]?.split(" ")).toHaveLength(2);
+    for (const secret of secrets) expect(new Webhook(secret).verify("{}", headers)).toEqual({});
+    expect(() => new Webhook(`whsec_${randomBytes(24).toString("base64")}`).verify("{}", headers)).toThrow();
   });
 
   it("signs pieces as if they were one, and lets other work run between slices", async () => {
@@ -75,11 +83,11 @@ describe("The vault", () => {
       turns++;
       next = setImmediate(count);
     });
-    const headers = await vault.sign(secret, "msg_1", now, [bytes]);
+    const headers = await vault.sign([secret], "msg_1", now, [bytes]);
     clearImmediate(next);
     expect(turns).toBeGreaterThanOrEqual(2);
     const pieces = [bytes.subarray(0, 7), bytes.subarray(7, 2_000_000), bytes.subarray(2_000_000)];
-    expect(await vault.sign(secret, "msg_1", now, pieces)).toEqual(headers);
+    expect(await vault.sign([secret], "msg_1", now, pieces)).toEqual(headers);
     expect(() => new Webhook(secret).verify(text, headers)).not.toThrow();
   });
 });

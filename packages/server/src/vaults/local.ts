@@ -34,23 +34,24 @@ export function localVault(sealKey: Buffer): Vault {
       return Buffer.concat([cipher.update(bytes.subarray(28)), cipher.final()]).toString("utf8");
     },
     mac: (text) => createHmac("sha256", macKey).update(text).digest("hex"),
-    sign: async (secret, webhookId, wallMs, payload) => {
+    sign: async (secrets, webhookId, wallMs, payload) => {
       const timestamp = String(Math.floor(wallMs / 1_000));
-      const hmac = createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
-      hmac.update(`${webhookId}.${timestamp}.`);
+      const hmacs = secrets.map((secret) =>
+        createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64")).update(`${webhookId}.${timestamp}.`),
+      );
       let bytes = 0;
       for (const slice of slices(payload)) {
         if (bytes + slice.length > limits.webhookPieceBytes) {
           await turn();
           bytes = 0;
         }
-        hmac.update(slice);
+        for (const hmac of hmacs) hmac.update(slice);
         bytes += slice.length;
       }
       return {
         "webhook-id": webhookId,
         "webhook-timestamp": timestamp,
-        "webhook-signature": `v1,${hmac.digest("base64")}`,
+        "webhook-signature": hmacs.map((hmac) => `v1,${hmac.digest("base64")}`).join(" "),
       };
     },
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayChange, maySee, type Scope } from "./key.js";
 
-const one: Scope = { kind: "endpoints", endpointIds: ["mine"] };
+const one: Scope = { kind: "endpoints", access: { mine: "run", read: "read" } };
 
 describe("A key", () => {
   it.each<[Scope, string | undefined, boolean, boolean]>([
@@ -12,7 +12,9 @@ describe("A key", () => {
     [one, "mine", true, true],
     [one, "other", false, false],
     [one, undefined, false, false],
-    [{ kind: "endpoints", endpointIds: [] }, "mine", false, false],
+    [one, "read", true, false],
+    [one, "constructor", false, false],
+    [{ kind: "endpoints", access: {} }, "mine", false, false],
   ])("of scope %j sees and changes %s: %s, %s", (scope, endpointId, sees, changes) => {
     expect(mayChange(scope, endpointId)).toBe(changes);
     if (endpointId !== undefined) expect(maySee(scope, endpointId)).toBe(sees);

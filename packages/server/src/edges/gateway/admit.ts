@@ -5,7 +5,7 @@ import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
 import type { Needs } from "../../operations/needs.js";
 
-type Access = Needs<"registry" | "vault" | "draining">;
+type Access = Needs<"registry" | "vault" | "draining" | "clock">;
 
 export interface GatewayRequest {
   readonly request: IncomingMessage;
@@ -13,26 +13,32 @@ export interface GatewayRequest {
   readonly isSocket: boolean;
 }
 
+/** A request that may pass: its endpoint, and the hash of its key. */
+export interface Admitted {
+  readonly endpoint: Endpoint;
+  readonly keyHash: string;
+}
+
 /**
- * The endpoint of an admitted request, if memory alone can tell; undefined leaves it to {@link admit} to find the
+ * An admitted request, if memory alone can tell; undefined leaves it to {@link admit} to find the
  * reason.
  */
-export function admitAtOnce(needs: Access, asked: GatewayRequest): Endpoint | undefined {
+export function admitAtOnce(needs: Access, asked: GatewayRequest): Admitted | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
   const endpoint = caller && needs.registry.endpoint(asked.endpointId);
   if (!caller || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
-  return endpoint.settings.type === "LB" ? endpoint : undefined;
+  return endpoint.settings.type === "LB" ? { endpoint, keyHash: caller.hash } : undefined;
 }
 
 /** Admits a request or throws the refusal for the first check that fails: key, endpoint, permission. */
-export async function admit(needs: Access, asked: GatewayRequest): Promise<Endpoint> {
+export async function admit(needs: Access, asked: GatewayRequest): Promise<Admitted> {
   refuseWhileDraining(needs.draining);
   const caller = await authenticate(needs, asked.request.headers.authorization);
   const id = asked.endpointId;
   const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
   if (!isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
   if (!mayPass(caller, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
-  if (endpoint.settings.type === "LB") return endpoint;
+  if (endpoint.settings.type === "LB") return { endpoint, keyHash: caller.hash };
   const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;
   throw new Refusal("INVALID_STATE", `This endpoint is queue-based (type QB): ${instead}`);
 }

@@ -22,7 +22,7 @@ import { Tries } from "./tries.js";
 import { type Asking, tunnel } from "./tunnel.js";
 import { Declined, failure, type Verdict, verdictOf } from "./verdict.js";
 
-export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "here" | "emit"> & {
+export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "here" | "emit" | "heldCalls"> & {
   readonly dialler: Dialler;
   readonly isProxyTrusted: boolean;
   readonly marks: Marks;
@@ -59,10 +59,6 @@ export class Call {
     this.#body = new CallBody(request, reply);
   }
 
-  get #silenceMs(): number {
-    return this.#endpoint.settings.executionTimeoutMs;
-  }
-
   get #isSocket(): boolean {
     return this.#asking !== undefined;
   }
@@ -75,11 +71,11 @@ export class Call {
       return;
     }
     const asked = { request: this.#request, endpointId: this.#target.endpointId, isSocket: this.#isSocket };
-    const endpoint = admitAtOnce(this.#needs, asked);
-    if (endpoint) this.#enter(endpoint);
+    const admitted = admitAtOnce(this.#needs, asked);
+    if (admitted) this.#enter(admitted.endpoint, admitted.keyHash);
     else
       admit(this.#needs, asked)
-        .then((admitted) => this.#enter(admitted))
+        .then(({ endpoint, keyHash }) => this.#enter(endpoint, keyHash))
         .catch((error) => this.refuse(error));
   }
 
@@ -121,10 +117,13 @@ export class Call {
     this.#served(refusal.status);
   }
 
-  #enter(endpoint: Endpoint): void {
+  /** Goes on until the key, if it came with one, is revoked or expires. */
+  #enter(endpoint: Endpoint, keyHash?: string): void {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
+    const cut = () => (this.#asking?.socket ?? this.#reply).destroy();
+    if (keyHash !== undefined) this.#reply.once("close", this.#needs.heldCalls.hold(keyHash, cut));
     const { prefix } = this.#target;
     const isTrusted = this.#needs.isProxyTrusted;
     this.#headers = this.#isPassed
@@ -181,18 +180,14 @@ export class Call {
   #send(seat: Seat): void {
     const { dialler } = this.#needs;
     const { row } = seat.worker;
+    const silenceMs = this.#endpoint.settings.executionTimeoutMs;
     const done = (outcome: Outcome) => this.#over(seat, outcome);
     const connections = dialler.connections(row);
     const address = this.#asking && dialler.address(row);
     if (!connections) {
       done({ kind: "unanswered", error: Object.assign(new Error("unreachable"), { syscall: "connect" }) });
     } else if (this.#asking && address) {
-      tunnel(
-        address,
-        { path: this.#target.path, headers: this.#headers, silenceMs: this.#silenceMs },
-        this.#asking,
-        done,
-      );
+      tunnel(address, { path: this.#target.path, headers: this.#headers, silenceMs }, this.#asking, done);
     } else {
       if (this.#body.isStream) this.#body.open();
       // written out here and below: objects made by spreading have varying shapes, which are slow to read
@@ -201,7 +196,7 @@ export class Call {
         path: this.#target.path,
         headers: this.#headers,
         body: this.#body.content,
-        silenceMs: this.#silenceMs,
+        silenceMs,
       };
       forward(connections, sending, this.#reply, done);
     }
@@ -215,7 +210,7 @@ export class Call {
     const url = `/lb/${endpointId}${path}`; // the canonical path, whichever address the client has used
     const headers = [...this.#headers, passedOn, marks.make(server.serverNo, { endpointId, method, url })];
     const done = (outcome: Outcome) => this.#passedOn(server, outcome);
-    const silenceMs = this.#silenceMs;
+    const silenceMs = this.#endpoint.settings.executionTimeoutMs;
     if (this.#asking) {
       tunnel(
         server,

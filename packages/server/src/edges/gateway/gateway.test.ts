@@ -91,7 +91,7 @@ describe("A key", () => {
   it("of named endpoints may send to those, and does not see the others", async () => {
     await healthy();
     const [key, other] = ["mr_one-endpoint", await scene.endpoint({ type: "LB" })];
-    await scene.addKey(key, scene.admin.ownerNo, { kind: "endpoints", endpointIds: [endpoint.id] });
+    await scene.addKey(key, scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "run" } });
     expect((await http.post(`/lb/${endpoint.id}/`, "x", { key })).status).toBe(200);
     expect((await http.get(`/lb/${other.id}/`, { key })).status).toBe(404);
   });

@@ -110,8 +110,8 @@ describe("The fast lane", () => {
 
   it("leaves a read-only key, and a key of other endpoints, to the routes that refuse them", async () => {
     await scene.addKey("mr_reader", scene.admin.ownerNo, { kind: "readOnly" });
-    const endpointIds = [(await scene.endpoint()).id];
-    await scene.addKey("mr_elsewhere", scene.admin.ownerNo, { kind: "endpoints", endpointIds });
+    const access = { [(await scene.endpoint()).id]: "run" } as const;
+    await scene.addKey("mr_elsewhere", scene.admin.ownerNo, { kind: "endpoints", access });
     expect((await http.post(run(), { input: {} }, { key: "mr_reader" })).status).toBe(401);
     expect((await http.get(status("nobody"), { key: "mr_reader" })).json.code).toBe("JOB_NOT_FOUND");
     expect((await http.post(run(), { input: {} }, { key: "mr_elsewhere" })).json.code).toBe("ENDPOINT_NOT_FOUND");

@@ -145,8 +145,11 @@ describe("GET /v1/workers/{id}/logs", () => {
   it("is refused for another user's worker like an unknown one's, and outside a key's scope", async () => {
     const stranger = await scene.stranger();
     const other = await scene.endpoint();
-    await scene.addKey("mr_bound-to-another", scene.admin.ownerNo, { kind: "endpoints", endpointIds: [other.id] });
-    await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", endpointIds: [endpoint.id] });
+    await scene.addKey("mr_bound-to-another", scene.admin.ownerNo, {
+      kind: "endpoints",
+      access: { [other.id]: "run" },
+    });
+    await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "read" } });
     await scene.addKey("mr_read-only", scene.admin.ownerNo, { kind: "readOnly" });
     const paths = [ofWorker(), ofEndpoint()];
     const followed = paths.map((path) => `${path}?follow=true`);

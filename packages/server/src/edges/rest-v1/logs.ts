@@ -23,6 +23,7 @@ import {
 import type { Parts } from "../../operations/needs.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
 import { turns } from "../../turns.js";
+import { holdFor } from "../shared/access.js";
 import { goneSignal } from "../shared/replies/replies.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
 import { eventTexts, type Format, formatOf, slicesOf } from "./log-formats.js";
@@ -72,6 +73,7 @@ const doc = (summary: string, tag: string, name: string) => ({
 
 /** Workers' logs, to read and to follow. */
 export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
+  app.addHook("onRequest", async (request, reply) => holdFor(parts, request.caller, reply));
   app.get(
     "/endpoints/:endpointId/logs",
     doc("What an endpoint's workers print, together", "endpoints", "endpointId"),

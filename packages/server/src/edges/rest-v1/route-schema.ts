@@ -25,6 +25,6 @@ export const doc = (summary: string, tag: string, reply: TSchema, more: object =
   schema: { summary, tags: [tag], response: { 200: reply, ...errors }, ...more },
 });
 /** The schema of a route that deletes. */
-export const deletion = (summary: string, tag: string, name: string) => ({
-  schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors } },
+export const deletion = (summary: string, tag: string, name: string, more: object = {}) => ({
+  schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors }, ...more },
 });

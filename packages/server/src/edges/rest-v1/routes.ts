@@ -32,6 +32,7 @@ import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
+import { accessReads, accessWrites } from "./access.js";
 import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -71,6 +72,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     templateWrites(scope, parts);
     volumeWrites(scope, parts);
     registryAuthWrites(scope, parts);
+    accessWrites(scope, parts);
   });
   await app.register(async (scope) => {
     lendRooms(scope, parts);
@@ -80,6 +82,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     releaseRoutes(scope, parts);
     deletes(scope, parts);
     registryAuthReads(scope, parts);
+    accessReads(scope, parts);
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
-import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { authenticate, keyEnded, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
 import type { Needs, Parts } from "../../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../../rates.js";
-import { isGone } from "./replies/replies.js";
+import { endEarly, isGone } from "./replies/replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -22,9 +22,9 @@ declare module "fastify" {
   }
 }
 
-type Access = Needs<"registry" | "vault" | "draining">;
+type Access = Needs<"registry" | "vault" | "draining" | "clock">;
 
-export interface JobAccess extends Access, Needs<"tallies" | "clock"> {
+export interface JobAccess extends Access, Needs<"tallies" | "heldCalls"> {
   /** Undefined while rate limits are off. */
   readonly rates: Rates | undefined;
   /** The shared counts of several servers; undefined if there is only one. */
@@ -47,11 +47,18 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
   request.caller = caller;
   request.endpoint = endpoint;
+  holdFor(needs, caller, reply);
   if (config.rated && needs.rates) await limitRate(needs, needs.rates, config.rated, request, reply);
   if (endpoint.settings.type === "LB" && !config.balanced) throw notQueued(endpointId);
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
     throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
   }
+}
+
+/** Ends the request when its key is revoked or expires. */
+export function holdFor({ heldCalls }: Needs<"heldCalls">, caller: ApiKey, reply: FastifyReply): void {
+  const leave = heldCalls.hold(caller.hash, () => endEarly(reply, keyEnded()));
+  reply.raw.once("close", leave);
 }
 
 const notQueued = (id: string) =>

@@ -10,7 +10,7 @@ const endpointPath = /^\/(?:sdk\/)?(?:v2|lb)\/([a-z0-9]+)(?:\/[a-z-]+\/([a-z0-9-
  * In whose turn a request is served while there are too many: its key's owner, by endpoint. From memory alone, so a key
  * that this server has not heard of yet counts as none.
  */
-export function laneOf(needs: Needs<"registry" | "vault">, { url = "", headers }: IncomingMessage): Lane {
+export function laneOf(needs: Needs<"registry" | "vault" | "clock">, { url = "", headers }: IncomingMessage): Lane {
   if (url === "/healthz" || url === "/readyz") return ["health"];
   const { registry } = needs;
   const [path = "", endpointId = "", workerId = ""] = endpointPath.exec(url) ?? [];

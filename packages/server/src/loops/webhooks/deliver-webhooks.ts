@@ -1,4 +1,5 @@
 import { realTime } from "../../clock.js";
+import type { User } from "../../domain/access/user.js";
 import { limits } from "../../limits/index.js";
 import type { Body } from "../../lines/webhook-bytes.js";
 import type { Call } from "../../lines/webhook-places.js";
@@ -124,19 +125,22 @@ async function send(needs: Delivering, sender: Sender, delivery: Delivery, signa
   const owner = endpoint && needs.registry.user(endpoint.ownerNo);
   const body = owner && (await webhookBody(needs, delivery));
   if (!body) return { status: undefined, error: "the job or its endpoint is gone" };
-  const secret = opened(needs, owner.webhookSecret);
-  if (secret === undefined) return { status: undefined, error: "the signing secret could not be opened" };
+  const secrets = secretsOf(needs, owner);
+  if (secrets === undefined) return { status: undefined, error: "the signing secret could not be opened" };
   // receivers compare it with their own clock
-  const signed = await needs.vault.sign(secret, delivery.webhookId, realTime.wallMs(), body);
+  const signed = await needs.vault.sign(secrets, delivery.webhookId, realTime.wallMs(), body);
   const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
   return sender.post(delivery.url, body, headers, signal);
 }
 
-function opened({ vault, emit }: Needs<"vault" | "emit">, sealed: string): string | undefined {
+/** The secrets that sign a user's webhooks: after a rotation the old one, too. Undefined if one cannot be opened. */
+function secretsOf(needs: Needs<"vault" | "emit" | "clock">, owner: User): string[] | undefined {
+  const { webhookSecret, oldWebhookSecret: old } = owner;
+  const sealed = old && needs.clock.now() < old.until ? [webhookSecret, old.sealed] : [webhookSecret];
   try {
-    return vault.open(sealed);
+    return sealed.map((each) => needs.vault.open(each));
   } catch (error) {
-    emit({ type: "server.warning", message: "a webhook's signing secret could not be opened", error });
+    needs.emit({ type: "server.warning", message: "a webhook's signing secret could not be opened", error });
     return undefined;
   }
 }

@@ -135,8 +135,8 @@ function ofDirectory(
   volume: Volume,
 ): WorkerSpec {
   if (!needs.here.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
-  if (!needs.registry.user(endpoint.ownerNo)?.isAdmin)
-    throw new Error("only the admin's endpoints may run local processes");
+  if (!needs.registry.isFirstAdmin(endpoint.ownerNo))
+    throw new Error("only the first admin's endpoints may run local processes");
   const home = join(options.homesDir, endpoint.id);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const inherited = inheritedNames.flatMap((name) =>

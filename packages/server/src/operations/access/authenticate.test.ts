@@ -28,7 +28,7 @@ describe("A key", () => {
   });
 
   it("of named endpoints is refused to change resources", async () => {
-    await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", endpointIds: ["a"] });
+    await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { a: "run" } });
     await refused(() => admitToManagement(scene.parts, "mr_bound", true), "UNAUTHORIZED", /may not change/);
   });
 

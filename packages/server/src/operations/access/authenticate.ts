@@ -1,5 +1,5 @@
 import type { Signal } from "../../clock.js";
-import { type ApiKey, mayChange } from "../../domain/access/key.js";
+import { type ApiKey, isExpired, mayChange } from "../../domain/access/key.js";
 import { Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker, Needs } from "../needs.js";
@@ -9,19 +9,29 @@ const hashOf = ({ vault }: Needs<"vault">, header: string | undefined): string |
   return key ? vault.hashKey(key) : undefined;
 };
 
+type Authenticating = Needs<"registry" | "vault" | "clock">;
+
 /** The key of a request, sent as `Bearer <key>` or bare (contract: Authentication). */
-export async function authenticate(needs: Needs<"registry" | "vault">, header: string | undefined): Promise<ApiKey> {
+export async function authenticate(needs: Authenticating, header: string | undefined): Promise<ApiKey> {
   const hash = hashOf(needs, header);
   const found = hash && (await needs.registry.known("key", hash, () => needs.registry.key(hash)));
   if (!found) throw unauthorized();
+  if (isExpired(found, needs.clock.now())) throw keyEnded();
+  needs.registry.noteUse(found, needs.clock.now());
   return found;
 }
 
-/** Like `authenticate`, but from memory alone; undefined if the key is not there. */
-export function knownKey(needs: Needs<"registry" | "vault">, header: string | undefined): ApiKey | undefined {
+/** Like `authenticate`, but from memory alone; undefined if the key is not there, or does not work. */
+export function knownKey(needs: Authenticating, header: string | undefined): ApiKey | undefined {
   const hash = hashOf(needs, header);
-  return hash === undefined ? undefined : needs.registry.key(hash);
+  const found = hash === undefined ? undefined : needs.registry.key(hash);
+  const now = needs.clock.now();
+  if (found === undefined || isExpired(found, now)) return undefined;
+  needs.registry.noteUse(found, now);
+  return found;
 }
+
+export const keyEnded = () => unauthorized("This API key was revoked or rotated, or has expired: use another one.");
 
 /** Whether one of these, a header or a token of the URL, is the worker's secret. */
 export function hasSecret(
@@ -45,7 +55,7 @@ export function refuseWhileDraining(draining: Signal): void {
 
 /** Authenticates a management request; with `changes`, the key must be allowed to change resources. */
 export async function admitToManagement(
-  needs: Needs<"registry" | "vault" | "draining">,
+  needs: Authenticating & Needs<"draining">,
   header: string | undefined,
   changes: boolean,
 ): Promise<ApiKey> {

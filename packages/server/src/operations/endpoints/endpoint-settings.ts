@@ -118,8 +118,8 @@ function templateFor({ registry }: Checking, caller: ApiKey, templateId: string)
   if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
     throw unknownTemplate(templateId);
   }
-  if (isPath(template.settings.imageName) && !caller.isAdmin) {
-    throw invalid("Only the admin's endpoints may use a template whose image is a directory.");
+  if (isPath(template.settings.imageName) && !registry.isFirstAdmin(caller.ownerNo)) {
+    throw invalid("Only the first admin's endpoints may use a template whose image is a directory.");
   }
   return template;
 }

@@ -8,6 +8,8 @@ import type { Needs } from "../needs.js";
 
 type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
 
+type Owner = Pick<ApiKey, "ownerNo">;
+
 /** What a registry asks for, as the owner sends it. */
 interface Credentials {
   readonly username: string;
@@ -18,7 +20,7 @@ interface Credentials {
 export const registryAuthFields = { username: text(1_000, "none"), password: text(20_000, "lines") };
 
 /** The caller's credentials. Another user's are refused exactly like unknown ones. */
-export function ownRegistryAuth({ registry }: Needs<"registry">, caller: ApiKey, id: string): RegistryAuth {
+export function ownRegistryAuth({ registry }: Needs<"registry">, caller: Owner, id: string): RegistryAuth {
   const auth = registry.registryAuth(id);
   if (auth?.ownerNo !== caller.ownerNo) {
     throw new Refusal("NOT_FOUND", `There is no container registry auth '${id.slice(0, 80)}' for this key.`);
@@ -68,7 +70,7 @@ export function updateRegistryAuth(
 }
 
 /** Deletes credentials that neither a template nor the current or serving version of an endpoint uses. */
-export function deleteRegistryAuth(needs: Saving, caller: ApiKey, auth: RegistryAuth): Promise<void> {
+export function deleteRegistryAuth(needs: Saving, caller: Owner, auth: RegistryAuth): Promise<void> {
   return needs.registry.exclusively(async () => {
     const current = ownRegistryAuth(needs, caller, auth.id);
     const [user] = templatesWith(needs, current);

@@ -172,11 +172,11 @@ const handlerNamed = (image: string) =>
   );
 
 /** The absolute path of a handler's directory; relative ones start from the server's working directory. */
-function directory({ here }: Saving, caller: ApiKey, image: string): string {
+function directory({ here, registry }: Saving, caller: ApiKey, image: string): string {
   if (!here.localProcesses)
     throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
-  if (!caller.isAdmin)
-    throw unauthorized("Only the admin may use a directory as an image: it runs with the server's rights.");
+  if (!registry.isFirstAdmin(caller.ownerNo))
+    throw unauthorized("Only the first admin may use a directory as an image: it runs with the server's rights.");
   const path = image.startsWith("file:")
     ? fromFileUrl(image, here.workingDir)
     : resolve(here.workingDir, image.replace(/^~(?=\/)/, homedir()));

@@ -54,7 +54,7 @@ export async function updateVolume(
 }
 
 /** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
-export async function deleteVolume(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+export async function deleteVolume(needs: Saving, caller: Pick<ApiKey, "ownerNo">, id: string): Promise<void> {
   await needs.registry.exclusively(async () => {
     const volume = needs.registry.volume(id);
     if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);

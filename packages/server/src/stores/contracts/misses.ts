@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Registry } from "../../memory/registry.js";
 import type { Stores } from "../../store/index.js";
-import { workerChanges } from "../../testing/facts-fixture.js";
+import { plainKey, plainUser, workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
 /** Lookups of ids and keys that a server does not know yet. */
@@ -10,17 +10,14 @@ export function misses(setting: () => Setting): void {
     it("is found by its id while it exists", async () => {
       const { scene, first } = setting();
       const { stores, now } = scene;
-      const { id: ownerId, no: ownerNo } = await stores.keys.createUser({
-        id: "user",
-        isAdmin: true,
-        webhookSecret: "",
-      });
-      const key = { hash: "hash", ownerNo, scope: { kind: "everything" }, prefix: "mr", isBootstrap: false } as const;
-      await stores.keys.add(key);
+      const { id: ownerId, no: ownerNo } = await stores.access.createUser({ ...plainUser, id: "user", isAdmin: true });
+      const old = { hash: "old", prefix: "mr_old", until: now };
+      await stores.access.createKey({ ...plainKey, hash: "hash", ownerNo, old });
       const volume = { id: "volume00000001", ownerNo, name: "v", size: 1, dataCenterId: "" };
       await stores.volumes.create(volume);
       expect(ownerId).toBe("user");
-      expect(await stores.keys.existing(["hash", "other"])).toEqual(["hash"]);
+      expect(await stores.access.existing(["hash", "other"])).toEqual(["hash"]);
+      expect(await stores.access.existing(["old", "other"])).toEqual(["old"]);
       expect(await stores.volumes.existing([volume.id, "other"])).toEqual([volume.id]);
       expect(await stores.endpoints.existing(["endpoint000001", "other"])).toEqual(["endpoint000001"]);
       const { id } = (await stores.workers.all(now)).find(({ no }) => no === first)!;
@@ -40,12 +37,12 @@ export function misses(setting: () => Setting): void {
       let queries = 0;
       const existing = (hashes: readonly string[]) => {
         queries++;
-        return stores.keys.existing(hashes);
+        return stores.access.existing(hashes);
       };
       const refused = () => Promise.reject(new Error("everything was read"));
-      const keys = { ...stores.keys, existing, keys: refused, users: refused };
+      const access = { ...stores.access, existing, keys: refused, users: refused };
       const shared = { marks: refused } as unknown as NonNullable<Stores["shared"]>;
-      const registry = new Registry({ ...stores, shared, keys }, { now: () => now });
+      const registry = new Registry({ ...stores, shared, access }, { now: () => now });
       const garbage = Array.from({ length: 200 }, (_, n) => registry.known("key", `garbage${n}`, () => {}));
       await Promise.all(garbage);
       expect(queries).toBe(1);

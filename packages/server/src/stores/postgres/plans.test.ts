@@ -155,7 +155,7 @@ async function cool(): Promise<Record<string, string>> {
       queries.map((query) => note(query, [{ no: 1, settings: "{}", handle: null, exit: null }])),
   });
   const settings = { ...endpointDefaults, name: "a", templateId: "b" };
-  const { endpoints, workers, deliveries, decisions, keys, hosts } = stores;
+  const { endpoints, workers, deliveries, decisions, access, hosts } = stores;
   await endpoints.all();
   await endpoints.save(1, settings, plainRelease);
   await endpoints.remove(1, 1);
@@ -178,8 +178,8 @@ async function cool(): Promise<Record<string, string>> {
   await decisions.record(1, { at: 1, inputs: "", outcome: "", reason: "" }, { untilAt: 1, times: 1 });
   await decisions.list(1, 10);
   await decisions.forget(1);
-  await keys.keys();
-  await keys.users();
+  await access.keys();
+  await access.users();
   await hosts.ensure("host", 1);
   return Object.fromEntries(texts.map((text) => [text, text]));
 }

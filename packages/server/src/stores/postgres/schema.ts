@@ -197,6 +197,25 @@ INSERT INTO server (no, id, seen_at) SELECT no, id, seen_at FROM host;
 SELECT setval(pg_get_serial_sequence('server', 'no'), coalesce(max(no), 0) + 1, false) FROM host;
 UPDATE host SET facts = (facts::jsonb - 'gate' - 'server')::text WHERE facts IS NOT NULL;
 `,
+  // people and programs: names, roles, expiry, rotation, last use
+  `
+ALTER TABLE "user" ADD COLUMN name text NOT NULL DEFAULT '', ADD COLUMN old_webhook_secret text,
+  ADD COLUMN old_webhook_secret_until bigint, ADD COLUMN created_at bigint, ADD COLUMN deleted_at bigint;
+UPDATE "user" SET name = CASE WHEN is_admin = 1 THEN 'admin' ELSE id END;
+DELETE FROM api_key WHERE revoked_at IS NOT NULL;
+ALTER TABLE api_key DROP COLUMN revoked_at, ADD COLUMN id text NOT NULL DEFAULT '', ADD COLUMN name text NOT NULL DEFAULT '',
+  ADD COLUMN created_at bigint, ADD COLUMN expires_at bigint, ADD COLUMN old_hash text, ADD COLUMN old_prefix text,
+  ADD COLUMN old_until bigint;
+UPDATE api_key SET id = substr(md5(random()::text || no), 1, 14),
+  name = CASE WHEN is_bootstrap = 1 THEN 'bootstrap' ELSE prefix END;
+UPDATE api_key SET scope = jsonb_build_object('kind', 'endpoints', 'access',
+  (SELECT coalesce(jsonb_object_agg(id, 'run'), '{}') FROM jsonb_array_elements_text(scope::jsonb -> 'endpointIds') AS each (id)))::text
+  WHERE scope::jsonb ->> 'kind' = 'endpoints';
+CREATE UNIQUE INDEX api_key_id ON api_key (id);
+CREATE INDEX api_key_old ON api_key (old_hash) WHERE old_hash IS NOT NULL;
+CREATE TABLE key_use (key_no bigint PRIMARY KEY, at bigint NOT NULL);
+CREATE TABLE environment_key (hash text PRIMARY KEY);
+`,
 ];
 
 /** The schema version that this code writes. */

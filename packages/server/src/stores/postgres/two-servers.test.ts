@@ -4,7 +4,7 @@ import { startPostgres, type TestPostgres } from "../../../../../scripts/postgre
 import type { Change } from "../../domain/jobs/job.js";
 import { Registry } from "../../memory/registry.js";
 import type { NewJob, RevisedTable, Stores, TakenJob } from "../../store/index.js";
-import { plainHost, plainTemplate, workerChanges } from "../../testing/facts-fixture.js";
+import { plainHost, plainTemplate, plainUser, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase, openAs, openEmptied } from "../contracts/postgres-fixture.js";
 import { completed, day, idsOf, Scene, startAt } from "../contracts/scene.js";
 
@@ -369,7 +369,7 @@ describe("Two servers on one database", () => {
           return target[verb as keyof T];
         },
       });
-    const names = ["endpoints", "templates", "volumes", "registryAuths", "keys"] as const;
+    const names = ["endpoints", "templates", "volumes", "registryAuths", "access"] as const;
     const stores = Object.fromEntries(names.map((name) => [name, watched(name, reading[name])]));
     const registry = new Registry({ ...reading, ...stores } as Stores, { now: () => 0 });
     await registry.load(0);
@@ -379,9 +379,9 @@ describe("Two servers on one database", () => {
     expect(read).toEqual([]);
     const made = { id: "template-noticed", ownerNo: 1, settings: plainTemplate };
     const template = await writing.templates.create(made);
-    await writing.keys.createUser({ id: "user-noticed", isAdmin: false, webhookSecret: "" });
+    await writing.access.createUser({ ...plainUser, id: "user-noticed" });
     await registry.refresh();
-    expect(read.toSorted()).toEqual(["keys.keys", "keys.users", "templates.all"]);
+    expect(read.toSorted()).toEqual(["access.keys", "access.users", "templates.all"]);
     expect(registry.template(made.id)).toEqual(template);
     // where we write ourselves while a read is under way, the next one reads again
     read.length = 0;

@@ -188,6 +188,31 @@ UPDATE worker SET handle = CASE WHEN handle ->> 'container' IS NULL
     'network', json_patch('{"reachedFrom":"host"}', json_remove(handle, '$.container')))
   END WHERE handle IS NOT NULL;
 `,
+  // people and programs: names, roles, expiry, rotation, last use
+  `
+ALTER TABLE user ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE user ADD COLUMN old_webhook_secret TEXT;
+ALTER TABLE user ADD COLUMN old_webhook_secret_until INTEGER;
+ALTER TABLE user ADD COLUMN created_at INTEGER;
+ALTER TABLE user ADD COLUMN deleted_at INTEGER;
+UPDATE user SET name = CASE WHEN is_admin = 1 THEN 'admin' ELSE id END;
+DELETE FROM api_key WHERE revoked_at IS NOT NULL;
+ALTER TABLE api_key DROP COLUMN revoked_at;
+ALTER TABLE api_key ADD COLUMN id TEXT NOT NULL DEFAULT '';
+ALTER TABLE api_key ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE api_key ADD COLUMN created_at INTEGER;
+ALTER TABLE api_key ADD COLUMN expires_at INTEGER;
+ALTER TABLE api_key ADD COLUMN old_hash TEXT;
+ALTER TABLE api_key ADD COLUMN old_prefix TEXT;
+ALTER TABLE api_key ADD COLUMN old_until INTEGER;
+UPDATE api_key SET id = lower(hex(randomblob(7))), name = CASE WHEN is_bootstrap = 1 THEN 'bootstrap' ELSE prefix END;
+UPDATE api_key SET scope = json_object('kind', 'endpoints', 'access',
+  (SELECT json_group_object(value, 'run') FROM json_each(scope, '$.endpointIds'))) WHERE scope ->> 'kind' = 'endpoints';
+CREATE UNIQUE INDEX api_key_id ON api_key (id);
+CREATE INDEX api_key_old ON api_key (old_hash) WHERE old_hash IS NOT NULL;
+CREATE TABLE key_use (key_no INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+CREATE TABLE environment_key (hash TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+`,
 ];
 
 /** The schema version that this code writes. */

@@ -1,6 +1,7 @@
 import type { Stores } from "../../store/index.js";
+import { accessStore } from "./access.js";
 import { endpointStore } from "./endpoints.js";
-import { decisionStore, deliveryStore, keyStore } from "./records.js";
+import { decisionStore, deliveryStore } from "./records.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { hostStore, workerStore } from "./workers.js";
@@ -10,7 +11,7 @@ export function tableStores(
   runner: Runner,
 ): Pick<
   Stores,
-  "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "keys" | "decisions" | "deliveries" | "hosts"
+  "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "access" | "decisions" | "deliveries" | "hosts"
 > {
   return {
     endpoints: endpointStore(runner),
@@ -18,7 +19,7 @@ export function tableStores(
     volumes: volumeStore(runner),
     registryAuths: registryAuthStore(runner),
     workers: workerStore(runner),
-    keys: keyStore(runner),
+    access: accessStore(runner),
     decisions: decisionStore(runner),
     deliveries: deliveryStore(runner),
     hosts: hostStore(runner),

@@ -1,7 +1,7 @@
 import { sql as raw, type Selectable } from "kysely";
-import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore, KeyStore } from "../../store/index.js";
+import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore } from "../../store/index.js";
 import type { TextColumns } from "./job-row.js";
-import { maybe, type Runner, writeOne } from "./runner.js";
+import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
 const toDelivery = (row: Selectable<Tables["delivery"]>): Delivery => ({
@@ -127,59 +127,6 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         sql.deleteFrom("attempt").where("delivery_no", "in", old).compile(),
         sql.deleteFrom("delivery").where("ended_at", "<=", before).compile(),
       ]);
-    },
-  };
-}
-
-export function keyStore(runner: Runner): KeyStore {
-  const { sql } = runner;
-  return {
-    users: async () =>
-      (await runner.read(sql.selectFrom("user").selectAll().compile())).map((row) => ({
-        no: row.no,
-        id: row.id,
-        isAdmin: row.is_admin === 1,
-        webhookSecret: row.webhook_secret,
-      })),
-    createUser: async ({ id, isAdmin, webhookSecret }) => {
-      const values = { id, is_admin: Number(isAdmin), webhook_secret: webhookSecret };
-      const { no } = await writeOne(runner, sql.insertInto("user").values(values).returning("no").compile());
-      return { no, id, isAdmin, webhookSecret };
-    },
-    keys: async () => {
-      const query = sql
-        .selectFrom("api_key")
-        .innerJoin("user", "user.no", "api_key.owner_no")
-        .select(["api_key.no", "hash", "prefix", "scope", "owner_no", "is_admin"])
-        .where("revoked_at", "is", null);
-      return (await runner.read(query.compile())).map((row) => ({
-        no: row.no,
-        hash: row.hash,
-        prefix: row.prefix,
-        scope: JSON.parse(row.scope),
-        ownerNo: row.owner_no,
-        isAdmin: row.is_admin === 1,
-      }));
-    },
-    existing: async (hashes) => {
-      const query = sql
-        .selectFrom("api_key")
-        .select("hash")
-        .where("hash", "in", hashes)
-        .where("revoked_at", "is", null);
-      return (await runner.read(query.compile())).map(({ hash }) => hash);
-    },
-    add: async ({ hash, ownerNo, scope, prefix, isBootstrap }) => {
-      const values = {
-        hash,
-        prefix,
-        scope: JSON.stringify(scope),
-        owner_no: ownerNo,
-        is_bootstrap: Number(isBootstrap),
-        revoked_at: null,
-      };
-      const replaced = sql.deleteFrom("api_key").where("is_bootstrap", "=", 1).compile();
-      await runner.write([...(isBootstrap ? [replaced] : []), sql.insertInto("api_key").values(values).compile()]);
     },
   };
 }

@@ -2,16 +2,34 @@ import type { Generated } from "kysely";
 
 /** The cool tables as both databases have them: JSON is text, times are integer milliseconds, flags are 0 or 1. */
 export interface Tables {
-  user: { no: Generated<number>; id: string; is_admin: number; webhook_secret: string };
+  user: {
+    no: Generated<number>;
+    id: string;
+    name: string;
+    is_admin: number;
+    webhook_secret: string;
+    old_webhook_secret: string | null;
+    old_webhook_secret_until: number | null;
+    created_at: number | null;
+    deleted_at: number | null;
+  };
   api_key: {
     no: Generated<number>;
+    id: string;
+    name: string;
     hash: string;
     prefix: string;
     scope: string;
     owner_no: number;
     is_bootstrap: number;
-    revoked_at: number | null;
+    created_at: number | null;
+    expires_at: number | null;
+    old_hash: string | null;
+    old_prefix: string | null;
+    old_until: number | null;
   };
+  key_use: { key_no: number; at: number };
+  environment_key: { hash: string };
   host: { no: Generated<number>; id: string; seen_at: number };
   version: {
     endpoint_no: number;

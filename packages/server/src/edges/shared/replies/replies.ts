@@ -94,9 +94,21 @@ function describe(error: Mistake, all: readonly Mistake[]): string {
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
 }
 
+/** Replies that were cut short, or sent in place of another. */
+const endedEarly = new WeakSet<ServerResponse>();
+
+/** Ends a held request with a refusal, or its stream if that has begun: to the rest of us, its client has gone. */
+export function endEarly(reply: FastifyReply, refusal: Refusal): void {
+  const { raw, request } = reply;
+  if (isOver(raw) || raw.writableEnded) return;
+  endedEarly.add(raw);
+  if (raw.headersSent || reply.sent) raw.destroy();
+  else sendRefusal(reply, refusal, request.id);
+}
+
 /** Whether a reply was sent: Node may call a response finished although its connection was reset. */
 export const wasWritten = ({ raw }: Pick<FastifyReply, "raw">): boolean =>
-  raw.writableFinished && !raw.errored && !raw.req.socket.errored;
+  raw.writableFinished && !raw.errored && !raw.req.socket.errored && !endedEarly.has(raw);
 
 /** Whether the client has gone: the socket knows before the response does. */
 export const isGone = ({ raw }: FastifyReply): boolean => isOver(raw);

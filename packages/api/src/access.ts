@@ -1,0 +1,110 @@
+import Type, { type Static } from "typebox";
+import { choice, time, visible } from "./fields.js";
+
+const name = (of: string) =>
+  Type.String({ minLength: 1, maxLength: 191, pattern: visible, description: `${of}: 1 to 191 visible characters.` });
+const role = choice(["admin", "member"] as const, "An admin manages users, and anyone's keys.");
+
+/** Body of `POST /users`. */
+export const UserCreate = Type.Object({
+  name: name("A name that no other user has"),
+  role: Type.Optional(role),
+});
+export type UserCreate = Static<typeof UserCreate>;
+/** Body of `PATCH /users/{userId}`: only what is sent is changed. */
+export const UserUpdate = Type.Partial(UserCreate);
+export type UserUpdate = Static<typeof UserUpdate>;
+/** A user as replies show it. */
+export const User = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  role,
+  createdAt: Type.Optional(time()),
+  oldWebhookSecretUntil: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Until then the webhook secret before the last rotation signs, too.",
+    }),
+  ),
+});
+export type User = Static<typeof User>;
+/** The reply to `POST /users`, the only one that shows the secret. */
+export const NewUser = Type.Object({
+  ...User.properties,
+  webhookSecret: Type.String({ description: "Signs the user's webhooks; it is shown once." }),
+});
+export type NewUser = Static<typeof NewUser>;
+/** The reply to a rotation of a user's webhook secret. */
+export const NewWebhookSecret = Type.Object({ webhookSecret: Type.String({ description: "It is shown once." }) });
+
+const access = choice(
+  ["read", "run"] as const,
+  "read: status, stream, health and logs. run: also submit, cancel, retry and purge.",
+);
+/** What a key may do. */
+export const KeyScope = Type.Union(
+  [
+    Type.Literal("all", { description: "Everything that its user may do." }),
+    Type.Literal("read", { description: "Read everything that is its user's." }),
+    Type.Object(
+      {
+        endpoints: Type.Array(Type.Object({ id: Type.String({ maxLength: 80 }), access }), {
+          minItems: 1,
+          maxItems: 100,
+        }),
+      },
+      { description: "Jobs of chosen endpoints, and nothing else but what these endpoints are." },
+    ),
+  ],
+  { title: '"all", "read" or {"endpoints": [{"id", "access": "read" or "run"}]}' },
+);
+export type KeyScope = Static<typeof KeyScope>;
+
+const expiresAt = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+  description: "When it stops working, in RFC 3339 format; null or absent: never.",
+});
+/** Body of `POST /apikeys`. */
+export const ApiKeyCreate = Type.Object({
+  name: name("A name for people"),
+  scope: Type.Optional(KeyScope),
+  expiresAt: Type.Optional(expiresAt),
+  userId: Type.Optional(Type.String({ maxLength: 80, description: "Whose key it is; an admin may name anyone." })),
+});
+export type ApiKeyCreate = Static<typeof ApiKeyCreate>;
+/** Body of `PATCH /apikeys/{keyId}`: only what is sent is changed. */
+export const ApiKeyUpdate = Type.Object({
+  name: Type.Optional(name("A name for people")),
+  scope: Type.Optional(KeyScope),
+  expiresAt: Type.Optional(expiresAt),
+});
+export type ApiKeyUpdate = Static<typeof ApiKeyUpdate>;
+/** Body of `POST /apikeys/{keyId}/rotate`. */
+export const ApiKeyRotate = Type.Object({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_592_000,
+      default: 86_400,
+      description: "How long the old key still works; 0 ends it at once.",
+    }),
+  ),
+});
+export type ApiKeyRotate = Static<typeof ApiKeyRotate>;
+/** An API key as replies show it. */
+export const ApiKey = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  prefix: Type.String({ description: "How the key begins." }),
+  userId: Type.String(),
+  scope: KeyScope,
+  isBootstrap: Type.Optional(Type.Boolean({ description: "The key of the first start." })),
+  createdAt: Type.Optional(time()),
+  expiresAt: Type.Optional(time()),
+  lastUsedAt: Type.Optional(time()),
+  oldPrefix: Type.Optional(Type.String({ description: "How the key before the last rotation began." })),
+  oldUntil: Type.Optional(Type.String({ format: "date-time", description: "Until then that key works, too." })),
+});
+export type ApiKey = Static<typeof ApiKey>;
+/** The reply to a key's creation or rotation, the only one that shows the key. */
+export const NewApiKey = Type.Object({ ...ApiKey.properties, key: Type.String({ description: "It is shown once." }) });
+export type NewApiKey = Static<typeof NewApiKey>;

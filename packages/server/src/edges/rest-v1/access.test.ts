@@ -1,0 +1,335 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
+import { endCallsLoop, noteUsesLoop } from "../../loops/end-calls.js";
+import { followLog } from "../../testing/followed-log-fixture.js";
+import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+
+let scene: Scene;
+let http: Http;
+let endpoint: Endpoint;
+beforeEach(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene);
+  endpoint = await scene.endpoint();
+});
+afterEach(async () => {
+  await http.close();
+  await scene.close();
+});
+
+/** The body of a reply that must be a success. */
+const made = async (asked: Promise<Answer>) => {
+  const { status, json, text } = await asked;
+  expect(status, text).toBe(200);
+  return json;
+};
+const refused = async (asked: Promise<Answer>, status: number, words: RegExp) => {
+  const { status: got, json, text } = await asked;
+  expect([got, json?.error], text).toEqual([status, expect.stringMatching(words)]);
+};
+const newUser = (name: string, role?: string) => made(http.post("/v1/users", { name, ...(role && { role }) }));
+const newKey = (body: object, key?: string) =>
+  made(http.post("/v1/apikeys", { name: "a key", ...body }, key === undefined ? {} : { key }));
+const rename = (key: string, name = "renamed") =>
+  http.call("PATCH", `/v1/endpoints/${endpoint.id}`, { key, body: { name } });
+const adminId = () => scene.parts.registry.user(scene.admin.ownerNo)?.id as string;
+
+describe("A user", () => {
+  it("is made by an admin, with a secret for webhooks that is shown once", async () => {
+    const user = await newUser("Team A");
+    expect(user).toMatchObject({ id: expect.stringMatching(/^user_/), name: "Team A", role: "member" });
+    expect(user.webhookSecret).toMatch(/^whsec_/);
+    const { webhookSecret, ...shown } = user;
+    expect(await made(http.get(`/v1/users/${user.id}`))).toEqual(shown);
+    expect((await http.get("/v1/users")).text).not.toContain(webhookSecret);
+    const { key } = await newKey({ userId: user.id });
+    expect(await made(http.get("/v1/webhooks/secret", { key }))).toEqual({ secret: webhookSecret });
+  });
+
+  it("is refused without a name, with one that is taken, and with an unknown role", async () => {
+    await newUser("Team A");
+    await refused(http.post("/v1/users", {}), 400, /name/);
+    await refused(http.post("/v1/users", { name: "Team A" }), 400, /Another user is named 'Team A'/);
+    await refused(
+      http.post("/v1/users", { name: "Team B", role: "owner" }),
+      400,
+      /'role' must be one of admin, member/,
+    );
+  });
+
+  it("sees itself and nobody else, and manages no users", async () => {
+    const [one, other] = [await newUser("one"), await newUser("other")];
+    const { key } = await newKey({ userId: one.id });
+    expect((await made(http.get("/v1/users", { key }))).map(({ id }: { id: string }) => id)).toEqual([one.id]);
+    expect((await http.get(`/v1/users/${one.id}`, { key })).status).toBe(200);
+    await refused(http.get(`/v1/users/${other.id}`, { key }), 404, /no user/);
+    await refused(http.post("/v1/users", { name: "more" }, { key }), 401, /Only an admin/);
+    for (const path of [`/v1/users/${one.id}`, `/v1/users/${other.id}`]) {
+      await refused(http.call("PATCH", path, { key, body: { role: "admin" } }), 401, /Only an admin/);
+      await refused(http.call("DELETE", path, { key }), 401, /Only an admin/);
+    }
+    await refused(http.post(`/v1/users/${other.id}/webhook-secret/rotate`, undefined, { key }), 404, /no user/);
+    expect((await made(http.get("/v1/users"))).length).toBe(3);
+  });
+
+  it("gets another name and role; its keys follow at once", async () => {
+    const user = await newUser("one");
+    const { key } = await newKey({ userId: user.id });
+    const changed = { name: "boss", role: "admin" };
+    expect(await made(http.call("PATCH", `/v1/users/${user.id}`, { body: changed }))).toMatchObject(changed);
+    expect((await made(http.get("/v1/users", { key }))).length).toBe(2);
+    await refused(http.call("PATCH", `/v1/users/${adminId()}`, { key, body: { role: "member" } }), 400, /first admin/);
+  });
+
+  it("is deleted with its keys if it owns nothing", async () => {
+    const user = await newUser("one");
+    const { key } = await newKey({ userId: user.id });
+    expect((await http.call("DELETE", `/v1/users/${user.id}`)).status).toBe(204);
+    await refused(http.get("/v1/endpoints", { key }), 401, /valid API key/);
+    await refused(http.get(`/v1/users/${user.id}`), 404, /no user/);
+    expect((await http.call("DELETE", `/v1/users/${user.id}`)).status).toBe(404);
+    await refused(http.call("DELETE", `/v1/users/${adminId()}`), 400, /first admin/);
+    expect(await newUser("one")).toMatchObject({ name: "one" }); // the name is free again
+  });
+
+  describe("who owns resources", () => {
+    let user: { id: string };
+    let key: string;
+    let owned: { id: string };
+    beforeEach(async () => {
+      user = await newUser("one");
+      ({ key } = await newKey({ userId: user.id }));
+      const auth = await made(
+        http.post("/v1/containerregistryauth", { name: "r", username: "u", password: "p" }, { key }),
+      );
+      const image = { name: "t", imageName: "alpine:3", containerRegistryAuthId: auth.id };
+      const template = await made(http.post("/v1/templates", image, { key }));
+      await made(http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" }, { key }));
+      owned = await made(http.post("/v1/endpoints", { name: "e", templateId: template.id, workersMax: 0 }, { key }));
+    });
+
+    it("is not deleted until the admin says what becomes of them", async () => {
+      const words = /owns 1 endpoint, 1 template, 1 network volume, 1 container registry auth: add \?transferTo=/;
+      await refused(http.call("DELETE", `/v1/users/${user.id}`), 400, words);
+      const both = `/v1/users/${user.id}?deleteResources=true&transferTo=${adminId()}`;
+      await refused(http.call("DELETE", both), 400, /either/);
+      await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=user_nobody`), 404, /no user/);
+      await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=${user.id}`), 400, /another user/);
+      expect((await http.get(`/v1/endpoints/${owned.id}`, { key })).status).toBe(200);
+    });
+
+    it("gives all of them to another user, who keeps them after a restart", async () => {
+      const heir = await newUser("heir");
+      const { key: heirs } = await newKey({ userId: heir.id });
+      expect((await http.call("DELETE", `/v1/users/${user.id}?transferTo=${heir.id}`)).status).toBe(204);
+      const look = async () => {
+        for (const list of ["endpoints", "templates", "networkvolumes", "containerregistryauth"])
+          expect(await made(http.get(`/v1/${list}`, { key: heirs }))).toHaveLength(1);
+        expect((await http.get(`/v1/endpoints/${owned.id}`)).status).toBe(404); // not the admin's
+      };
+      await look();
+      await http.close();
+      scene = await scene.restart();
+      http = await openHttp(scene);
+      await look();
+    });
+
+    it("gives nothing away if a name is taken: nothing has changed then", async () => {
+      await made(http.post("/v1/templates", { name: "t", imageName: "alpine:3" }));
+      await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=${adminId()}`), 400, /template named 't'/);
+      expect(await made(http.get("/v1/templates", { key }))).toHaveLength(1);
+    });
+
+    it("is deleted with all of them", async () => {
+      expect((await http.call("DELETE", `/v1/users/${user.id}?deleteResources=true`)).status).toBe(204);
+      const { registry } = scene.parts;
+      expect(registry.endpoints().find(({ id }) => id === owned.id)?.deletedAt).toBeDefined();
+      expect(registry.volumes()).toEqual([]);
+      expect(registry.registryAuths()).toEqual([]);
+      expect(registry.templates().some(({ settings }) => settings.name === "t")).toBe(false);
+    });
+  });
+
+  it("gets a new webhook secret, and for a day the old one signs beside it", async () => {
+    const [{ status }, before] = [await http.get("/v1/users"), await made(http.get("/v1/webhooks/secret"))];
+    expect(status).toBe(200);
+    scene.sender.status = 200;
+    scene.run(scene.loops.deliver());
+    const worker = await scene.worker(endpoint);
+    const signed = async () => {
+      const id = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
+      await scene.done(worker, id);
+      await scene.until(async () => {
+        await scene.advance(5);
+        return scene.sender.posts.some(({ body }) => body.id === id);
+      });
+      return scene.sender.posts.at(-1)?.headers["webhook-signature"]?.split(" ").length;
+    };
+    expect(await signed()).toBe(1);
+    const { webhookSecret } = await made(http.post(`/v1/users/${adminId()}/webhook-secret/rotate`));
+    expect(webhookSecret).not.toBe(before.secret);
+    expect(await made(http.get("/v1/webhooks/secret"))).toEqual({ secret: webhookSecret });
+    expect(await signed()).toBe(2);
+    await scene.advance(limits.webhookSecretOverlapMs);
+    expect(await signed()).toBe(1);
+  });
+});
+
+describe("An API key", () => {
+  it("is shown once, and is stored as a hash with its prefix", async () => {
+    const { key, ...shown } = await newKey({ name: "laptop" });
+    expect(key).toMatch(/^mr_[\w-]{43}$/);
+    expect(shown).toMatchObject({ name: "laptop", prefix: key.slice(0, 6), scope: "all", userId: adminId() });
+    expect(await made(http.get(`/v1/apikeys/${shown.id}`))).toEqual(shown);
+    expect(JSON.stringify(await scene.stores.access.keys())).not.toContain(key);
+    expect((await rename(key)).status).toBe(200);
+  });
+
+  it("of a scope does what the scope allows, which may be changed", async () => {
+    const other = await scene.endpoint({ name: "other" });
+    const { key, id } = await newKey({ scope: { endpoints: [{ id: endpoint.id, access: "read" }] } });
+    const run = (of: Endpoint) => http.post(`/v2/${of.id}/run`, { input: {} }, { key });
+    const health = (of: Endpoint) => http.get(`/v2/${of.id}/health`, { key });
+    const statuses = async () =>
+      Promise.all([health(endpoint), run(endpoint), health(other), rename(key)]).then((all) =>
+        all.map((each) => each.status),
+      );
+    expect(await statuses()).toEqual([200, 401, 404, 401]);
+    const change = (scope: unknown) => made(http.call("PATCH", `/v1/apikeys/${id}`, { body: { scope } }));
+    const may = { endpoints: [{ id: endpoint.id, access: "run" }] };
+    expect((await change(may)).scope).toEqual(may);
+    expect(await statuses()).toEqual([200, 200, 404, 401]);
+    await change("read");
+    expect(await statuses()).toEqual([200, 401, 200, 401]);
+    await change("all");
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+  });
+
+  it("is refused with a scope that is none, an endpoint of another user, and an expiry that has passed", async () => {
+    const { key } = await newKey({ userId: (await newUser("one")).id });
+    const scope = { endpoints: [{ id: endpoint.id, access: "run" }] };
+    const create = (body: object) => http.post("/v1/apikeys", { name: "k", ...body }, { key });
+    await refused(create({ scope }), 404, /no endpoint/);
+    for (const wrong of ["everything", { endpoints: [] }, { endpoints: [{ id: "x", access: "write" }] }, {}])
+      await refused(create({ scope: wrong }), 400, /'scope.*' must/);
+    await refused(create({ expiresAt: "2020-01-01T00:00:00Z" }), 400, /has passed/);
+    await refused(create({ expiresAt: "tomorrow" }), 400, /RFC 3339/);
+    await refused(create({ name: "" }), 400, /name/);
+  });
+
+  it("is made for others by an admin alone, and for the first admin by itself alone", async () => {
+    const [one, boss] = [await newUser("one"), await newUser("boss", "admin")];
+    const [{ key }, { key: bosses, id }] = [await newKey({ userId: one.id }), await newKey({ userId: boss.id })];
+    await refused(http.post("/v1/apikeys", { name: "k", userId: boss.id }, { key }), 404, /no user/);
+    await refused(http.get(`/v1/apikeys/${id}`, { key }), 404, /no API key/);
+    await refused(http.get(`/v1/apikeys?userId=${boss.id}`, { key }), 404, /no user/);
+    await refused(http.post("/v1/apikeys", { name: "k", userId: adminId() }, { key: bosses }), 401, /first admin/);
+    expect(await newKey({ userId: one.id }, bosses)).toMatchObject({ userId: one.id });
+    expect(await made(http.get(`/v1/apikeys?userId=${one.id}`, { key: bosses }))).toHaveLength(2);
+    expect(await made(http.get("/v1/apikeys", { key }))).toHaveLength(2);
+  });
+
+  it("works until it expires", async () => {
+    const expiresAt = new Date(scene.clock.now() + 60_000).toISOString();
+    const { key, id } = await newKey({ expiresAt });
+    expect(await made(http.get(`/v1/apikeys/${id}`))).toMatchObject({ expiresAt });
+    await scene.advance(59_999);
+    expect((await rename(key)).status).toBe(200);
+    await scene.advance(1);
+    await refused(rename(key), 401, /has expired/);
+    await refused(http.get(`/v2/${endpoint.id}/health`, { key }), 401, /has expired/);
+    await made(http.call("PATCH", `/v1/apikeys/${id}`, { body: { expiresAt: null } }));
+    expect((await rename(key)).status).toBe(200);
+  });
+
+  it("that is rotated works on for as long as asked, and then only the new one", async () => {
+    const { key: old, id } = await newKey({});
+    const rotated = await made(http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 60 }));
+    expect(rotated).toMatchObject({ id, oldPrefix: old.slice(0, 6), oldUntil: expect.any(String) });
+    expect([(await rename(old)).status, (await rename(rotated.key)).status]).toEqual([200, 200]);
+    await scene.advance(60_000);
+    await refused(rename(old), 401, /rotated/);
+    expect((await rename(rotated.key)).status).toBe(200);
+    const again = await made(http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 0 }));
+    await refused(rename(rotated.key), 401, /valid API key/);
+    expect((await rename(again.key)).status).toBe(200);
+    const third = await made(http.post(`/v1/apikeys/${id}/rotate`, {}));
+    await scene.advance(limits.keyOverlapMsDefault - 1);
+    expect((await rename(again.key)).status).toBe(200);
+    expect((await rename(third.key)).status).toBe(200);
+  });
+
+  it("that is deleted works no more", async () => {
+    const { key, id } = await newKey({});
+    expect((await http.call("DELETE", `/v1/apikeys/${id}`)).status).toBe(204);
+    await refused(rename(key), 401, /valid API key/);
+    await refused(http.get(`/v1/apikeys/${id}`), 404, /no API key/);
+  });
+
+  it("shows when it was last used, also after a restart", async () => {
+    const { key, id } = await newKey({});
+    const lastUse = async () => (await made(http.get(`/v1/apikeys/${id}`))).lastUsedAt;
+    expect(await lastUse()).toBeUndefined();
+    scene.run(noteUsesLoop(scene.parts));
+    await http.get(`/v2/${endpoint.id}/health`, { key });
+    const usedAt = new Date(scene.clock.now()).toISOString();
+    expect(await lastUse()).toBe(usedAt);
+    await scene.advance(limits.keyUseMs);
+    await http.close();
+    scene = await scene.restart();
+    http = await openHttp(scene);
+    expect(await lastUse()).toBe(usedAt);
+  });
+
+  it("cannot be made without end", async () => {
+    const { id } = await newUser("one");
+    for (let n = 0; n < limits.keysPerUserMax; n++) await newKey({ userId: id });
+    await refused(http.post("/v1/apikeys", { name: "k", userId: id }), 400, /100 API keys/);
+  });
+});
+
+describe("What is held for a key ends when the key does:", () => {
+  beforeEach(() => scene.run(endCallsLoop(scene.parts)));
+  const held = async (calls: number) => scene.until(() => scene.parts.heldCalls.size === calls);
+
+  it.each([
+    ["deleted", ({ id }: { id: string }) => http.call("DELETE", `/v1/apikeys/${id}`)],
+    ["rotated", ({ id }: { id: string }) => http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 0 })],
+    ["expired", () => scene.advance(60_000)],
+  ])("a /runsync, a stream and a followed log, when it is %s", async (_, end) => {
+    const expiresAt = new Date(scene.clock.now() + 60_000).toISOString();
+    const made = await newKey({ expiresAt });
+    const { key } = made;
+    const sync = http.post(`/v2/${endpoint.id}/runsync?wait=300000`, { input: {} }, { key });
+    const job = await scene.submit(endpoint);
+    const events = { accept: "text/event-stream" };
+    const stream = http.get(`/v2/${endpoint.id}/stream/${job}`, { key, headers: events }).catch(() => "cut");
+    const log = await followLog(scene, `${http.url}/v1/endpoints/${endpoint.id}/logs?follow=true`, {
+      authorization: `Bearer ${key}`,
+    });
+    await held(1);
+    await end(made);
+    await scene.advance(limits.keyLookMs);
+    expect([(await sync).status, (await sync).json.error]).toEqual([401, expect.stringMatching(/revoked/)]);
+    expect(await stream).toBe("cut");
+    await log.over();
+    expect(scene.parts.heldCalls.size).toBe(0);
+    expect((await http.get(`/v2/${endpoint.id}/health`)).json.jobs.inQueue).toBe(2); // the jobs go on
+  });
+
+  it("not what is held for the same key's new text, nor for other keys", async () => {
+    const { key, id } = await newKey({});
+    const { key: fresh } = await made(http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 60 }));
+    const syncs = [key, fresh, scene.key].map((each) =>
+      http.post(`/v2/${endpoint.id}/runsync?wait=100000`, { input: {} }, { key: each }),
+    );
+    await held(3);
+    await scene.advance(61_000);
+    expect((await syncs[0]!).status).toBe(401);
+    await held(2);
+    await scene.advance(40_000);
+    for (const sync of syncs.slice(1)) expect(await sync).toMatchObject({ status: 200, json: { status: "IN_QUEUE" } });
+  });
+});

@@ -1,0 +1,14 @@
+import { day, minute, second } from "./units.js";
+
+/** Users and their keys. */
+export const access = {
+  usersMax: 1_000, // every server keeps them in memory, with their keys
+  keysPerUserMax: 100,
+  endpointsPerKeyMax: 100,
+  keyOverlapMsDefault: day, // how long a rotated key's old secret still works
+  keyOverlapMsMax: 30 * day,
+  webhookSecretOverlapMs: day, // how long a rotated webhook secret still signs, beside the new one
+  keyLookMs: second, // between two looks for held requests whose key was revoked or has expired
+  keyUseMs: minute, // between two writes of when keys were last used
+  userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
+} as const;

@@ -1,0 +1,33 @@
+import { isExpired } from "../domain/access/key.js";
+import { limits } from "../limits/index.js";
+import type { Needs } from "../operations/needs.js";
+import type { Loop } from "./loop.js";
+
+/** Ends what is held for keys that were revoked or have expired. Each server does so for its own callers. */
+export function endCallsLoop({ registry, heldCalls }: Needs<"registry" | "heldCalls">): Loop {
+  return {
+    name: "end-calls",
+    topics: ["calls"],
+    gapMs: limits.keyLookMs,
+    async tick(now) {
+      heldCalls.endInvalid((hash) => {
+        const key = registry.key(hash);
+        return key !== undefined && !isExpired(key, now);
+      });
+      return heldCalls.size === 0 ? undefined : now + limits.keyLookMs;
+    },
+  };
+}
+
+/** Stores when keys were last used. */
+export function noteUsesLoop({ registry }: Needs<"registry">): Loop {
+  return {
+    name: "note-uses",
+    topics: [],
+    gapMs: limits.keyUseMs,
+    async tick(now) {
+      await registry.flushUses();
+      return now + limits.keyUseMs;
+    },
+  };
+}

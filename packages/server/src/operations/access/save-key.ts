@@ -1,0 +1,206 @@
+import { type ApiKey, isExpired, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
+import type { User } from "../../domain/access/user.js";
+import { endpointNotFound, invalid, Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { checkFields, nameRule } from "../fields.js";
+import type { Needs } from "../needs.js";
+import { iso } from "../show-resources.js";
+import { newApiKey, prefixOf } from "./secrets.js";
+
+type Saving = Needs<"registry" | "ids" | "vault" | "clock" | "bell">;
+
+/** A key's scope as callers send and see it. */
+export type ShownScope =
+  | "all"
+  | "read"
+  | { readonly endpoints: readonly { readonly id: string; readonly access: JobAccess }[] };
+
+/** What a caller may send of a key: absent keeps; a null `expiresAt` means that it never expires. */
+export interface KeyInput {
+  readonly name?: string;
+  readonly scope?: ShownScope;
+  /** RFC 3339. */
+  readonly expiresAt?: string | null;
+}
+
+/** The caller's key, or for an admin anyone's. Another user's is refused exactly like an unknown one. */
+export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
+  mayManage(caller);
+  const key = registry.keyById(id);
+  if (!key || (key.ownerNo !== caller.ownerNo && !caller.isAdmin)) {
+    throw new Refusal("NOT_FOUND", `There is no API key '${id.slice(0, 80)}' for this key.`);
+  }
+  return key;
+}
+
+/** Keys of chosen endpoints see nothing of users and keys. */
+export function mayManage({ scope }: ApiKey): void {
+  if (scope.kind === "endpoints") throw unauthorized("This key is for chosen endpoints: it sees no users or keys.");
+}
+
+/** The caller's keys, or for an admin those of any user. */
+export function keysOf({ registry }: Needs<"registry">, caller: ApiKey, userId: string | undefined): ApiKey[] {
+  mayManage(caller);
+  const owner = userId === undefined ? registry.user(caller.ownerNo) : userFor({ registry }, caller, userId);
+  return registry.keys().filter(({ ownerNo }) => ownerNo === owner?.no);
+}
+
+/** Makes a key, for another user too if the caller is an admin. Returns it with its text, which is never shown again. */
+export function createKey(
+  needs: Saving,
+  caller: ApiKey,
+  { name, scope, expiresAt, userId }: KeyInput & { readonly userId?: string },
+): Promise<{ key: ApiKey; text: string }> {
+  return needs.registry.exclusively(async () => {
+    const owner = userId === undefined ? needs.registry.user(caller.ownerNo) : userFor(needs, caller, userId);
+    if (!owner) throw unauthorized();
+    mayKeep(needs, caller, owner);
+    const now = needs.clock.now();
+    const count = needs.registry.keys().filter((key) => key.ownerNo === owner.no && !isExpired(key, now)).length;
+    if (count >= limits.keysPerUserMax)
+      throw new Refusal("IN_USE", `A user may have ${limits.keysPerUserMax} API keys: delete one first.`);
+    const text = newApiKey(needs.ids);
+    const key = await needs.registry.createKey({
+      id: needs.ids.resource(),
+      name: checkedName(name),
+      hash: needs.vault.hash(text),
+      prefix: prefixOf(text),
+      ownerNo: owner.no,
+      isBootstrap: false,
+      scope: scopeOf(needs, owner, scope ?? "all"),
+      createdAt: now,
+      expiresAt: expiry(needs, expiresAt),
+      old: undefined,
+    });
+    return { key, text };
+  });
+}
+
+/** Changes a key's name, scope or expiry; the bootstrap key keeps its scope and never expires. */
+export function updateKey(needs: Saving, caller: ApiKey, id: string, input: KeyInput): Promise<ApiKey> {
+  return needs.registry.exclusively(async () => {
+    const key = ownKey(needs, caller, id);
+    const owner = ownerOf(needs, key);
+    mayKeep(needs, caller, owner);
+    if (key.isBootstrap && (input.scope !== undefined || (input.expiresAt ?? null) !== null))
+      throw new Refusal("INVALID_STATE", "The bootstrap key has every right and never expires; rotate it instead.");
+    const saved = await needs.registry.saveKey({
+      ...key,
+      ...(input.name === undefined ? {} : { name: checkedName(input.name) }),
+      ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
+      ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(needs, input.expiresAt) }),
+    });
+    needs.bell.ring("calls");
+    return saved;
+  });
+}
+
+/**
+ * Gives a key a new text, which is never shown again. The old one works for another `overlapSeconds`; the one before it
+ * ends at once.
+ */
+export function rotateKey(
+  needs: Saving & Needs<"bootstrapKey">,
+  caller: ApiKey,
+  id: string,
+  overlapSeconds: number = limits.keyOverlapMsDefault / 1_000,
+): Promise<{ key: ApiKey; text: string }> {
+  return needs.registry.exclusively(async () => {
+    const key = ownKey(needs, caller, id);
+    mayKeep(needs, caller, ownerOf(needs, key));
+    const text = newApiKey(needs.ids);
+    const until = needs.clock.now() + overlapSeconds * 1_000;
+    const old = overlapSeconds === 0 ? undefined : { hash: key.hash, prefix: key.prefix, until };
+    let saved = key;
+    const store = async () => {
+      saved = await needs.registry.saveKey({ ...key, hash: needs.vault.hash(text), prefix: prefixOf(text), old });
+    };
+    await (key.isBootstrap ? needs.bootstrapKey.replace(text, store) : store());
+    needs.bell.ring("calls");
+    return { key: saved, text };
+  });
+}
+
+/** Revokes a key: it is unknown from now on, and what was held for it ends. */
+export function deleteKey(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  return needs.registry.exclusively(async () => {
+    const key = ownKey(needs, caller, id);
+    mayKeep(needs, caller, ownerOf(needs, key));
+    if (key.isBootstrap) throw new Refusal("INVALID_STATE", "The bootstrap key cannot be deleted; rotate it instead.");
+    await needs.registry.removeKey(key);
+    needs.bell.ring("calls");
+  });
+}
+
+/** Keys as callers see them, with their last use. */
+export async function showKeys(needs: Needs<"registry">, keys: readonly ApiKey[]) {
+  const uses = await needs.registry.lastUses(keys);
+  return keys.map((key) => {
+    const { id, name, prefix, createdAt, expiresAt, old, isBootstrap } = key;
+    const used = uses.get(key.no);
+    return {
+      id,
+      name,
+      prefix,
+      userId: ownerOf(needs, key).id,
+      scope: shownScope(key.scope),
+      ...(isBootstrap ? { isBootstrap } : {}),
+      ...(createdAt === undefined ? {} : { createdAt: iso(createdAt) }),
+      ...(expiresAt === undefined ? {} : { expiresAt: iso(expiresAt) }),
+      ...(used === undefined ? {} : { lastUsedAt: iso(used) }),
+      ...(old === undefined ? {} : { oldPrefix: old.prefix, oldUntil: iso(old.until) }),
+    };
+  });
+}
+
+/** A user by id, which only an admin may name beside itself. */
+export function userFor({ registry }: Needs<"registry">, caller: ApiKey, id: string): User {
+  const user = registry.users().find((each) => each.id === id);
+  if (!user || (user.no !== caller.ownerNo && !caller.isAdmin))
+    throw new Refusal("NOT_FOUND", `There is no user '${id.slice(0, 80)}' for this key.`);
+  return user;
+}
+
+/** Only the first admin's keys may make keys for it: its processes run with the server's rights. */
+function mayKeep({ registry }: Needs<"registry">, caller: ApiKey, owner: User): void {
+  if (registry.isFirstAdmin(owner.no) && owner.no !== caller.ownerNo)
+    throw unauthorized("Only a key of the first admin may change the first admin's keys.");
+}
+
+function ownerOf({ registry }: Needs<"registry">, { ownerNo }: ApiKey): User {
+  const owner = registry.user(ownerNo);
+  if (!owner) throw unauthorized();
+  return owner;
+}
+
+function checkedName(name: string | undefined): string {
+  checkFields({ name: nameRule }, { name });
+  if (!name) throw invalid("An API key needs 'name': 1 to 191 visible characters.");
+  return name;
+}
+
+function expiry({ clock }: Needs<"clock">, given: string | null | undefined): number | undefined {
+  if (given === undefined || given === null) return undefined;
+  const at = Date.parse(given);
+  if (!/^\d{4}-\d\d-\d\dT/.test(given) || Number.isNaN(at))
+    throw invalid("'expiresAt' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.");
+  if (at <= clock.now()) throw invalid("'expiresAt' has passed already.");
+  return at;
+}
+
+const shownScope = (scope: Scope): ShownScope => {
+  if (scope.kind === "everything") return "all";
+  if (scope.kind === "readOnly") return "read";
+  return { endpoints: Object.entries(scope.access).map(([id, access]) => ({ id, access })) };
+};
+
+function scopeOf({ registry }: Needs<"registry">, owner: User, given: ShownScope): Scope {
+  if (given === "all") return { kind: "everything" };
+  if (given === "read") return { kind: "readOnly" };
+  if (given.endpoints.length === 0) throw invalid("'scope.endpoints' must name one endpoint at least.");
+  if (given.endpoints.length > limits.endpointsPerKeyMax)
+    throw invalid(`'scope.endpoints' may have ${limits.endpointsPerKeyMax} entries at most.`);
+  const all = { ownerNo: owner.no, scope: { kind: "everything" } } as const;
+  for (const { id } of given.endpoints) if (!isVisible(all, registry.endpoint(id))) throw endpointNotFound(id);
+  return { kind: "endpoints", access: Object.fromEntries(given.endpoints.map(({ id, access }) => [id, access])) };
+}

@@ -1,0 +1,198 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import type { User } from "../../domain/access/user.js";
+import { isPath } from "../../domain/endpoints/template.js";
+import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { deleteEndpoint } from "../endpoints/save-endpoint.js";
+import { checkFields, nameRule } from "../fields.js";
+import type { Needs, Parts } from "../needs.js";
+import { iso } from "../show-resources.js";
+import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
+import { deleteTemplate } from "../templates/save-template.js";
+import { deleteVolume } from "../volumes/save-volume.js";
+import { mayManage, userFor } from "./save-key.js";
+import { newWebhookSecret } from "./secrets.js";
+
+type Saving = Needs<"registry" | "ids" | "vault" | "clock">;
+
+/** What a caller may send of a user: absent keeps. */
+export interface UserInput {
+  readonly name?: string;
+  readonly role?: "admin" | "member";
+}
+
+/** What becomes of a deleted user's resources: another user's, or deleted too. */
+export interface Estate {
+  readonly transferTo?: string;
+  readonly deleteResources?: boolean;
+}
+
+/** All users for an admin; a member sees itself. */
+export function usersFor({ registry }: Needs<"registry">, caller: ApiKey): User[] {
+  mayManage(caller);
+  return registry.users().filter(({ no }) => caller.isAdmin || no === caller.ownerNo);
+}
+
+/** A user whom the caller may see. Anyone else is refused exactly like an unknown one. */
+export function ownUser(needs: Needs<"registry">, caller: ApiKey, id: string): User {
+  mayManage(caller);
+  return userFor(needs, caller, id);
+}
+
+/** Makes a user. Returns it with the secret that signs its webhooks. */
+export function createUser(
+  needs: Saving,
+  caller: ApiKey,
+  { name, role = "member" }: UserInput,
+): Promise<{ user: User; webhookSecret: string }> {
+  return needs.registry.exclusively(async () => {
+    mayAdminister(caller);
+    if (needs.registry.users().length >= limits.usersMax)
+      throw new Refusal("IN_USE", `There may be ${limits.usersMax} users: delete one first.`);
+    const webhookSecret = newWebhookSecret(needs.ids);
+    const user = await needs.registry.createUser({
+      id: `user_${needs.ids.resource()}`,
+      name: freeName(needs, name, undefined),
+      isAdmin: role === "admin",
+      webhookSecret: needs.vault.seal(webhookSecret),
+      oldWebhookSecret: undefined,
+      createdAt: needs.clock.now(),
+      deletedAt: undefined,
+    });
+    return { user, webhookSecret };
+  });
+}
+
+/** Changes a user's name or role; the first admin stays an admin. */
+export function updateUser(needs: Saving, caller: ApiKey, id: string, { name, role }: UserInput): Promise<User> {
+  return needs.registry.exclusively(async () => {
+    mayAdminister(caller);
+    const user = ownUser(needs, caller, id);
+    if (role === "member" && needs.registry.isFirstAdmin(user.no))
+      throw new Refusal("INVALID_STATE", "The first admin stays an admin: the bootstrap key is its own.");
+    return needs.registry.saveUser({
+      ...user,
+      ...(name === undefined ? {} : { name: freeName(needs, name, user) }),
+      ...(role === undefined ? {} : { isAdmin: role === "admin" }),
+    });
+  });
+}
+
+/** Gives a user a new webhook secret; for a day the old one signs beside it. */
+export function rotateWebhookSecret(needs: Saving, caller: ApiKey, id: string): Promise<string> {
+  return needs.registry.exclusively(async () => {
+    const user = ownUser(needs, caller, id);
+    const secret = newWebhookSecret(needs.ids);
+    const until = needs.clock.now() + limits.webhookSecretOverlapMs;
+    await needs.registry.saveUser({
+      ...user,
+      webhookSecret: needs.vault.seal(secret),
+      oldWebhookSecret: { sealed: user.webhookSecret, until },
+    });
+    return secret;
+  });
+}
+
+/**
+ * Deletes a user with its keys. One that owns resources is refused, unless the caller says what becomes of them. What
+ * was done stays done if it is cut off: the user is deleted last, and the same request goes on.
+ */
+export async function deleteUser(needs: Parts, caller: ApiKey, id: string, estate: Estate): Promise<void> {
+  mayAdminister(caller);
+  const user = ownUser(needs, caller, id);
+  if (needs.registry.isFirstAdmin(user.no))
+    throw new Refusal("INVALID_STATE", "The first admin cannot be deleted: the bootstrap key is its own.");
+  if (estate.transferTo !== undefined && estate.deleteResources)
+    throw invalid("Give either 'transferTo' or 'deleteResources', not both.");
+  if (estate.deleteResources) await deleteAll(needs, user);
+  await needs.registry.exclusively(async () => {
+    const current = ownUser(needs, caller, id);
+    if (estate.transferTo !== undefined) await transfer(needs, caller, current, estate.transferTo);
+    const owned = describe(owns(needs, current));
+    if (owned !== "") {
+      const remedy = "add ?transferTo={userId} to give them to another user, or ?deleteResources=true to delete them";
+      throw new Refusal("IN_USE", `The user '${current.id}' owns ${owned}: ${remedy}.`);
+    }
+    await needs.registry.removeUser(current, needs.clock.now());
+    needs.bell.ring("calls");
+  });
+}
+
+/** What a user owns. */
+function owns({ registry }: Needs<"registry">, { no }: User) {
+  const isTheirs = ({ ownerNo }: { ownerNo: number }) => ownerNo === no;
+  return {
+    endpoints: registry.endpoints().filter((each) => isTheirs(each) && each.deletedAt === undefined),
+    templates: registry.templates().filter(isTheirs),
+    volumes: registry.volumes().filter(isTheirs),
+    registryAuths: registry.registryAuths().filter(isTheirs),
+  };
+}
+
+const nouns = {
+  endpoints: ["endpoint", "endpoints"],
+  templates: ["template", "templates"],
+  volumes: ["network volume", "network volumes"],
+  registryAuths: ["container registry auth", "container registry auths"],
+} as const;
+
+/** What is owned, in words: `2 endpoints, 1 template`; empty if nothing is. */
+function describe(owned: ReturnType<typeof owns>): string {
+  const counted = Object.entries(nouns).flatMap(([noun, [one, many]]) => {
+    const count = owned[noun as keyof typeof nouns].length;
+    return count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];
+  });
+  return counted.join(", ");
+}
+
+async function deleteAll(needs: Parts, user: User): Promise<void> {
+  const as = { ownerNo: user.no, scope: { kind: "everything" } } as const;
+  const { endpoints, templates, volumes, registryAuths } = owns(needs, user);
+  for (const endpoint of endpoints) await deleteEndpoint(needs, endpoint, { setToZero: true });
+  for (const template of templates) await deleteTemplate(needs, template);
+  for (const auth of registryAuths) await deleteRegistryAuth(needs, as, auth);
+  for (const { id } of volumes) await deleteVolume(needs, as, id);
+}
+
+/** Gives all that a user owns to another one. Names that both have used, and local processes, are refused first. */
+async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string): Promise<void> {
+  const { registry } = needs;
+  const heir = userFor(needs, caller, heirId);
+  if (heir.no === user.no) throw invalid("'transferTo' must name another user.");
+  const [given, kept] = [owns(needs, user), owns(needs, heir)];
+  const local = given.templates.find(({ settings }) => isPath(settings.imageName));
+  if (local && !registry.isFirstAdmin(heir.no))
+    throw new Refusal("IN_USE", `The template '${local.id}' runs local processes, which only the first admin may.`);
+  const taken = new Set(kept.templates.map(({ settings }) => settings.name));
+  const same = given.templates.find(({ settings }) => taken.has(settings.name));
+  if (same) throw new Refusal("IN_USE", `Both users have a template named '${same.settings.name}': rename one first.`);
+  const auths = new Set(kept.registryAuths.map(({ name }) => name));
+  const sameAuth = given.registryAuths.find(({ name }) => auths.has(name));
+  if (sameAuth)
+    throw new Refusal(
+      "IN_USE",
+      `Both users have a container registry auth named '${sameAuth.name}': delete one first.`,
+    );
+  await registry.giveAll(user.no, heir.no);
+}
+
+/** Users as callers see them. */
+export const showUser = ({ id, name, isAdmin, createdAt, oldWebhookSecret }: User) => ({
+  id,
+  name,
+  role: isAdmin ? ("admin" as const) : ("member" as const),
+  ...(createdAt === undefined ? {} : { createdAt: iso(createdAt) }),
+  ...(oldWebhookSecret === undefined ? {} : { oldWebhookSecretUntil: iso(oldWebhookSecret.until) }),
+});
+
+function mayAdminister(caller: ApiKey): void {
+  if (!caller.isAdmin) throw unauthorized("Only an admin's key may make, change or delete users.");
+}
+
+function freeName({ registry }: Needs<"registry">, name: string | undefined, self: User | undefined): string {
+  checkFields({ name: nameRule }, { name });
+  if (!name) throw invalid("A user needs 'name': 1 to 191 visible characters.");
+  if (registry.users().some((other) => other.name === name && other.no !== self?.no))
+    throw new Refusal("IN_USE", `Another user is named '${name}'; choose another name.`);
+  return name;
+}
