@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import type { Stores } from "../store/index.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 import { MovableClock } from "../testing/movable-clock-fixture.js";
 import { localVault } from "../vaults/local.js";
-import { ensureAdmin, sealKeyOf } from "./admin.js";
+import { ensureAdmin, keptKey, sealKeyOf } from "./admin.js";
 
 let dataDir: string;
 let stores: Stores;
@@ -27,11 +27,14 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-const start = (env: Record<string, string> = {}) => {
+const open = (env: Record<string, string>) => {
   const config = readConfig({ MILLRACE_DATA_DIR: dataDir, ...env });
   const directory = openDataDirectory(dataDir);
   const sealKey = sealKeyOf(config, directory);
-  const vault = localVault(Buffer.from(sealKey.hex, "hex"));
+  return { config, directory, sealKey, vault: localVault(Buffer.from(sealKey.hex, "hex")) };
+};
+const start = (env: Record<string, string> = {}) => {
+  const { config, directory, sealKey, vault } = open(env);
   return ensureAdmin({ config, directory, stores, vault, sealKey, ids: systemIds, clock: new MovableClock() });
 };
 const sealKeyFile = () => join(dataDir, "seal-key");
@@ -56,5 +59,67 @@ describe("The key that seals secrets", () => {
     await start();
     const other = start({ MILLRACE_SEAL_KEY: "0".repeat(64) });
     await expect(other).rejects.toThrow(/^MILLRACE_SEAL_KEY is not the key that sealed/);
+  });
+});
+
+describe("The bootstrap key", () => {
+  const given = "mr_given-by-the-environment";
+  const kept = () => readFileSync(join(dataDir, "api-key"), "utf8").trim();
+  /** Whether a key is the bootstrap key. */
+  const works = async (key: string) => {
+    const hash = open({}).vault.hash(key);
+    return (await stores.access.keys()).some((each) => each.isBootstrap && each.hash === hash);
+  };
+  /** Rotates it; `crash` after so many of the steps. */
+  const rotate = async (key: string, crash: "never" | "before the commit" | "after the commit" = "never") => {
+    const { directory, vault } = open({});
+    const [before] = await stores.access.keys();
+    const store = async () => {
+      if (crash === "before the commit") throw new Error("crash");
+      await stores.access.saveKey({ ...before!, hash: vault.hash(key) });
+      if (crash === "after the commit") throw new Error("crash");
+    };
+    await keptKey(directory)
+      .replace(key, store)
+      .catch(() => {});
+  };
+
+  it("is made once, and kept", async () => {
+    const { key, newKey } = await start();
+    expect(newKey).toBe(key);
+    expect(await start()).toEqual({ key, newKey: undefined });
+    expect(kept()).toBe(key);
+    expect(await works(key!)).toBe(true);
+  });
+
+  it("is replaced by the environment's, once: rotated, the old one does not come back with the next start", async () => {
+    const { key: first } = await start();
+    expect((await start({ MILLRACE_API_KEY: given })).key).toBe(given);
+    expect([await works(first!), await works(given)]).toEqual([false, true]);
+    await rotate("mr_rotated");
+    expect((await start({ MILLRACE_API_KEY: given })).key).toBe("mr_rotated");
+    expect([await works(given), await works("mr_rotated"), kept()]).toEqual([false, true, "mr_rotated"]);
+    expect((await start({ MILLRACE_API_KEY: "mr_another-of-the-environment" })).key).toBe(
+      "mr_another-of-the-environment",
+    );
+    expect(await works("mr_rotated")).toBe(false);
+  });
+
+  it.each(["before the commit", "after the commit"] as const)(
+    "works after a crash of its rotation %s",
+    async (crash) => {
+      const { key } = await start();
+      await rotate("mr_rotated", crash);
+      const left = crash === "before the commit" ? key : "mr_rotated";
+      expect((await start()).key).toBe(left);
+      expect([kept(), await works(left!), existsSync(join(dataDir, "api-key.next"))]).toEqual([left, true, false]);
+    },
+  );
+
+  it("is made anew if its file is deleted", async () => {
+    const { key } = await start();
+    rmSync(join(dataDir, "api-key"));
+    const { newKey } = await start();
+    expect([await works(key!), await works(newKey!)]).toEqual([false, true]);
   });
 });

@@ -127,12 +127,30 @@ describe("A key of named endpoints", () => {
     expect(text).not.toContain("of-other");
   });
 
-  it("does not see the webhook deliveries of any other endpoint", async () => {
-    const worker = await scene.worker(other);
-    const id = await scene.running(other, worker, { input: {}, webhook: "https://example.com/secret-path" });
-    await scene.done(worker, id);
-    expect((await http.get("/v1/webhooks/deliveries")).json).toHaveLength(1);
-    expect((await http.get("/v1/webhooks/deliveries", { key })).json).toEqual([]);
+  it("sees its endpoint's template without values, its volume's name, and nothing else of management", async () => {
+    const { json: all } = await http.get(`/v1/endpoints/${endpoint.id}?includeTemplate=true`);
+    const { json: volume } = await http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" });
+    await http.call("PATCH", `/v1/endpoints/${endpoint.id}`, { body: { networkVolumeId: volume.id } });
+    const { json: shown, text } = await http.get(`/v1/endpoints/${endpoint.id}?includeTemplate=true`, { key });
+    expect(shown).toMatchObject({ id: endpoint.id, name: all.name, env: { TOKEN: "…" } });
+    expect(text).not.toContain("of-mine");
+    const { templateId } = endpoint.settings;
+    expect((await http.get("/v1/templates", { key })).json).toMatchObject([{ id: templateId }]);
+    expect(await statusOf(key, "GET", `/v1/templates/${templateId}`)).toBe(200);
+    expect(await statusOf(key, "GET", `/v1/templates/${other.settings.templateId}`)).toBe(404);
+    expect((await http.get("/v1/networkvolumes", { key })).json).toEqual([{ id: volume.id, name: "v" }]);
+    expect((await http.get(`/v1/networkvolumes/${volume.id}`, { key })).json).toEqual({ id: volume.id, name: "v" });
+    const { json: detached } = await http.post("/v1/networkvolumes", { name: "w", size: 1, dataCenterId: "EU-RO-1" });
+    expect(await statusOf(key, "GET", `/v1/networkvolumes/${detached.id}`)).toBe(404);
+    for (const path of ["webhooks/deliveries", "containerregistryauth", "users", "apikeys", "webhooks/secret"])
+      expect([path, await statusOf(key, "GET", `/v1/${path}`)]).toEqual([path, 401]);
+    const { text: answer } = await graphql(
+      key,
+      "{ myself { podTemplates { id env { key value } } endpoints { env { value } } } }",
+    );
+    expect(answer).toContain(templateId);
+    expect(answer).not.toContain("of-mine");
+    expect(answer).not.toContain(other.settings.templateId);
   });
 });
 

@@ -38,6 +38,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly isOurHost?: HostJudge;
   /** Whether the store answers. */
   readonly isReady: () => Promise<boolean>;
+  /** Called for each route that is registered. */
+  readonly onRoute?: (method: string, url: string) => void;
 }
 
 /** Registers every route. The server is listening already: `take` receives the listener for its requests. */
@@ -86,6 +88,9 @@ export async function buildHttp(
     ajv: {
       customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },
     },
+  });
+  app.addHook("onRoute", ({ method, url }) => {
+    for (const each of [method].flat()) parts.onRoute?.(each, url);
   });
   app.decorateRequest("caller");
   app.decorateRequest("endpoint");

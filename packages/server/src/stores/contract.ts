@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { access } from "./contracts/access.js";
 import { chunks } from "./contracts/chunks.js";
 import { deliveries } from "./contracts/deliveries.js";
 import { expiry } from "./contracts/expiry.js";
@@ -29,6 +30,7 @@ const parts = [
   reads,
   chunks,
   deliveries,
+  access,
   misses,
   registryAuths,
   texts,

@@ -3,6 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
 import { invalid, Refusal } from "../../errors.js";
+import { forCaller, seesMore, visibleTemplates, visibleVolumes, volumeFor } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -55,13 +56,15 @@ const list = (text: string | null | undefined) =>
     .map((part) => part.trim())
     .filter(Boolean);
 
-function templateView({ id, settings }: Template) {
-  const { dockerStartCmd, ports, env, isMountPathGiven, ...rest } = settings;
+function templateView({ caller }: Pick<Context, "caller">, template: Template) {
+  const { dockerStartCmd, ports, env, isMountPathGiven, ...rest } = forCaller(caller, template, template.settings);
+  const { id } = template;
   return { id, ...rest, dockerArgs: joinCommand(dockerStartCmd), ports: ports.join(","), env: toPairs(env) };
 }
 
-function endpointView({ parts }: Context, endpoint: Endpoint) {
-  const { env, allowedCudaVersions, ...rest } = showEndpoint(parts, endpoint);
+function endpointView(context: Context, endpoint: Endpoint) {
+  const { parts, caller } = context;
+  const { env, allowedCudaVersions, ...rest } = forCaller(caller, endpoint, showEndpoint(parts, endpoint));
   const template = parts.registry.template(endpoint.settings.templateId);
   const volume = parts.registry.volume(endpoint.settings.networkVolumeIds[0] ?? "");
   return {
@@ -69,8 +72,8 @@ function endpointView({ parts }: Context, endpoint: Endpoint) {
     env: toPairs(env),
     allowedCudaVersions: allowedCudaVersions?.join(",") ?? null,
     workersStandby: 0,
-    template: template && templateView(template),
-    networkVolume: volume && showVolume(parts, volume),
+    template: template && templateView(context, template),
+    networkVolume: volume && volumeFor(caller, showVolume(parts, volume)),
     pods: async (_: unknown, { answer }: Context) => answer.list(await showWorkers(parts, endpoint), (pod) => pod),
   };
 }
@@ -109,9 +112,13 @@ async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Con
     ...(ports === undefined ? {} : { ports: list(ports as string) ?? [] }),
     ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
   };
-  if (id) return templateView(await updateTemplate(parts, caller, ownTemplate(parts, caller, id as string), fields));
+  if (id)
+    return templateView(
+      { caller },
+      await updateTemplate(parts, caller, ownTemplate(parts, caller, id as string), fields),
+    );
   if (!fields.name || !fields.imageName) throw invalid("'name' and 'imageName' are required to create a template.");
-  return templateView(await createTemplate(parts, caller, fields));
+  return templateView({ caller }, await createTemplate(parts, caller, fields));
 }
 
 async function removeTemplate({ templateName }: { templateName: string }, { parts, caller }: Context) {
@@ -160,9 +167,15 @@ function myself(_: unknown, context: Context) {
       return context.answer.list(visible, (endpoint) => endpointView(context, endpoint));
     },
     networkVolumes: () =>
-      context.answer.list(registry.volumes().filter(mine), (volume) => showVolume(context.parts, volume)),
-    podTemplates: () => context.answer.list(registry.templates().filter(mine), templateView),
-    containerRegistryCreds: () => context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth),
+      context.answer.list(visibleVolumes(context.parts, context.caller), (volume) =>
+        volumeFor(context.caller, showVolume(context.parts, volume)),
+      ),
+    podTemplates: () =>
+      context.answer.list(visibleTemplates(context.parts, context.caller), (each) => templateView(context, each)),
+    containerRegistryCreds: () => {
+      seesMore(context.caller, "container registry auths");
+      return context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth);
+    },
     serverlessDiscount: null,
   };
 }

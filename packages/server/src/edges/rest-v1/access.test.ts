@@ -80,7 +80,14 @@ describe("A user", () => {
     const changed = { name: "boss", role: "admin" };
     expect(await made(http.call("PATCH", `/v1/users/${user.id}`, { body: changed }))).toMatchObject(changed);
     expect((await made(http.get("/v1/users", { key }))).length).toBe(2);
-    await refused(http.call("PATCH", `/v1/users/${adminId()}`, { key, body: { role: "member" } }), 400, /first admin/);
+    const first = `/v1/users/${adminId()}`;
+    await refused(http.call("PATCH", first, { body: { role: "member" } }), 400, /first admin/);
+    await refused(http.call("PATCH", first, { key, body: { name: "mine" } }), 401, /Only a key of the first admin/);
+    await refused(
+      http.post(`${first}/webhook-secret/rotate`, undefined, { key }),
+      401,
+      /Only a key of the first admin/,
+    );
   });
 
   it("is deleted with its keys if it owns nothing", async () => {

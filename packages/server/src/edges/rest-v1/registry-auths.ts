@@ -1,6 +1,7 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
+import { seesMore } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import { showRegistryAuth } from "../../operations/show-resources.js";
 import {
@@ -26,8 +27,12 @@ export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
 
 /** The routes without a body. */
 export function registryAuthReads(app: FastifyInstance, parts: Parts): void {
-  const own = (request: FastifyRequest) => ownRegistryAuth(parts, request.caller, idOf(request, id));
-  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), ({ caller }, reply) => {
+  const own = (request: FastifyRequest) => {
+    seesMore(request.caller, "container registry auths");
+    return ownRegistryAuth(parts, request.caller, idOf(request, id));
+  };
+  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), async ({ caller }, reply) => {
+    seesMore(caller, "container registry auths");
     const mine = parts.registry.registryAuths().filter(({ ownerNo }) => ownerNo === caller.ownerNo);
     return sendList(reply, mine, showRegistryAuth);
   });

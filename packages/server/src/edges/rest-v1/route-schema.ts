@@ -1,5 +1,5 @@
 import * as api from "@millrace/api";
-import type { FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 
 /** The refusals that every route may reply with. */
@@ -28,3 +28,21 @@ export const doc = (summary: string, tag: string, reply: TSchema, more: object =
 export const deletion = (summary: string, tag: string, name: string, more: object = {}) => ({
   schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors }, ...more },
 });
+
+/** The fields that a schema names, and no others. */
+export function pick(schema: TSchema, body: unknown): Record<string, unknown> {
+  const names = Object.keys((schema as unknown as { properties: object }).properties);
+  const given = body as Record<string, unknown>;
+  return Object.fromEntries(names.filter((name) => Object.hasOwn(given, name)).map((name) => [name, given[name]]));
+}
+
+/** Registers PATCH and its equivalent, POST to `/update`. */
+export function patches(
+  app: FastifyInstance,
+  url: string,
+  schema: object,
+  handler: (request: FastifyRequest) => Promise<unknown>,
+): void {
+  app.patch(url, { schema }, handler);
+  app.post(`${url}/update`, { schema }, handler);
+}

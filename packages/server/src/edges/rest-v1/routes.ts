@@ -4,6 +4,7 @@ import Type, { type TSchema } from "typebox";
 import { isVisible } from "../../domain/access/key.js";
 import { Refusal, routeNotFound } from "../../errors.js";
 import { admitToManagement } from "../../operations/access/authenticate.js";
+import { forCaller, seesMore, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -12,13 +13,7 @@ import {
   updateEndpoint,
 } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
-import {
-  showDecisions,
-  showDeliveries,
-  showEndpoint,
-  showTemplate,
-  showVolume,
-} from "../../operations/show-resources.js";
+import { showDecisions, showDeliveries, showEndpoint, showTemplate } from "../../operations/show-resources.js";
 import {
   createTemplate,
   deleteTemplate,
@@ -26,7 +21,6 @@ import {
   type TemplateInput,
   updateTemplate,
 } from "../../operations/templates/save-template.js";
-import { createVolume, deleteVolume, ownVolume, updateVolume } from "../../operations/volumes/save-volume.js";
 import { showWorkers } from "../../operations/workers/show-workers.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
@@ -37,7 +31,8 @@ import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
-import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+import { deletion, doc, idOf, params, patches, pick, writeErrors } from "./route-schema.js";
+import { volumeReads, volumeWrites } from "./volumes.js";
 import { workerRoutes } from "./workers.js";
 
 type Query = Record<string, string | undefined>;
@@ -81,6 +76,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     workerRoutes(scope, parts);
     releaseRoutes(scope, parts);
     deletes(scope, parts);
+    volumeReads(scope, parts);
     registryAuthReads(scope, parts);
     accessReads(scope, parts);
   });
@@ -91,22 +87,18 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   refuseOthers();
 }
 
-/** Registers PATCH and its equivalent, POST to `/update`. */
-function patches(
-  app: FastifyInstance,
-  url: string,
-  schema: object,
-  handler: (request: FastifyRequest) => Promise<unknown>,
-): void {
-  app.patch(url, { schema }, handler);
-  app.post(`${url}/update`, { schema }, handler);
-}
-
-async function endpointView(parts: Parts, endpoint: ReturnType<typeof ownEndpoint>, query: Query) {
+async function endpointView(
+  parts: Parts,
+  { caller, query: asked }: FastifyRequest,
+  endpoint: ReturnType<typeof ownEndpoint>,
+) {
+  const query = asked as Query;
   const template = parts.registry.template(endpoint.settings.templateId);
   return {
-    ...showEndpoint(parts, endpoint),
-    ...(query.includeTemplate === "true" && template ? { template: showTemplate(template) } : {}),
+    ...forCaller(caller, endpoint, showEndpoint(parts, endpoint)),
+    ...(query.includeTemplate === "true" && template
+      ? { template: forCaller(caller, template, showTemplate(template)) }
+      : {}),
     ...(query.includeWorkers === "true" ? { workers: await showWorkers(parts, endpoint) } : {}),
   };
 }
@@ -160,57 +152,20 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
   });
 }
 
-/** The fields that a schema names, and no others. */
-function pick(schema: TSchema, body: unknown): Record<string, unknown> {
-  const names = Object.keys((schema as unknown as { properties: object }).properties);
-  const given = body as Record<string, unknown>;
-  return Object.fromEntries(names.filter((name) => Object.hasOwn(given, name)).map((name) => [name, given[name]]));
-}
-
-function volumeWrites(app: FastifyInstance, parts: RestParts): void {
-  const reply = { 200: api.Volume, ...writeErrors };
-  app.post(
-    "/networkvolumes",
-    {
-      schema: {
-        summary: "Create a network volume",
-        tags: ["network volumes"],
-        body: api.VolumeCreate,
-        response: reply,
-      },
-    },
-    async (request) => showVolume(parts, await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
-  );
-  const schema = {
-    summary: "Rename or grow a network volume",
-    tags: ["network volumes"],
-    params: params("networkVolumeId"),
-    body: api.VolumeUpdate,
-    response: reply,
-  };
-  patches(app, "/networkvolumes/:networkVolumeId", schema, async (request) => {
-    const volume = ownVolume(parts, request.caller, idOf(request, "networkVolumeId"));
-    return showVolume(parts, await updateVolume(parts, volume, pick(api.VolumeUpdate, request.body)));
-  });
-}
-
 function reads(app: FastifyInstance, parts: RestParts): void {
   const { registry } = parts;
-  const mine = <T extends { ownerNo: number }>(request: FastifyRequest, all: readonly T[]) =>
-    all.filter((each) => each.ownerNo === request.caller.ownerNo);
   app.get(
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
     (request, reply) => {
       const live = registry.endpoints().filter((endpoint) => isVisible(request.caller, endpoint));
-      return sendList(reply, live, (endpoint) => endpointView(parts, endpoint, request.query as Query));
+      return sendList(reply, live, (endpoint) => endpointView(parts, request, endpoint));
     },
   );
   app.get(
     "/endpoints/:endpointId",
     doc("Show an endpoint", "endpoints", api.Endpoint, { params: params("endpointId"), querystring: include }),
-    async (request) =>
-      endpointView(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), request.query as Query),
+    async (request) => endpointView(parts, request, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
   );
   app.get(
     "/endpoints/:endpointId/scaling",
@@ -225,27 +180,27 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     async (request) => showDecisions(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
   );
   app.get("/templates", doc("List templates", "templates", Type.Array(api.Template)), (request, reply) =>
-    sendList(reply, mine(request, registry.templates()), showTemplate),
+    sendList(reply, visibleTemplates(parts, request.caller), (template) =>
+      forCaller(request.caller, template, showTemplate(template)),
+    ),
   );
   app.get(
     "/templates/:templateId",
     doc("Show a template", "templates", api.Template, { params: params("templateId") }),
-    async (request) => showTemplate(ownTemplate(parts, request.caller, idOf(request, "templateId"))),
-  );
-  app.get("/networkvolumes", doc("List network volumes", "network volumes", Type.Array(api.Volume)), (request, reply) =>
-    sendList(reply, mine(request, registry.volumes()), (volume) => showVolume(parts, volume)),
-  );
-  app.get(
-    "/networkvolumes/:networkVolumeId",
-    doc("Show a network volume", "network volumes", api.Volume, { params: params("networkVolumeId") }),
-    async (request) => showVolume(parts, ownVolume(parts, request.caller, idOf(request, "networkVolumeId"))),
+    async (request) => {
+      const template = ownTemplate(parts, request.caller, idOf(request, "templateId"));
+      return forCaller(request.caller, template, showTemplate(template));
+    },
   );
   app.get(
     "/webhooks/deliveries",
     doc("Webhook deliveries with their attempts, newest first", "webhooks", Type.Array(api.WebhookDelivery), {
       querystring: Type.Object({ jobId: Type.Optional(Type.String()) }),
     }),
-    async (request) => showDeliveries(parts, request.caller, (request.query as Query).jobId),
+    async (request) => {
+      seesMore(request.caller, "webhook deliveries");
+      return showDeliveries(parts, request.caller, (request.query as Query).jobId);
+    },
   );
   app.get(
     "/webhooks/secret",
@@ -272,14 +227,6 @@ function deletes(app: FastifyInstance, parts: RestParts): void {
     deletion("Delete a template", "templates", "templateId"),
     async (request, reply) => {
       await deleteTemplate(parts, ownTemplate(parts, request.caller, idOf(request, "templateId")));
-      return reply.code(204).send();
-    },
-  );
-  app.delete(
-    "/networkvolumes/:networkVolumeId",
-    deletion("Delete a network volume and its files", "network volumes", "networkVolumeId"),
-    async (request, reply) => {
-      await deleteVolume(parts, request.caller, idOf(request, "networkVolumeId"));
       return reply.code(204).send();
     },
   );

@@ -6,6 +6,7 @@ import { checkFields, nameRule } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { newApiKey, prefixOf } from "./secrets.js";
+import { seesMore } from "./visible.js";
 
 type Saving = Needs<"registry" | "ids" | "vault" | "clock" | "bell">;
 
@@ -25,7 +26,7 @@ export interface KeyInput {
 
 /** The caller's key, or for an admin anyone's. Another user's is refused exactly like an unknown one. */
 export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
-  mayManage(caller);
+  seesMore(caller, "users and keys");
   const key = registry.keyById(id);
   if (!key || (key.ownerNo !== caller.ownerNo && !caller.isAdmin)) {
     throw new Refusal("NOT_FOUND", `There is no API key '${id.slice(0, 80)}' for this key.`);
@@ -33,14 +34,9 @@ export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: stri
   return key;
 }
 
-/** Keys of chosen endpoints see nothing of users and keys. */
-export function mayManage({ scope }: ApiKey): void {
-  if (scope.kind === "endpoints") throw unauthorized("This key is for chosen endpoints: it sees no users or keys.");
-}
-
 /** The caller's keys, or for an admin those of any user. */
 export function keysOf({ registry }: Needs<"registry">, caller: ApiKey, userId: string | undefined): ApiKey[] {
-  mayManage(caller);
+  seesMore(caller, "users and keys");
   const owner = userId === undefined ? registry.user(caller.ownerNo) : userFor({ registry }, caller, userId);
   return registry.keys().filter(({ ownerNo }) => ownerNo === owner?.no);
 }

@@ -10,8 +10,9 @@ import { iso } from "../show-resources.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
 import { deleteTemplate } from "../templates/save-template.js";
 import { deleteVolume } from "../volumes/save-volume.js";
-import { mayManage, userFor } from "./save-key.js";
+import { userFor } from "./save-key.js";
 import { newWebhookSecret } from "./secrets.js";
+import { seesMore } from "./visible.js";
 
 type Saving = Needs<"registry" | "ids" | "vault" | "clock">;
 
@@ -29,14 +30,22 @@ export interface Estate {
 
 /** All users for an admin; a member sees itself. */
 export function usersFor({ registry }: Needs<"registry">, caller: ApiKey): User[] {
-  mayManage(caller);
+  seesMore(caller, "users and keys");
   return registry.users().filter(({ no }) => caller.isAdmin || no === caller.ownerNo);
 }
 
 /** A user whom the caller may see. Anyone else is refused exactly like an unknown one. */
 export function ownUser(needs: Needs<"registry">, caller: ApiKey, id: string): User {
-  mayManage(caller);
+  seesMore(caller, "users and keys");
   return userFor(needs, caller, id);
+}
+
+/** A user whom the caller may change: the first admin changes only by its own keys. */
+function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
+  const user = ownUser(needs, caller, id);
+  if (needs.registry.isFirstAdmin(user.no) && user.no !== caller.ownerNo)
+    throw unauthorized("Only a key of the first admin may change the first admin.");
+  return user;
 }
 
 /** Makes a user. Returns it with the secret that signs its webhooks. */
@@ -67,7 +76,7 @@ export function createUser(
 export function updateUser(needs: Saving, caller: ApiKey, id: string, { name, role }: UserInput): Promise<User> {
   return needs.registry.exclusively(async () => {
     mayAdminister(caller);
-    const user = ownUser(needs, caller, id);
+    const user = changeable(needs, caller, id);
     if (role === "member" && needs.registry.isFirstAdmin(user.no))
       throw new Refusal("INVALID_STATE", "The first admin stays an admin: the bootstrap key is its own.");
     return needs.registry.saveUser({
@@ -81,7 +90,7 @@ export function updateUser(needs: Saving, caller: ApiKey, id: string, { name, ro
 /** Gives a user a new webhook secret; for a day the old one signs beside it. */
 export function rotateWebhookSecret(needs: Saving, caller: ApiKey, id: string): Promise<string> {
   return needs.registry.exclusively(async () => {
-    const user = ownUser(needs, caller, id);
+    const user = changeable(needs, caller, id);
     const secret = newWebhookSecret(needs.ids);
     const until = needs.clock.now() + limits.webhookSecretOverlapMs;
     await needs.registry.saveUser({

@@ -3,6 +3,7 @@ import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "..
 import type { Release } from "../../domain/endpoints/release.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { namesAlone } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
@@ -61,8 +62,7 @@ export async function showRelease({ registry }: Needs<"registry">, caller: ApiKe
  */
 function envFor(registry: Releasing["registry"], caller: ApiKey, { template, settings }: Release) {
   const isTheirs = registry.template(settings.templateId)?.ownerNo === caller.ownerNo;
-  const shown = (env: Readonly<Record<string, string>>, isShown: boolean) =>
-    isShown ? env : Object.fromEntries(Object.keys(env).map((name) => [name, "…"]));
+  const shown = (env: Readonly<Record<string, string>>, isShown: boolean) => (isShown ? env : namesAlone(env));
   const isAll = caller.scope.kind === "everything";
   return { ...shown(template.env, isAll && isTheirs), ...shown(settings.env, isAll) };
 }

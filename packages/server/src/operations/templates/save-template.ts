@@ -14,6 +14,7 @@ import {
   templateDefaults,
 } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { visibleTemplates } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
@@ -46,7 +47,8 @@ type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "t
 
 export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
   const template = registry.template(id);
-  if (!template || template.ownerNo !== caller.ownerNo) {
+  const isOwn = template?.ownerNo === caller.ownerNo;
+  if (!isOwn || (caller.scope.kind === "endpoints" && !visibleTemplates({ registry }, caller).includes(template))) {
     throw new Refusal("NOT_FOUND", `There is no template '${id.slice(0, 80)}' for this key.`);
   }
   return template;

@@ -5,6 +5,7 @@ import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.j
 import { engineVolume, type Volume } from "../../domain/endpoints/volume.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
+import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
@@ -16,7 +17,8 @@ export const volumeFields = { name: nameRule, size: integer(0, 4_000), dataCente
 
 export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: string): Volume {
   const volume = registry.volume(id);
-  if (volume?.ownerNo !== caller.ownerNo) {
+  const isOwn = volume?.ownerNo === caller.ownerNo;
+  if (!isOwn || (caller.scope.kind === "endpoints" && !visibleVolumes({ registry }, caller).includes(volume))) {
     throw new Refusal("NOT_FOUND", `There is no network volume '${id.slice(0, 80)}' for this key.`);
   }
   return volume;

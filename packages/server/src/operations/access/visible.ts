@@ -1,0 +1,57 @@
+import { type ApiKey, isVisible } from "../../domain/access/key.js";
+import type { Template } from "../../domain/endpoints/template.js";
+import type { Volume } from "../../domain/endpoints/volume.js";
+import { unauthorized } from "../../errors.js";
+import type { Needs } from "../needs.js";
+
+/**
+ * A key of chosen endpoints sees these, their templates without the values of their environments, their volumes' names,
+ * and nothing else of management.
+ */
+const isBound = ({ scope }: ApiKey): boolean => scope.kind === "endpoints";
+
+const own = ({ ownerNo }: ApiKey, resource: { readonly ownerNo: number }): boolean => resource.ownerNo === ownerNo;
+
+/** The templates that a key sees: its user's, or those of its endpoints. */
+export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey): Template[] {
+  const mine = registry.templates().filter((template) => own(caller, template));
+  if (!isBound(caller)) return mine;
+  const used = new Set(boundEndpoints({ registry }, caller).map(({ settings }) => settings.templateId));
+  return mine.filter(({ id }) => used.has(id));
+}
+
+/** The volumes that a key sees: its user's, or those of its endpoints. */
+export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey): Volume[] {
+  const mine = registry.volumes().filter((volume) => own(caller, volume));
+  if (!isBound(caller)) return mine;
+  const used = new Set(boundEndpoints({ registry }, caller).flatMap(({ settings }) => settings.networkVolumeIds));
+  return mine.filter(({ id }) => used.has(id));
+}
+
+const boundEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey) =>
+  registry.endpoints().filter((endpoint) => isVisible(caller, endpoint));
+
+/** Refuses keys of chosen endpoints what they never see. */
+export function seesMore(caller: ApiKey, what: string): void {
+  if (isBound(caller)) throw unauthorized(`This key is for chosen endpoints: it does not see ${what}.`);
+}
+
+/** A view with its environment's values for the owner's own keys, and with their names alone for all others. */
+export function forCaller<T extends { readonly env: Readonly<Record<string, string>> }>(
+  caller: ApiKey,
+  resource: { readonly ownerNo: number },
+  view: T,
+): T {
+  if (own(caller, resource) && !isBound(caller)) return view;
+  return { ...view, env: namesAlone(view.env) };
+}
+
+/** An environment whose values are hidden. */
+export const namesAlone = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.keys(env).map((name) => [name, "…"]));
+
+/** A volume's view for a key: those of chosen endpoints see its id and name. */
+export const volumeFor = <T extends { readonly id: string; readonly name: string }>(
+  caller: ApiKey,
+  view: T,
+): T | Pick<T, "id" | "name"> => (isBound(caller) ? { id: view.id, name: view.name } : view);
