@@ -92,7 +92,9 @@ describe("the answer to a take that is lost on the way", () => {
       const { endpoint } = await scene.own(behind, { workersMin: 1, workersMax: 1 });
       await until(async () => (await call(behind, "GET", `/v2/${endpoint}/health`)).body.workers.ready === 1);
       const worker = async () =>
-        (await call(behind, "GET", `/v1/endpoints/${endpoint}?includeWorkers=true`)).body.workers.map((each: { id: string }) => each.id);
+        (await call(behind, "GET", `/v1/endpoints/${endpoint}?includeWorkers=true`)).body.workers.map(
+          (each: { id: string }) => each.id,
+        );
       const before = await worker();
       proxy.cutNext((bytes) => bytes.includes('"key":"cut"'));
       const input = { key: "cut", ms: 10, fate: "return" };
