@@ -6,6 +6,7 @@ export { visible, visibleLines } from "./fields.js";
 export * from "./jobs.js";
 export * from "./logs.js";
 export * from "./registry-auths.js";
+export * from "./secrets.js";
 export * from "./states.js";
 export * from "./templates.js";
 export * from "./volumes.js";

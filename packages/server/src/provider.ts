@@ -1,3 +1,4 @@
+import type { HiddenSpan } from "./domain/access/secret.js";
 import type { LogLine } from "./domain/workers/log-line.js";
 import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
 
@@ -19,6 +20,8 @@ export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   /** The template's start command; if empty, the default of the image or handler is used. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Where `env` holds secrets: these texts are masked in its log, as the worker's own secret is. */
+  readonly hidden?: readonly HiddenSpan[];
   /** Volumes that it sees, if it has a file system of its own. */
   readonly mounts: readonly Mount[];
   /** The TCP ports named by the template. */

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Scope } from "../domain/access/key.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../memory/registry.js";
+import { createSecret } from "../operations/access/save-secret.js";
 import { createVolume } from "../operations/volumes/save-volume.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -37,6 +38,7 @@ const unknown: Record<string, string> = {
   jobId: "00000000-0000-7000-8000-000000000000-u1",
   userId: "user_aaaaaaaaaaaaaa",
   keyId: "aaaaaaaaaaaaaa",
+  secretId: "aaaaaaaaaaaaaa",
   version: "1",
   "*": "v1/models",
 };
@@ -55,6 +57,7 @@ beforeAll(async () => {
     password: "",
   };
   await scene.parts.registry.createRegistryAuth(auth);
+  const secret = await createSecret(scene.parts, scene.admin, { name: mark, value: mark, description: mark });
   const volume = await createVolume(scene.parts, scene.admin, {
     name: `volume ${mark}`,
     size: 1,
@@ -81,6 +84,7 @@ beforeAll(async () => {
     jobId,
     userId: scene.parts.registry.user(scene.admin.ownerNo)?.id as string,
     keyId: scene.admin.id,
+    secretId: secret.id,
   };
   const stranger = await scene.user({ isAdmin: false });
   const theirs = await scene.addKey("mr_theirs", stranger);
@@ -124,6 +128,7 @@ const bodies: readonly [RegExp, () => unknown][] = [
   ],
   [/\/networkvolumes$/, () => ({ name: "theirs", size: 1, dataCenterId: "EU-RO-1" })],
   [/\/containerregistryauth$/, () => ({ name: "theirs", username: "u", password: "p" })],
+  [/\/secrets$/, () => ({ name: `secret-${Math.random()}`.replace(".", ""), value: "theirs" })],
   [/\/users$/, () => ({ name: `user ${Math.random()}` })],
 ];
 
@@ -152,7 +157,15 @@ const withoutIds = ({ status, json, text }: Answer, values: Record<string, strin
 
 /** All that the admin can see, which nobody else may change. */
 async function everything(): Promise<unknown> {
-  const paths = ["endpoints", "templates", "networkvolumes", "containerregistryauth", "apikeys", "webhooks/secret"];
+  const paths = [
+    "endpoints",
+    "templates",
+    "networkvolumes",
+    "containerregistryauth",
+    "apikeys",
+    "secrets",
+    "webhooks/secret",
+  ];
   const seen = await Promise.all(paths.map(async (path) => (await http.get(`/v1/${path}`)).json));
   const requests = await http.get(`/v2/${endpoint.id}/requests`);
   return [

@@ -10,5 +10,9 @@ export const access = {
   webhookSecretOverlapMs: day, // how long a rotated webhook secret still signs, beside the new one
   keyLookMs: second, // between two looks for held requests whose key was revoked or has expired
   keyUseMs: minute, // between two writes of when keys were last used
+  secretsPerUserMax: 200,
+  secretNameCharsMax: 100,
+  secretCharsMin: 4, // a shorter one, masked wherever it stands, would make logs unreadable
+  secretCharsMax: 32_768,
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
 } as const;

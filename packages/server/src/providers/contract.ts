@@ -345,6 +345,26 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
       });
 
+      it("hides the secrets of its environment from its first line on, also in what it stores", async () => {
+        const made = launch();
+        const hidden = [
+          { variable: "HEADER", at: 7, length: 10 },
+          { variable: "TOKEN", at: 0, length: 7 },
+        ];
+        const env = { ...made.env, HEADER: "Bearer of-header1", TOKEN: 'of-tok"' };
+        await provider.start({ ...made, env, hidden });
+        const puppet = await stage.meet(id);
+        await puppet.ask("say", 'Bearer of-header1, of-tok", {"key":"of-tok\\""}\n');
+        const shown = 'Bearer ****, ****, {"key":"****"}';
+        const reader = follower(provider, id, { tail: 1 });
+        expect(await reader.until(shown)).toEqual([shown]);
+        reader.leave();
+        expect(await provider.logTail(id)).toContain(shown);
+        await ended(puppet);
+        await provider.forget(id);
+        expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
+      });
+
       it("hides what it was told to hide, from then on, also in what it stores", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "before s3cret\n");

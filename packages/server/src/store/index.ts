@@ -6,6 +6,7 @@ import type { EndpointStore } from "./endpoints.js";
 import type { HostStore } from "./hosts.js";
 import type { JobReader, JobStore } from "./jobs.js";
 import type { RegistryAuthStore, TemplateStore, VolumeStore } from "./resources.js";
+import type { SecretStore } from "./secrets.js";
 import type { SharedStore } from "./servers.js";
 import type { TallyReader } from "./tallies.js";
 import type { WorkerStore } from "./workers.js";
@@ -18,6 +19,7 @@ export type * from "./endpoints.js";
 export type * from "./hosts.js";
 export type * from "./jobs.js";
 export type * from "./resources.js";
+export type * from "./secrets.js";
 export type * from "./servers.js";
 export type * from "./tallies.js";
 export type * from "./workers.js";
@@ -37,6 +39,7 @@ export interface Stores {
   readonly registryAuths: RegistryAuthStore;
   readonly workers: WorkerStore;
   readonly access: AccessStore;
+  readonly secrets: SecretStore;
   readonly decisions: DecisionStore;
   readonly hosts: HostStore;
   /** Resolves when the database has answered a read. */

@@ -12,6 +12,7 @@ import { purges } from "./contracts/purges.js";
 import { reads } from "./contracts/reads.js";
 import { registryAuths } from "./contracts/registry-auths.js";
 import { idsOf, type Opened, Scene } from "./contracts/scene.js";
+import { secrets } from "./contracts/secrets.js";
 import { takes } from "./contracts/takes.js";
 import { texts } from "./contracts/texts.js";
 import { workerRows } from "./contracts/worker-rows.js";
@@ -33,6 +34,7 @@ const parts = [
   access,
   misses,
   registryAuths,
+  secrets,
   texts,
   workerRows,
 ];

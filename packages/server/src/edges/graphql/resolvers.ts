@@ -3,6 +3,13 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
 import { invalid, Refusal } from "../../errors.js";
+import {
+  createSecret,
+  deleteSecret,
+  type SecretInput,
+  secretsOf,
+  showSecret,
+} from "../../operations/access/save-secret.js";
 import { forCaller, seesMore, visibleTemplates, visibleVolumes, volumeFor } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
@@ -157,6 +164,14 @@ async function removeRegistryAuth({ registryAuthId }: { registryAuthId: string }
   return true;
 }
 
+const createOwnSecret = async ({ input }: { input: SecretInput }, { parts, caller }: Context) =>
+  showSecret(await createSecret(parts, caller, input));
+
+async function removeSecret({ id }: { id: string }, { parts, caller }: Context) {
+  await deleteSecret(parts, caller, id);
+  return true;
+}
+
 function myself(_: unknown, context: Context) {
   const { registry } = context.parts;
   const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
@@ -176,6 +191,7 @@ function myself(_: unknown, context: Context) {
       seesMore(context.caller, "container registry auths");
       return context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth);
     },
+    secrets: async () => context.answer.list(await secretsOf(context.parts, context.caller), showSecret),
     serverlessDiscount: null,
   };
 }
@@ -198,4 +214,6 @@ export const resolvers = {
   saveRegistryAuth,
   updateRegistryAuth: changeRegistryAuth,
   deleteRegistryAuth: removeRegistryAuth,
+  secretCreate: createOwnSecret,
+  secretDelete: removeSecret,
 };

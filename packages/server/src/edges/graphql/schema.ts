@@ -65,6 +65,8 @@ input SaveTemplateInput {
 input SaveRegistryAuthInput { name: String! username: String! password: String! }
 input UpdateRegistryAuthInput { id: String! username: String! password: String! }
 type ContainerRegistryAuth { id: String name: String }
+input SecretCreateInput { name: String! value: String! description: String }
+type Secret { id: String name: String description: String createdAt: String }
 
 input UpdateEndpointTemplateInput { endpointId: String! templateId: String! }
 
@@ -124,6 +126,7 @@ type Myself {
   networkVolumes: [NetworkVolume]
   podTemplates: [Template]
   containerRegistryCreds: [ContainerRegistryAuth]
+  secrets: [Secret]
   "Null: there is no discount."
   serverlessDiscount: ServerlessDiscount
 }
@@ -170,5 +173,7 @@ type Mutation {
   updateRegistryAuth(input: UpdateRegistryAuthInput!): ContainerRegistryAuth
   "True when it is done. No template may use it."
   deleteRegistryAuth(registryAuthId: String!): Boolean
+  secretCreate(input: SecretCreateInput!): Secret
+  secretDelete(id: String!): Boolean
 }
 `);

@@ -32,6 +32,7 @@ import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
 import { deletion, doc, idOf, params, patches, pick, writeErrors } from "./route-schema.js";
+import { secretReads, secretWrites } from "./secrets.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
 import { workerRoutes } from "./workers.js";
 
@@ -68,6 +69,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     volumeWrites(scope, parts);
     registryAuthWrites(scope, parts);
     accessWrites(scope, parts);
+    secretWrites(scope, parts);
   });
   await app.register(async (scope) => {
     lendRooms(scope, parts);
@@ -79,6 +81,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     volumeReads(scope, parts);
     registryAuthReads(scope, parts);
     accessReads(scope, parts);
+    secretReads(scope, parts);
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);

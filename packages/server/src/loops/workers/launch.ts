@@ -16,6 +16,7 @@ import {
   type WorkerAddress,
 } from "../../domain/workers/worker-address.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { fillSecrets } from "../../operations/access/save-secret.js";
 import type { Needs } from "../../operations/needs.js";
 import { keepVolume } from "../../operations/volumes/keep-volume.js";
 import type { ImageSpec, WorkerSpec } from "../../provider.js";
@@ -36,7 +37,7 @@ export interface LaunchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-type Launching = Needs<"registry" | "here" | "vault" | "emit">;
+type Launching = Needs<"registry" | "here" | "vault" | "emit" | "secrets">;
 
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
@@ -54,7 +55,7 @@ export async function launchOf(
   const { template: settings, settings: own } = release;
   const isImage = sourceOf(settings.imageName) === "image";
   const workerUrl = await options.workerUrl(isImage);
-  const variables = { ...settings.env, ...own.env };
+  const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { ...settings.env, ...own.env });
   const serves = endpoint.settings.type === "LB";
   const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
   const place = {
@@ -75,7 +76,7 @@ export async function launchOf(
         ...limitsOf(row.resources),
       }
     : ofDirectory(needs, options, endpoint, settings, place, volume);
-  return { workerUrl, spec, ...(address ? { address: addressText(address) } : {}) };
+  return { workerUrl, spec: { ...spec, hidden }, ...(address ? { address: addressText(address) } : {}) };
 }
 
 /** Where a worker's HTTP server will be. In a network of its own, its host is not known before it runs. */

@@ -21,7 +21,7 @@ export interface TendOptions extends LaunchOptions {
 }
 
 type Tending = Needs<
-  "jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here" | "hideInLog"
+  "jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here" | "hideInLog" | "secrets"
 >;
 
 /** Makes the provider agree with this host's rows, and records what it observes. */

@@ -117,7 +117,7 @@ export async function deleteUser(needs: Parts, caller: ApiKey, id: string, estat
   await needs.registry.exclusively(async () => {
     const current = ownUser(needs, caller, id);
     if (estate.transferTo !== undefined) await transfer(needs, caller, current, estate.transferTo);
-    const owned = describe(owns(needs, current));
+    const owned = describe(await owns(needs, current));
     if (owned !== "") {
       const remedy = "add ?transferTo={userId} to give them to another user, or ?deleteResources=true to delete them";
       throw new Refusal("IN_USE", `The user '${current.id}' owns ${owned}: ${remedy}.`);
@@ -128,13 +128,14 @@ export async function deleteUser(needs: Parts, caller: ApiKey, id: string, estat
 }
 
 /** What a user owns. */
-function owns({ registry }: Needs<"registry">, { no }: User) {
+async function owns({ registry, secrets }: Needs<"registry" | "secrets">, { no }: User) {
   const isTheirs = ({ ownerNo }: { ownerNo: number }) => ownerNo === no;
   return {
     endpoints: registry.endpoints().filter((each) => isTheirs(each) && each.deletedAt === undefined),
     templates: registry.templates().filter(isTheirs),
     volumes: registry.volumes().filter(isTheirs),
     registryAuths: registry.registryAuths().filter(isTheirs),
+    secrets: await secrets.of(no),
   };
 }
 
@@ -143,10 +144,11 @@ const nouns = {
   templates: ["template", "templates"],
   volumes: ["network volume", "network volumes"],
   registryAuths: ["container registry auth", "container registry auths"],
+  secrets: ["secret", "secrets"],
 } as const;
 
 /** What is owned, in words: `2 endpoints, 1 template`; empty if nothing is. */
-function describe(owned: ReturnType<typeof owns>): string {
+function describe(owned: Awaited<ReturnType<typeof owns>>): string {
   const counted = Object.entries(nouns).flatMap(([noun, [one, many]]) => {
     const count = owned[noun as keyof typeof nouns].length;
     return count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];
@@ -156,11 +158,12 @@ function describe(owned: ReturnType<typeof owns>): string {
 
 async function deleteAll(needs: Parts, user: User): Promise<void> {
   const as = { ownerNo: user.no, scope: { kind: "everything" } } as const;
-  const { endpoints, templates, volumes, registryAuths } = owns(needs, user);
+  const { endpoints, templates, volumes, registryAuths, secrets } = await owns(needs, user);
   for (const endpoint of endpoints) await deleteEndpoint(needs, endpoint, { setToZero: true });
   for (const template of templates) await deleteTemplate(needs, template);
   for (const auth of registryAuths) await deleteRegistryAuth(needs, as, auth);
   for (const { id } of volumes) await deleteVolume(needs, as, id);
+  for (const { no } of secrets) await needs.secrets.remove(no);
 }
 
 /** Gives all that a user owns to another one. Names that both have used, and local processes, are refused first. */
@@ -168,7 +171,7 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
   const { registry } = needs;
   const heir = userFor(needs, caller, heirId);
   if (heir.no === user.no) throw invalid("'transferTo' must name another user.");
-  const [given, kept] = [owns(needs, user), owns(needs, heir)];
+  const [given, kept] = [await owns(needs, user), await owns(needs, heir)];
   const local = given.templates.find(({ settings }) => isPath(settings.imageName));
   if (local && !registry.isFirstAdmin(heir.no))
     throw new Refusal("IN_USE", `The template '${local.id}' runs local processes, which only the first admin may.`);
@@ -182,6 +185,9 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
       "IN_USE",
       `Both users have a container registry auth named '${sameAuth.name}': delete one first.`,
     );
+  const secrets = new Set(kept.secrets.map(({ name }) => name));
+  const sameSecret = given.secrets.find(({ name }) => secrets.has(name));
+  if (sameSecret) throw new Refusal("IN_USE", `Both users have a secret named '${sameSecret.name}': delete one first.`);
   await registry.giveAll(user.no, heir.no);
 }
 

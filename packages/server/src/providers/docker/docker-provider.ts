@@ -9,7 +9,7 @@ import { followEnds, workerLabels } from "./ends.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, isTaken, said, statusOf, whyNot } from "./failures.js";
 import { imagesOf, type Machine, machineOf } from "./image.js";
-import { type Contained, containerLogs, keepContainerLog, secretIn } from "./logs.js";
+import { type Contained, containerLogs, keepContainerLog, secretsIn } from "./logs.js";
 import { lastLines } from "./output.js";
 
 const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
@@ -49,7 +49,7 @@ export function dockerProvider(
    * Makes a worker's container. One that was made and never started is removed first, because it has another secret.
    */
   async function made(spec: ImageSpec, machine: Machine): Promise<void> {
-    const { name, ...body } = containerOptions(spec, workerLabels(hostId, spec.workerId), machine, engine);
+    const { name, ...body } = containerOptions(spec, workerLabels(hostId, spec), machine, engine);
     // the name goes into the URL alone, because URLs are logged and the body holds the environment
     const create = () =>
       call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));
@@ -133,7 +133,7 @@ export function dockerProvider(
   const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
     workerId,
     container: containerOf(workerId),
-    secrets: new HiddenTexts([secretIn(found) ?? "", ...(hidden.get(workerId) ?? [])]),
+    secrets: new HiddenTexts([...secretsIn(found), ...(hidden.get(workerId) ?? [])]),
   });
 
   /** A worker's lines, from the engine while it has the container, afterwards from the kept log. */

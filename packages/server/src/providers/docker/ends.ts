@@ -1,18 +1,25 @@
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { realTime } from "../../clock.js";
+import type { HiddenSpan } from "../../domain/access/secret.js";
 import { limits } from "../../limits/index.js";
+import type { ImageSpec } from "../../provider.js";
 import type { Engine } from "./engine.js";
 
 const workerLabel = "millrace.worker";
 const hostLabel = "millrace.host";
+const hiddenLabel = "millrace.hidden";
 export type Labels = Record<string, string>;
 
-/** The labels that mark a container as a worker, and of which host. */
-export const workerLabels = (hostId: string, workerId: string): Labels => ({
+/** The labels that mark a container as a worker, and of which host, and say where its environment holds secrets. */
+export const workerLabels = (hostId: string, { workerId, hidden = [] }: ImageSpec): Labels => ({
   [workerLabel]: workerId,
   [hostLabel]: hostId,
+  [hiddenLabel]: JSON.stringify(hidden), // also if there are none: the image may have a label of this name
 });
+
+/** Where a worker's environment holds secrets. */
+export const hiddenOf = (labels: Labels | undefined): HiddenSpan[] => JSON.parse(labels?.[hiddenLabel] ?? "[]");
 
 /**
  * Reports each worker's container that ends. Engines forget their events when they restart, so after each connection

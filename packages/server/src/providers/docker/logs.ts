@@ -3,12 +3,14 @@ import type { Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import type Docker from "dockerode";
 import { realTime } from "../../clock.js";
+import { hiddenTexts } from "../../domain/access/secret.js";
 import type { HiddenTexts, LogLine, LogStream } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import type { LogQuery } from "../../provider.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
 import { wantedBy } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
+import { hiddenOf } from "./ends.js";
 import { answered, statusOf } from "./failures.js";
 
 /** A worker's container, and the secrets to mask in its log. */
@@ -18,9 +20,13 @@ export interface Contained {
   readonly secrets: HiddenTexts;
 }
 
-/** The worker's own secret, from the container's environment. */
-export const secretIn = ({ Config }: Docker.ContainerInspectInfo): string | undefined =>
-  (Config.Env ?? []).find((each) => each.startsWith("RUNPOD_AI_API_KEY="))?.slice("RUNPOD_AI_API_KEY=".length);
+/** The worker's own secret and its owner's, from the container's environment. */
+export function secretsIn({ Config }: Docker.ContainerInspectInfo): string[] {
+  const env = Object.fromEntries((Config.Env ?? []).map((each) => [before(each), each.slice(before(each).length + 1)]));
+  return [env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, hiddenOf(Config.Labels))];
+}
+
+const before = (entry: string) => entry.split("=", 1)[0] as string;
 
 /**
  * The lines of an existing container: those that its engine keeps, then new ones until it ends. If none of the kept

@@ -32,6 +32,8 @@ interface Call {
   readonly env?: Record<string, string>;
   readonly awayMs?: number;
   readonly secret?: string;
+  /** Texts to mask in the worker's log from its start. */
+  readonly hidden?: readonly string[];
 }
 
 const [socketPath = "", logsDir = "", away = "0"] = process.argv.slice(2);
@@ -83,7 +85,7 @@ function launch(call: Call): Promise<{ pid: number; startTime: string }> {
     child.once("spawn", () => {
       const pid = child.pid as number;
       const secret = call.env?.RUNPOD_AI_API_KEY;
-      const log = new WorkerLog(logPath(logsDir, id), secret ? [secret] : []);
+      const log = new WorkerLog(logPath(logsDir, id), [secret ?? "", ...(call.hidden ?? [])]);
       for (const pipe of ["stdout", "stderr"] as const) {
         child[pipe]?.setEncoding("utf8").on("data", (text: string) => log.write(pipe, text));
       }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { hiddenTexts } from "../../domain/access/secret.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import { type DirectorySpec, type LogQuery, type Provider, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
@@ -58,7 +59,7 @@ export function processProvider(options: KeeperOptions): Provider<DirectorySpec>
   }
   return {
     handleOf: () => undefined, // its pid is not known yet
-    async start({ workerId, from: { directory }, entrypoint, command, env }) {
+    async start({ workerId, from: { directory }, entrypoint, command, env, hidden = [] }) {
       const given = [...entrypoint, ...command];
       const argv = given.length > 0 ? given : handlerCommand(directory);
       if (!argv) {
@@ -67,7 +68,7 @@ export function processProvider(options: KeeperOptions): Provider<DirectorySpec>
         );
       }
       if (!existsSync(directory)) throw new Error("the handler's directory is gone");
-      const launch = { argv, cwd: directory, env };
+      const launch = { argv, cwd: directory, env, hidden: hiddenTexts(env, hidden) };
       const started = await keeper.call<ProcessId>("start", workerId, launch).catch((error) => {
         throw error instanceof KeeperGone ? new StartUnsure(error.message) : error;
       });

@@ -213,6 +213,14 @@ CREATE INDEX api_key_old ON api_key (old_hash) WHERE old_hash IS NOT NULL;
 CREATE TABLE key_use (key_no INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE TABLE environment_key (hash TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `,
+  // for workers' environments; values are sealed
+  `
+CREATE TABLE secret (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, name TEXT NOT NULL,
+  description TEXT NOT NULL, value TEXT NOT NULL, created_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX secret_name ON secret (owner_no, name);
+`,
 ];
 
 /** The schema version that this code writes. */

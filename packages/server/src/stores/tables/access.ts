@@ -83,7 +83,7 @@ export function accessStore(runner: Runner): AccessStore {
       await runner.write([sql.updateTable("user").set(ofUser(user)).where("no", "=", user.no).compile()]);
     },
     giveAll: async (fromNo, toNo) => {
-      const tables = ["endpoint", "template", "volume", "registry_auth"] as const;
+      const tables = ["endpoint", "template", "volume", "registry_auth", "secret"] as const;
       await runner.write(
         tables.map((table) => sql.updateTable(table).set({ owner_no: toNo }).where("owner_no", "=", fromNo).compile()),
       );

@@ -4,6 +4,7 @@ import { endpointStore } from "./endpoints.js";
 import { decisionStore, deliveryStore } from "./records.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
+import { secretStore } from "./secrets.js";
 import { hostStore, workerStore } from "./workers.js";
 
 /** The stores of the cool tables, the same code for both databases. */
@@ -11,7 +12,16 @@ export function tableStores(
   runner: Runner,
 ): Pick<
   Stores,
-  "endpoints" | "templates" | "volumes" | "registryAuths" | "workers" | "access" | "decisions" | "deliveries" | "hosts"
+  | "endpoints"
+  | "templates"
+  | "volumes"
+  | "registryAuths"
+  | "workers"
+  | "access"
+  | "secrets"
+  | "decisions"
+  | "deliveries"
+  | "hosts"
 > {
   return {
     endpoints: endpointStore(runner),
@@ -20,6 +30,7 @@ export function tableStores(
     registryAuths: registryAuthStore(runner),
     workers: workerStore(runner),
     access: accessStore(runner),
+    secrets: secretStore(runner),
     decisions: decisionStore(runner),
     deliveries: deliveryStore(runner),
     hosts: hostStore(runner),

@@ -30,6 +30,15 @@ export interface Tables {
   };
   key_use: { key_no: number; at: number };
   environment_key: { hash: string };
+  secret: {
+    no: Generated<number>;
+    id: string;
+    owner_no: number;
+    name: string;
+    description: string;
+    value: string;
+    created_at: number;
+  };
   host: { no: Generated<number>; id: string; seen_at: number };
   version: {
     endpoint_no: number;

@@ -1,0 +1,100 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import { type HiddenSpan, type Secret, secretsNamed, withSecrets } from "../../domain/access/secret.js";
+import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { checkFields, text } from "../fields.js";
+import type { Needs } from "../needs.js";
+import { iso } from "../show-resources.js";
+import { seesMore } from "./visible.js";
+
+type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock">;
+
+/** The fields of a secret that a caller may send over any interface. */
+export const secretFields = {
+  name: text(limits.secretNameCharsMax, "none"),
+  description: text(1_000, "lines"),
+  value: text(limits.secretCharsMax),
+};
+
+export interface SecretInput {
+  readonly name: string;
+  readonly value: string;
+  readonly description?: string | null;
+}
+
+/** The caller's secrets, without their values. */
+export function secretsOf({ secrets }: Needs<"secrets">, caller: ApiKey): Promise<Secret[]> {
+  seesMore(caller, "secrets");
+  return secrets.of(caller.ownerNo);
+}
+
+/** The caller's secret, without its value. Another user's is refused exactly like an unknown one. */
+export async function ownSecret(needs: Needs<"secrets">, caller: ApiKey, id: string): Promise<Secret> {
+  const found = (await secretsOf(needs, caller)).find((secret) => secret.id === id);
+  if (!found) throw new Refusal("NOT_FOUND", `There is no secret '${id.slice(0, 80)}' for this key.`);
+  return found;
+}
+
+/** Stores a secret, sealed. Its value is never returned: workers alone get it. */
+export function createSecret(needs: Saving, caller: ApiKey, input: SecretInput): Promise<Secret> {
+  return needs.registry.exclusively(async () => {
+    checkFields(secretFields, { ...input });
+    const { name, value, description } = input;
+    if (!/^[\w-]+$/.test(name)) throw invalid("A secret needs 'name': letters, digits, '_' and '-'.");
+    if (value.length < limits.secretCharsMin)
+      throw invalid(
+        `A secret needs 'value': ${limits.secretCharsMin} characters at least, because it is masked wherever it stands in a log.`,
+      );
+    if (value.includes("\0")) throw invalid("'value' must be a string without NUL.");
+    const mine = await needs.secrets.of(caller.ownerNo);
+    if (mine.some((other) => other.name === name))
+      throw new Refusal(
+        "IN_USE",
+        `Another secret of yours is named '${name}': choose another name, or delete it first.`,
+      );
+    if (mine.length >= limits.secretsPerUserMax)
+      throw new Refusal("IN_USE", `A user may have ${limits.secretsPerUserMax} secrets: delete one first.`);
+    return needs.secrets.create({
+      id: needs.ids.resource(),
+      ownerNo: caller.ownerNo,
+      name,
+      description: description ?? "",
+      createdAt: needs.clock.now(),
+      value: needs.vault.seal(value),
+    });
+  });
+}
+
+/** Deletes a secret. Workers that have it keep it; those that start from now on fail if they need it. */
+export function deleteSecret(needs: Saving, caller: ApiKey, id: string): Promise<void> {
+  return needs.registry.exclusively(async () => needs.secrets.remove((await ownSecret(needs, caller, id)).no));
+}
+
+/** A secret as callers see it. */
+export const showSecret = ({ id, name, description, createdAt }: Secret) => ({
+  id,
+  name,
+  description,
+  createdAt: iso(createdAt),
+});
+
+/**
+ * An environment with its owner's secrets in place, and where they are. Throws a sentence that names what is missing.
+ */
+export async function fillSecrets(
+  { secrets, vault }: Needs<"secrets" | "vault">,
+  ownerNo: number,
+  env: Readonly<Record<string, string>>,
+): Promise<{ env: Readonly<Record<string, string>>; hidden: readonly HiddenSpan[] }> {
+  const names = secretsNamed(env);
+  if (names.length === 0) return { env, hidden: [] };
+  const sealed = await secrets.values(ownerNo, names);
+  const missing = names.filter((name) => !sealed.has(name));
+  if (missing.length > 0) {
+    const which = missing.map((name) => `'${name}'`).join(", ");
+    throw new Error(
+      `its environment refers to ${which}, and its owner has no such secret: make it with POST /v1/secrets`,
+    );
+  }
+  return withSecrets(env, new Map([...sealed].map(([name, value]) => [name, vault.open(value)])));
+}

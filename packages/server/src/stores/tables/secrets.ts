@@ -1,0 +1,40 @@
+import type { Selectable } from "kysely";
+import type { Secret } from "../../domain/access/secret.js";
+import type { SecretStore } from "../../store/index.js";
+import { type Runner, writeOne } from "./runner.js";
+import type { Tables } from "./schema.js";
+
+const columns = ["no", "id", "owner_no", "name", "description", "created_at"] as const;
+
+const toSecret = (row: Pick<Selectable<Tables["secret"]>, (typeof columns)[number]>): Secret => ({
+  no: row.no,
+  id: row.id,
+  ownerNo: row.owner_no,
+  name: row.name,
+  description: row.description,
+  createdAt: row.created_at,
+});
+
+/** Secrets: their values are read only when a worker starts. */
+export function secretStore(runner: Runner): SecretStore {
+  const { sql } = runner;
+  return {
+    create: async ({ id, ownerNo, name, description, createdAt, value }) => {
+      const values = { id, owner_no: ownerNo, name, description, created_at: createdAt, value };
+      return toSecret(await writeOne(runner, sql.insertInto("secret").values(values).returning(columns).compile()));
+    },
+    remove: async (no) => {
+      await runner.write([sql.deleteFrom("secret").where("no", "=", no).compile()]);
+    },
+    of: async (ownerNo) => {
+      const query = sql.selectFrom("secret").select(columns).where("owner_no", "=", ownerNo).orderBy("name");
+      return (await runner.read(query.compile())).map(toSecret);
+    },
+    values: async (ownerNo, names) => {
+      if (names.length === 0) return new Map();
+      const query = sql.selectFrom("secret").select(["name", "value"]).where("owner_no", "=", ownerNo);
+      const rows = await runner.read(query.where("name", "in", names).compile());
+      return new Map(rows.map(({ name, value }) => [name, value]));
+    },
+  };
+}
