@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
@@ -18,6 +18,7 @@ export default async (input, job) => {
   console.log("plain " + input.say);
   process.stderr.write("oh " + input.say + "\\n");
   if (input.leak) console.log("key " + process.env.RUNPOD_AI_API_KEY + " at " + process.env.RUNPOD_WEBHOOK_GET_JOB);
+  if (input.tell) console.log(input.tell + " is " + process.env[input.tell] + ", " + (process.env[input.tell].length - 7) + " long");
   if (input.exit !== undefined) setTimeout(() => process.exit(input.exit), 0);
   return input.say;
 };
@@ -88,6 +89,23 @@ describe("workers' logs", () => {
     const jobs = await lines(`/v1/workers/${workerId}/logs?jobId=${job.id}`);
     expect(jobs.length).toBeGreaterThan(0);
     expect(jobs).toEqual(mine);
+  });
+
+  it("never hold a secret of the worker's environment, neither as they are read nor on disk", async (test) => {
+    const value = "hf_only-the-worker-knows";
+    const secret = await call(server, "POST", "/v1/secrets", { name: "hub-token", value });
+    expect(secret.status).toBe(200);
+    test.onTestFinished(() => call(server, "DELETE", `/v1/secrets/${secret.body.id}`).then(() => {}));
+    const endpoint = await talker(test, { env: { HUB_TOKEN: "Bearer {{ RUNPOD_SECRET_hub-token }}" } });
+    const { workerId } = await ran(endpoint, { say: "x", tell: "HUB_TOKEN" });
+    const found = await linesWith(`/v1/workers/${workerId}/logs`, "HUB_TOKEN is ");
+    expect(found.find(({ text }) => text.startsWith("HUB_TOKEN")).text).toBe("HUB_TOKEN is Bearer ****, 24 long");
+    const onDisk = readdirSync(server.dataDir, { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
+    expect(onDisk.length).toBeGreaterThan(3);
+    for (const { parentPath, name } of onDisk)
+      expect(readFileSync(join(parentPath, name)).includes(value), name).toBe(false);
   });
 
   it("are plain text by default", async (test) => {

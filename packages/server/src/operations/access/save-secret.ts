@@ -2,12 +2,13 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { type HiddenSpan, type Secret, secretsNamed, withSecrets } from "../../domain/access/secret.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { seesMore } from "./visible.js";
 
-type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock">;
+type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock" | "bell" | "emit" | "tallies" | "here">;
 
 /** The fields of a secret that a caller may send over any interface. */
 export const secretFields = {
@@ -35,7 +36,10 @@ export async function ownSecret(needs: Needs<"secrets">, caller: ApiKey, id: str
   return found;
 }
 
-/** Stores a secret, sealed. Its value is never returned: workers alone get it. */
+/**
+ * Stores a secret, sealed. Its value is never returned: workers alone get it. Endpoints held up because it was missing
+ * try again at once.
+ */
 export function createSecret(needs: Saving, caller: ApiKey, input: SecretInput): Promise<Secret> {
   return needs.registry.exclusively(async () => {
     checkFields(secretFields, { ...input });
@@ -54,7 +58,7 @@ export function createSecret(needs: Saving, caller: ApiKey, input: SecretInput):
       );
     if (mine.length >= limits.secretsPerUserMax)
       throw new Refusal("IN_USE", `A user may have ${limits.secretsPerUserMax} secrets: delete one first.`);
-    return needs.secrets.create({
+    const secret = await needs.secrets.create({
       id: needs.ids.resource(),
       ownerNo: caller.ownerNo,
       name,
@@ -62,7 +66,21 @@ export function createSecret(needs: Saving, caller: ApiKey, input: SecretInput):
       createdAt: needs.clock.now(),
       value: needs.vault.seal(value),
     });
+    await tryAgain(needs, secret);
+    return secret;
   });
+}
+
+/** Ends the pauses of its owner's endpoints that refer to a secret. */
+async function tryAgain(needs: Saving, { ownerNo, name }: Secret): Promise<void> {
+  const { registry } = needs;
+  for (const endpoint of registry.endpoints()) {
+    if (endpoint.ownerNo !== ownerNo || endpoint.deletedAt !== undefined) continue;
+    if (endpoint.failedStarts === 0 && endpoint.heldVersion === undefined) continue;
+    const release = await registry.release(endpoint.no, endpoint.version);
+    if (release && secretsNamed({ ...release.template.env, ...release.settings.env }).includes(name))
+      await saveAndRelease(needs, endpoint, endpoint.settings, undefined);
+  }
 }
 
 /** Deletes a secret. Workers that have it keep it; those that start from now on fail if they need it. */
