@@ -4,6 +4,7 @@ import { kib, mib } from "./units.js";
 export const management = {
   managementBytesMax: 256 * kib, // an environment of 20,000 variables takes 45 ms to check and save, one of 1 MB 310 ms
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
+  ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
   settingsBytesMax: 128 * mib, // of one owner's endpoints and templates, which every server keeps in memory
   settingsBytesFree: kib, // a save that adds less is always allowed
 } as const;

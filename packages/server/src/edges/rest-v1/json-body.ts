@@ -4,7 +4,10 @@ import { isNestedDeeper } from "../../json/nesting.js";
 import { limits } from "../../limits/index.js";
 import { countBodies, takeText } from "../shared/bodies/bodies.js";
 
-/** Parses bodies as JSON under any content type. Names such as `__proto__` are harmless: only known fields are read. */
+/**
+ * Parses bodies as JSON under any content type. Routes get the fields that their schema names; the others are ignored, and
+ * named in the header `x-millrace-ignored`, so that a misspelt field is not ignored in silence.
+ */
 export function takeJson(app: FastifyInstance): void {
   takeText(app, (text) => {
     if (isNestedDeeper(text, limits.managementDepthMax)) throw nestedTooDeep();
@@ -20,4 +23,31 @@ export function takeJson(app: FastifyInstance): void {
     if (typeof body !== "object" || body === null || Array.isArray(body))
       throw invalid("The body must be a JSON object.");
   });
+  app.addHook("preHandler", async (request, reply) => {
+    const { body: schema } = request.routeOptions.schema as { body: { properties: object } };
+    const [known, ignored] = partedBy(schema.properties, request.body as object);
+    request.body = known;
+    if (ignored.length > 0) reply.header("x-millrace-ignored", namesIn(ignored));
+  });
+}
+
+/** The fields that a schema names, and the names of the others. */
+function partedBy(properties: object, body: object): [known: object, ignored: string[]] {
+  const known: [string, unknown][] = [];
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (Object.hasOwn(properties, name)) known.push([name, value]);
+    else ignored.push(name);
+  }
+  return [Object.fromEntries(known), ignored];
+}
+
+/** Names as a header holds them: comma-separated, other characters than visible ones percent-encoded, a few of many. */
+function namesIn(names: readonly string[]): string {
+  const shown = names
+    .slice(0, limits.ignoredNamesMax)
+    .map((name) => encodeURIComponent(name.slice(0, 80).toWellFormed()));
+  return names.length > shown.length
+    ? `${shown.join(", ")}, and ${names.length - shown.length} more`
+    : shown.join(", ");
 }

@@ -26,6 +26,38 @@ function expectShape(answer: Answer, schema: TSchema): void {
 const create = async (more: object = {}) => (await http.post("/v1/endpoints", { templateId, ...more })).json;
 const patch = (path: string, body: unknown) => http.call("PATCH", path, { body });
 
+describe("Fields that a body may not have", () => {
+  const ignored = async (path: string, body: object) => {
+    const { status, headers } = await http.post(path, body);
+    expect(status).toBe(200);
+    return headers.get("x-millrace-ignored");
+  };
+  const imageName = "alpine:3";
+
+  it("are ignored, and named in a header", async () => {
+    const body = {
+      name: "ignored 1",
+      imageName,
+      dockerStartCommand: ["x"],
+      "a b\nc, é": 1,
+      __proto__: { readme: "x" },
+    };
+    expect(await ignored("/v1/templates", { ...body })).toBe("dockerStartCommand, a%20b%0Ac%2C%20%C3%A9");
+    expect(await ignored("/v1/templates", { name: "ignored 2", imageName })).toBeNull();
+    expect(await ignored("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1", id: "x" })).toBe("id");
+    const named = '{"name":"ignored 3","imageName":"alpine:3","__proto__":{"readme":"x"},"constructor":1}';
+    const { json, headers } = await http.post("/v1/templates", named);
+    expect([json.readme, headers.get("x-millrace-ignored")]).toEqual(["", "__proto__, constructor"]);
+  });
+
+  it("are named a few of many", async () => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`field ${n} ${"x".repeat(30)}`, n]));
+    const names = await ignored("/v1/templates", { name: "ignored 4", imageName, ...many });
+    expect(names).toMatch(/^field%200%20x+, .*, and 4980 more$/);
+    expect(names?.length).toBeLessThan(2_000);
+  });
+});
+
 describe("Endpoints over REST", () => {
   it("are made, shown, changed in two ways, listed and deleted", async () => {
     const made = await http.post("/v1/endpoints", { templateId, name: "e", workersMax: 0, env: { A: "1" } });

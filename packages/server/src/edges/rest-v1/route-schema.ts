@@ -29,13 +29,6 @@ export const deletion = (summary: string, tag: string, name: string, more: objec
   schema: { summary, tags: [tag], params: params(name), response: { 204: Type.Null(), ...errors }, ...more },
 });
 
-/** The fields that a schema names, and no others. */
-export function pick(schema: TSchema, body: unknown): Record<string, unknown> {
-  const names = Object.keys((schema as unknown as { properties: object }).properties);
-  const given = body as Record<string, unknown>;
-  return Object.fromEntries(names.filter((name) => Object.hasOwn(given, name)).map((name) => [name, given[name]]));
-}
-
 /** Registers PATCH and its equivalent, POST to `/update`. */
 export function patches(
   app: FastifyInstance,

@@ -1,6 +1,6 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import Type, { type TSchema } from "typebox";
+import Type from "typebox";
 import { isVisible } from "../../domain/access/key.js";
 import { Refusal, routeNotFound } from "../../errors.js";
 import { admitToManagement } from "../../operations/access/authenticate.js";
@@ -31,7 +31,7 @@ import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
-import { deletion, doc, idOf, params, patches, pick, writeErrors } from "./route-schema.js";
+import { deletion, doc, idOf, params, patches, writeErrors } from "./route-schema.js";
 import { secretReads, secretWrites } from "./secrets.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
 import { workerRoutes } from "./workers.js";
@@ -111,11 +111,7 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
   app.post(
     "/endpoints",
     { schema: { summary: "Create an endpoint", tags: ["endpoints"], body: api.EndpointCreate, response: reply } },
-    async (request) =>
-      showEndpoint(
-        parts,
-        await createEndpoint(parts, request.caller, pick(api.EndpointCreate, request.body) as EndpointInput),
-      ),
+    async (request) => showEndpoint(parts, await createEndpoint(parts, request.caller, request.body as EndpointInput)),
   );
   const schema = {
     summary: "Change an endpoint: only what is sent; null clears",
@@ -126,21 +122,16 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
   };
   patches(app, "/endpoints/:endpointId", schema, async (request) => {
     const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-    return showEndpoint(
-      parts,
-      await updateEndpoint(parts, request.caller, endpoint, pick(api.EndpointUpdate, request.body) as EndpointInput),
-    );
+    return showEndpoint(parts, await updateEndpoint(parts, request.caller, endpoint, request.body as EndpointInput));
   });
 }
 
 function templateWrites(app: FastifyInstance, parts: RestParts): void {
   const reply = { 200: api.Template, ...writeErrors };
-  const known = (schema: TSchema, body: unknown) => pick(schema, body) as TemplateInput;
   app.post(
     "/templates",
     { schema: { summary: "Create a template", tags: ["templates"], body: api.TemplateCreate, response: reply } },
-    async (request) =>
-      showTemplate(await createTemplate(parts, request.caller, known(api.TemplateCreate, request.body))),
+    async (request) => showTemplate(await createTemplate(parts, request.caller, request.body as TemplateInput)),
   );
   const schema = {
     summary: "Change a template: only what is sent; null clears",
@@ -151,7 +142,7 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
   };
   patches(app, "/templates/:templateId", schema, async (request) => {
     const template = ownTemplate(parts, request.caller, idOf(request, "templateId"));
-    return showTemplate(await updateTemplate(parts, request.caller, template, known(api.TemplateUpdate, request.body)));
+    return showTemplate(await updateTemplate(parts, request.caller, template, request.body as TemplateInput));
   });
 }
 

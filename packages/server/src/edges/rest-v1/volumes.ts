@@ -6,7 +6,7 @@ import type { Parts } from "../../operations/needs.js";
 import { showVolume } from "../../operations/show-resources.js";
 import { createVolume, deleteVolume, ownVolume, updateVolume } from "../../operations/volumes/save-volume.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { deletion, doc, idOf, params, patches, pick, writeErrors } from "./route-schema.js";
+import { deletion, doc, idOf, params, patches, writeErrors } from "./route-schema.js";
 
 /** Network volumes: the routes that take a body. */
 export function volumeWrites(app: FastifyInstance, parts: Parts): void {
@@ -32,7 +32,7 @@ export function volumeWrites(app: FastifyInstance, parts: Parts): void {
   };
   patches(app, "/networkvolumes/:networkVolumeId", schema, async (request) => {
     const volume = ownVolume(parts, request.caller, idOf(request, "networkVolumeId"));
-    return showVolume(parts, await updateVolume(parts, volume, pick(api.VolumeUpdate, request.body)));
+    return showVolume(parts, await updateVolume(parts, volume, request.body as api.VolumeUpdate));
   });
 }
 
