@@ -303,4 +303,52 @@ export const mutants = [
       },
     ],
   },
+  {
+    name: "lets-expired-keys-in",
+    breaks: "lets a key in that has expired or was rotated away",
+    tests: "packages/server/src/edges/rest-v1/access.test.ts",
+    patches: [
+      {
+        file: "domain/access/key.ts",
+        find: "expiresAt !== undefined && expiresAt <= now;",
+        replace: "expiresAt !== undefined && expiresAt <= now - 1e12;",
+      },
+    ],
+  },
+  {
+    name: "lets-held-calls-live",
+    breaks: "leaves requests and streams open after their key has ended",
+    tests: "packages/server/src/edges/rest-v1/access.test.ts",
+    patches: [
+      {
+        file: "lines/held-calls.ts",
+        find: "for (const end of calls) end();",
+        replace: "void calls;",
+      },
+    ],
+  },
+  {
+    name: "shows-anyones-templates",
+    breaks: "shows templates of other users",
+    tests: "packages/server/src/edges/other-users.test.ts",
+    patches: [
+      {
+        file: "operations/access/visible.ts",
+        find: "const mine = registry.templates().filter((template) => own(caller, template));",
+        replace: "const mine = registry.templates();",
+      },
+    ],
+  },
+  {
+    name: "logs-secrets",
+    breaks: "does not mask the secrets of a container's environment after a restart",
+    tests: "packages/server/src/providers/docker/docker-provider.test.ts",
+    patches: [
+      {
+        file: "providers/docker/logs.ts",
+        find: "...hiddenTexts(env, hiddenOf(Config.Labels))]",
+        replace: "]",
+      },
+    ],
+  },
 ];
