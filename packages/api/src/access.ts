@@ -60,8 +60,9 @@ export const KeyScope = Type.Union(
 );
 export type KeyScope = Static<typeof KeyScope>;
 
-const expiresAt = Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
-  description: "When it stops working, in RFC 3339 format; null or absent: never.",
+const expiresAt = Type.Union([Type.String({ maxLength: 40, format: "date-time" }), Type.Null()], {
+  title: "a time in RFC 3339 format, as in 2030-01-31T12:00:00Z, or null",
+  description: "When it stops working; a time that has passed ends it at once; null or absent: never.",
 });
 /** Body of `POST /apikeys`. */
 export const ApiKeyCreate = Type.Object({

@@ -214,15 +214,19 @@ describe("An API key", () => {
     expect(await statuses()).toEqual([200, 200, 200, 200]);
   });
 
-  it("is refused with a scope that is none, an endpoint of another user, and an expiry that has passed", async () => {
+  it("is refused with a scope that is none, an endpoint of another user, and an expiry that is no time", async () => {
     const { key } = await newKey({ userId: (await newUser("one")).id });
     const scope = { endpoints: [{ id: endpoint.id, access: "run" }] };
     const create = (body: object) => http.post("/v1/apikeys", { name: "k", ...body }, { key });
     await refused(create({ scope }), 404, /no endpoint/);
     for (const wrong of ["everything", { endpoints: [] }, { endpoints: [{ id: "x", access: "write" }] }, {}])
       await refused(create({ scope: wrong }), 400, /'scope.*' must/);
-    await refused(create({ expiresAt: "2020-01-01T00:00:00Z" }), 400, /has passed/);
-    await refused(create({ expiresAt: "tomorrow" }), 400, /RFC 3339/);
+    for (const expiresAt of ["tomorrow", "", 5, "2030-13-01T00:00:00Z", "2030-01-01"])
+      await refused(create({ expiresAt }), 400, /'expiresAt' must be a time in RFC 3339 format/);
+    for (const expiresAt of ["2016-12-31t23:59:60z", "2020-01-01T00:00:00.5+01:00"]) {
+      const { key: ended } = await made(create({ expiresAt }));
+      await refused(rename(ended), 401, /has expired/);
+    }
     await refused(create({ name: "" }), 400, /name/);
   });
 

@@ -65,7 +65,7 @@ export function createKey(
       isBootstrap: false,
       scope: scopeOf(needs, owner, scope ?? "all"),
       createdAt: now,
-      expiresAt: expiry(needs, expiresAt),
+      expiresAt: expiry(expiresAt),
       old: undefined,
     });
     return { key, text };
@@ -84,7 +84,7 @@ export function updateKey(needs: Saving, caller: ApiKey, id: string, input: KeyI
       ...key,
       ...(input.name === undefined ? {} : { name: checkedName(input.name) }),
       ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
-      ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(needs, input.expiresAt) }),
+      ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(input.expiresAt) }),
     });
     needs.bell.ring("calls");
     return saved;
@@ -175,12 +175,10 @@ function checkedName(name: string | undefined): string {
   return name;
 }
 
-function expiry({ clock }: Needs<"clock">, given: string | null | undefined): number | undefined {
+function expiry(given: string | null | undefined): number | undefined {
   if (given === undefined || given === null) return undefined;
-  const at = Date.parse(given);
-  if (!/^\d{4}-\d\d-\d\dT/.test(given) || Number.isNaN(at))
-    throw invalid("'expiresAt' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.");
-  if (at <= clock.now()) throw invalid("'expiresAt' has passed already.");
+  const at = Date.parse(given.toUpperCase().replace(/:60(?=[.Z+-])/, ":59")); // RFC 3339 has leap seconds
+  if (Number.isNaN(at)) throw invalid("'expiresAt' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.");
   return at;
 }
 
