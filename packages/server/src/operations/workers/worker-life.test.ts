@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { plainRelease, workerChanges } from "../../testing/facts-fixture.js";
@@ -148,6 +148,23 @@ describe("Closing and stopping", () => {
     await stopWorker(scene.parts, worker, "a test", 30_000);
     await closeWorker(scene.parts, worker, "a test");
     expect(worker.row.wanted).toBe("stopped");
+  });
+});
+
+describe("Waking a worker", () => {
+  it("is told to the server of its host once it is written, which would look too early otherwise, and wake it seconds late", async () => {
+    await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
+    await scene.parts.registry.changeWorker(worker, workerChanges.pause);
+    const order: string[] = [];
+    const { change } = scene.stores.workers;
+    vi.spyOn(scene.stores.workers, "change").mockImplementation(async (...changed) => {
+      const isWritten = await change(...changed);
+      order.push(changed[1].by);
+      return isWritten;
+    });
+    vi.spyOn(scene.parts.bell, "ringElsewhere").mockImplementation((topic) => void order.push(`ring ${topic}`));
+    await resumeWorker(scene.parts, worker, "a job waits");
+    expect(order).toEqual(["resume", "ring workers"]);
   });
 });
 

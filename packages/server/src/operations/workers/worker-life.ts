@@ -92,6 +92,7 @@ export async function resumeWorker(
     worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
     throw error;
   }
+  bell.ringElsewhere("workers"); // another server, on whose host it is frozen, may have looked before this was written
   bell.ring(topics.queue(row.endpointNo)); // it may have polled before this was written
 }
 
