@@ -38,7 +38,11 @@ describe.concurrent("a worker's life can be read:", () => {
     expect(Date.parse(running.since)).toBeLessThanOrEqual(Date.now() + 1);
     gate.open();
     await reach(server, endpoint, job, "COMPLETED");
-    const idle = await inState(server, endpoint, "idle", { id: running.id });
+    // its first output is written beside the job's end
+    const idle = await until(async () => {
+      const now = await inState(server, endpoint, "idle", { id: running.id });
+      return phasesOf(now).includes("first output") && now;
+    });
     expect(Date.parse(idle.since)).toBeGreaterThanOrEqual(Date.parse(running.since));
     const steps = ["asked for", "image ready", "process started", "first take", "first output"];
     expect(phasesOf(idle).filter((phase) => phase !== "image ready")).toEqual(

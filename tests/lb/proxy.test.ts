@@ -183,7 +183,7 @@ describe("a load-balanced request", () => {
       if (got % 64 < 8) most = Math.max(most, await residentMb(server.pid));
     }
     expect(got).toBe(bytes);
-    expect(most - before).toBeLessThan(100);
+    expect(most - before).toBeLessThan(150); // half of the body: it is not held here
   });
 
   it("with a large body arrives whole even if its worker pauses reading, and is not buffered by us", async (test) => {
