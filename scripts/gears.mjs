@@ -53,6 +53,7 @@ const machine = [
   "tests/deploy/**",
   "tests/docker/**",
   "tests/examples/containers.test.ts",
+  "tests/faults/balanced-crowds.test.ts",
   "tests/faults/disk.test.ts",
   "tests/faults/hostile-*.test.ts",
   "tests/faults/many-readers.test.ts",

@@ -74,12 +74,14 @@ const rounds = 6;
  * Expects healthy requests to be answered as ever while `attack` goes on: p99 under 50 ms (`usualMostMs`) of a machine with
  * a core for each thread, so that much longer as a computing thread took just before; or under twice its usual then, or
  * twice what a bare server's requests took meanwhile. The best round counts, against the most that the machine did to any.
+ * An attack of a single moment is judged by the longest request instead.
  */
 export async function expectUndisturbed(
   bystander: Bystander,
   name: string,
   attack: () => Promise<unknown>,
   usualMostMs = 50,
+  judged: "p99" | "max" = "p99",
 ) {
   const seen: string[] = [];
   let best = Number.POSITIVE_INFINITY;
@@ -90,7 +92,7 @@ export async function expectUndisturbed(
     seen.push(`${name}: ${worded(times)}\n  its usual: ${worded(usual)}`);
     console.log(seen.at(-1));
     expect([...usual.failures, ...times.failures]).toEqual([]);
-    best = Math.min(best, times.p99);
+    best = Math.min(best, times[judged]);
     most = Math.max(most, 2 * usual.p99, 2 * times.bareP99, usualMostMs * usual.stretch);
   }
   expect(best, seen.join("\n")).toBeLessThan(most);

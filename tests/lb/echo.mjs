@@ -129,6 +129,14 @@ const routes = {
   "/unchanged": (_request, reply) => void reply.writeHead(304, { etag: '"1"' }).end(),
   "/away": (_request, reply) => void reply.writeHead(302, { location: "/elsewhere?x=1" }).end(),
   "/long-header": (_request, reply) => void reply.writeHead(200, { "x-long": "x".repeat(100_000) }).end(),
+  // answers everyone who waits at the same moment, with so many headers or early hints
+  "/together": async (request) => {
+    const { gate, headers, hints } = Object.fromEntries(query(request));
+    await gateOpen(gate);
+    const hint = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    const head = `HTTP/1.1 200 OK\r\n${"X-Filler: abcdefgh\r\n".repeat(headers)}`;
+    request.socket.end(`${hint.repeat(hints)}${head}Content-Length: 2\r\n\r\nok`);
+  },
   // says these bytes, and nothing of its own
   "/raw": (request) => void request.socket.end(Buffer.from(query(request).get("bytes"), "base64url")),
   "/endless-hints": (request) => {

@@ -4,6 +4,7 @@ import { kib, mib, second } from "./units.js";
 export const replies = {
   textReadBytesMax: 16 * kib, // larger outputs, errors and progress are read separately, into borrowed memory
   chunkTextBytesMax: 16 * kib, // larger chunks are read as bytes: SQLite takes 7 times as long for non-ASCII strings
+  eventsTextBytes: 16 * kib, // of small events, written to a reader together
   textReadBytesPerTurn: mib, // of pieces of a text from PostgreSQL, in one turn of the event loop: a millisecond
   textRowBytes: 64 * kib, // of a row of a large text from PostgreSQL; its string is collected while young
   lentBytesMax: 256 * mib, // of large results, lists and logs being sent; requests that find no room wait, then get 503

@@ -1,4 +1,5 @@
 import { get } from "node:http";
+import { buildConnector } from "undici";
 import { realTime } from "../../clock.js";
 import type { PingAnswer } from "../../domain/workers/health.js";
 import type { Worker } from "../../domain/workers/worker.js";
@@ -6,6 +7,7 @@ import type { WorkerAddress } from "../../domain/workers/worker-address.js";
 import { limits } from "../../limits/index.js";
 import { dialled } from "../../operations/workers/find-worker.js";
 import { Connections } from "./connections.js";
+import { readInTurns } from "./read-in-turns.js";
 
 interface Dialled {
   /** The worker's address as in its row. */
@@ -34,8 +36,7 @@ export class Dialler {
       keepAliveTimeout: limits.gateIdleMs,
       keepAliveMaxTimeout: limits.gateIdleMs,
       maxHeaderSize: limits.gateReplyHeaderBytesMax,
-      connect: { timeout: limits.gateConnectMs, noDelay: true },
-      autoSelectFamily: false,
+      connect: connectorTo(row.no),
     });
     this.#dialled.set(row.no, { told: row.address, connections });
     return connections;
@@ -61,6 +62,19 @@ export class Dialler {
     this.#dialled.clear();
     await Promise.all(all.map((connections) => connections.destroy().catch(() => {})));
   }
+}
+
+const connect = buildConnector({ timeout: limits.gateConnectMs, noDelay: true, autoSelectFamily: false });
+
+/** Connects to a worker, whose replies are read in turns with those of other workers. */
+function connectorTo(workerNo: number): buildConnector.connector {
+  const lane = ["workers' replies", workerNo] as const;
+  return (to, done) =>
+    connect(to, (...[error, socket]) => {
+      if (error) return done(error, null);
+      readInTurns(socket, lane);
+      done(null, socket);
+    });
 }
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
 import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
+import { turns } from "../../turns.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 import type { PassingBody } from "./body.js";
 import type { Connections } from "./connections.js";
@@ -271,11 +272,18 @@ function writeSoon(passage: Passage): void {
 
 function writeWhole(): void {
   for (const passage of whole.splice(0)) {
-    try {
-      passage.finish();
-    } catch (error) {
-      passage.fail(error as Error);
-    }
+    if (turns.isOver) turns.wait(lane, () => finish(passage));
+    else finish(passage);
+  }
+}
+
+const lane = ["whole replies"] as const;
+
+function finish(passage: Passage): void {
+  try {
+    passage.finish();
+  } catch (error) {
+    passage.fail(error as Error);
   }
 }
 

@@ -89,10 +89,13 @@ describe("A reply of chunks", () => {
   });
 });
 
-it("Small chunks as events share turns with all other work, one by one", async () => {
-  for (let n = 0; n < 50; n++) await say(`{"output":${n}}`);
+it("Small chunks as events are written together, and take turns with all other work", async () => {
+  const text = "x".repeat(limits.eventsTextBytes / 4);
+  for (let n = 0; n < 40; n++) await say(`{"output":"${text}"}`);
   await scene.done(worker, id, { output: [] });
+  const write = vi.spyOn(ServerResponse.prototype, "write");
   const { value, waits } = await withTurns(events);
-  expect(value.text.match(/^event: chunk$/gm)).toHaveLength(50);
-  expect(waits).toBeGreaterThanOrEqual(50);
+  expect(value.text.match(/^event: chunk$/gm)).toHaveLength(40);
+  expect(waits).toBeGreaterThanOrEqual(10);
+  expect(write.mock.calls.length).toBeLessThan(15);
 });

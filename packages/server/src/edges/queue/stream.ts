@@ -11,7 +11,7 @@ import { type LentBody, lendStatus } from "../../operations/jobs/lend-status.js"
 import { findJob } from "../../operations/jobs/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/jobs/read-stream.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
-import { turns } from "../../turns.js";
+import { type Lane, turns } from "../../turns.js";
 import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
 import { sendLentReply, writeLent } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
@@ -76,8 +76,9 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
   try {
     const from = lastSeen(request.headers["last-event-id"]);
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
-      if (turns.isOver) await turns.take(lane); // small chunks come by the thousand
-      await writeEvent(parts, request.endpoint, reply, event, over.signal);
+      if (turns.isOver) await turns.take(lane);
+      if (event.kind === "chunks") await writeChunks(parts, lane, reply.raw, event.chunks, over.signal);
+      else await writeEvent(parts, request.endpoint, reply, event, over.signal);
     }
   } catch (error) {
     // A job that has expired ends the stream. After any other failure the client should reconnect with Last-Event-ID.
@@ -91,10 +92,9 @@ async function writeEvent(
   parts: Parts,
   endpoint: Endpoint,
   { raw }: FastifyReply,
-  event: StreamEvent,
+  event: Exclude<StreamEvent, { kind: "chunks" }>,
   over: AbortSignal,
 ): Promise<void> {
-  if (event.kind === "chunk") return writeChunk(parts, raw, event.chunk, over);
   if (event.kind !== "done" || event.job.unreadBytes === 0) return writeText(raw, eventText(parts, event), over);
   const body = await lendStatus(parts, endpoint, event.job, over);
   try {
@@ -104,15 +104,38 @@ async function writeEvent(
   }
 }
 
-/** Writes a large chunk in slices that take turns with other large replies. */
-async function writeChunk(parts: Parts, raw: ServerResponse, chunk: Chunk, over: AbortSignal): Promise<void> {
-  const head = `event: chunk\nid: ${chunk.start}-${chunk.index}\n`;
-  const pieces = chunkPieces(chunk);
-  const [text] = pieces;
-  if (pieces.length === 1 && typeof text === "string" && text.length <= limits.chunkTextBytesMax) {
-    return writeText(raw, `${head}data: ${oneLine(text)}\n\n`, over);
+/**
+ * Writes chunks, an event each. Small ones come by the thousand: they are written together, since a write costs more
+ * than they do. A large one is written in slices that take turns with other large replies.
+ */
+async function writeChunks(
+  parts: Parts,
+  lane: Lane,
+  raw: ServerResponse,
+  chunks: readonly Chunk[],
+  over: AbortSignal,
+): Promise<void> {
+  let text = "";
+  const flush = async () => {
+    const events = text;
+    text = "";
+    if (events === "") return;
+    await writeText(raw, events, over);
+    if (turns.isOver) await turns.take(lane);
+  };
+  for (const chunk of chunks) {
+    const pieces = chunkPieces(chunk);
+    const [json] = pieces;
+    const head = `event: chunk\nid: ${chunk.start}-${chunk.index}\n`;
+    if (pieces.length === 1 && typeof json === "string" && json.length <= limits.chunkTextBytesMax) {
+      text += `${head}data: ${oneLine(json)}\n\n`;
+      if (text.length >= limits.eventsTextBytes) await flush();
+    } else {
+      await flush();
+      await writeData(parts, raw, head, { pieces, isWanted: () => parts.streamShares.isWanted });
+    }
   }
-  await writeData(parts, raw, head, { pieces, isWanted: () => parts.streamShares.isWanted });
+  await flush();
 }
 
 async function writeText(raw: ServerResponse, text: string, over: AbortSignal): Promise<void> {
@@ -131,7 +154,7 @@ async function writeData(
   raw.write("\n\n");
 }
 
-function eventText(parts: Parts, event: Exclude<StreamEvent, { kind: "chunk" }>): string {
+function eventText(parts: Parts, event: Exclude<StreamEvent, { kind: "chunks" }>): string {
   switch (event.kind) {
     case "status":
       return `event: status\ndata: {"status":"${event.status}"}\n\n`;

@@ -107,7 +107,7 @@ describe("A read of the stream", () => {
       return streamShares.ask(ownerNo, bytes, gone);
     };
     for await (const { kind } of followStream(noting, endpoint, id, undefined, scene.stays)) {
-      if (kind === "chunk") break;
+      if (kind === "chunks") break;
     }
     expect(asked.every((bytes) => bytes >= 2 * (limits.chunkBytesMax + limits.chunkMetricsBytesMax))).toBe(true);
     expect(asked.length).toBeGreaterThan(0);
@@ -162,13 +162,13 @@ describe("Following a stream", () => {
   /** What a follower has been told so far. */
   function follow(from?: { start: number; index: number }) {
     const told: string[] = [];
-    const words = (event: StreamEvent) => {
-      if (event.kind === "chunk") return `${event.chunk.start}-${event.chunk.index} ${event.chunk.output}`;
-      if (event.kind === "status") return `status ${event.status}`;
-      return event.kind === "done" ? `done ${event.job.status}` : "pause";
+    const words = (event: StreamEvent): string[] => {
+      if (event.kind === "chunks") return event.chunks.map(({ start, index, output }) => `${start}-${index} ${output}`);
+      if (event.kind === "status") return [`status ${event.status}`];
+      return [event.kind === "done" ? `done ${event.job.status}` : "pause"];
     };
     void (async () => {
-      for await (const event of followStream(scene.parts, endpoint, id, from, scene.stays)) told.push(words(event));
+      for await (const event of followStream(scene.parts, endpoint, id, from, scene.stays)) told.push(...words(event));
       told.push("end");
     })();
     return told;

@@ -84,7 +84,7 @@ function handed({ job, chunks, more }: Peeked, lent: LentChunks): Handed {
 
 /** The events of an event stream. Nothing is consumed, so it can be read again. */
 export type StreamEvent =
-  | { readonly kind: "chunk"; readonly chunk: Chunk }
+  | { readonly kind: "chunks"; readonly chunks: readonly Chunk[] }
   | { readonly kind: "status"; readonly status: JobStatus; readonly start: number }
   | { readonly kind: "done"; readonly job: JobReport }
   | { readonly kind: "pause" };
@@ -126,7 +126,7 @@ export async function* followStream(
       if (state !== told && !isFinal(job.status)) yield { kind: "status", status: job.status, start };
       else if (chunks.length === 0 && !isFinal(job.status)) yield { kind: "pause" };
       told = state;
-      for (const chunk of chunks) yield { kind: "chunk", chunk };
+      if (chunks.length > 0) yield { kind: "chunks", chunks };
       next += chunks.length;
       if (chunks.length === 0 && isFinal(job.status)) return yield { kind: "done", job };
     }

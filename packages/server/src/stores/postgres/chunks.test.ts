@@ -26,7 +26,7 @@ describe("A page of chunks", () => {
     const waiting: (() => void)[] = [];
     const read = () => new Promise<never>((land) => waiting.push(() => land([row("1")] as never)));
     const store = postgresChunkStore({ read }, connections([]), {} as never);
-    const followers = Array.from({ length: 10 }, () => store.read(1, 0, 100));
+    const followers = Array.from({ length: 10 }, (_, n) => store.read(1, n, 100));
     expect(waiting).toHaveLength(limits.chunkReadersMax);
     expect(limits.chunkReadersMax).toBeLessThan(limits.readersMax);
     for (let landed = 0; landed < followers.length; landed++) {
@@ -34,6 +34,22 @@ describe("A page of chunks", () => {
       waiting[landed]?.();
     }
     expect(await Promise.all(followers)).toHaveLength(10);
+  });
+
+  it("that several followers wait for is read once, after the last of them asked", async () => {
+    const landings: (() => void)[] = [];
+    const read = () => new Promise<never>((land) => landings.push(() => land([row("1")] as never)));
+    const store = postgresChunkStore({ read }, connections([]), {} as never);
+    const begun = Array.from({ length: limits.chunkReadersMax }, () => store.read(1, 0, 100));
+    const waiting = Array.from({ length: 10 }, () => store.read(1, 0, 100));
+    expect(landings).toHaveLength(begun.length);
+    for (const land of landings.splice(0)) land();
+    await Promise.all(begun);
+    expect(landings).toHaveLength(1);
+    const late = store.read(1, 0, 100); // the read under way may not see what was stored since it began
+    expect(landings).toHaveLength(2);
+    for (const land of landings) land();
+    expect(await Promise.all([...waiting, late])).toHaveLength(11);
   });
 
   it("that is large is read on the few connections for large texts", async () => {

@@ -2,6 +2,7 @@ import { fewAtOnce } from "../../domain/few-at-once.js";
 import { limits } from "../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
+import { SharedPages } from "../tables/shared-pages.js";
 import { numbers, texts } from "./arrays.js";
 import type { Connections } from "./connections.js";
 import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
@@ -145,6 +146,8 @@ async function chunksOf(rows: readonly ChunkPieceRow[]): Promise<Chunk[]> {
  */
 export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
   const few = fewAtOnce(limits.chunkReadersMax);
+  const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
+  const pages = new SharedPages();
   return {
     append: (post) => {
       const token = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
@@ -152,11 +155,15 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
     },
     handOut: (...args) => words.call(handOutVerb, args),
     handBack: (...args) => words.call(handBackVerb, args),
-    read: async (jobNo, fromIndex, bytesMax) => {
+    read: (jobNo, fromIndex, bytesMax) => {
       const asked = [jobNo, bytesMax, fromIndex];
-      const rows = await few(() => reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked));
-      const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
-      return rows.every(isRead) ? rows.map(toChunk) : chunksOf(await largeReads.read(chunkSql.readLarge, asked));
+      return pages.read(asked, async (begin) => {
+        const rows = await few(() => {
+          begin();
+          return reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
+        });
+        return rows.every(isRead) ? rows.map(toChunk) : chunksOf(await largeReads.read(chunkSql.readLarge, asked));
+      });
     },
   };
 }

@@ -12,10 +12,16 @@ describe("Large chunks", () => {
   const store = sqliteChunkStore(db, {} as never, {} as never);
   for (let n = 0; n < 3; n++) add.run(n, `"${"x".repeat(limits.chunkBytesMax - 2)}"`);
 
-  it("are read by each reader in a turn of its own", async () => {
-    const read = () => store.read(1, 0, limits.chunkBytesMax);
+  it("are read page by page, each in a turn of its own", async () => {
+    const read = (_: unknown, n: number) => store.read(1, 0, limits.chunkBytesMax + n);
     const { value, waits } = await withTurns(() => Promise.all(Array.from({ length: 10 }, read)));
     expect([value.map((chunks) => chunks.length), waits]).toEqual([Array(10).fill(1), 10]);
+  });
+
+  it("are read once for all readers who wait for the same page", async () => {
+    const read = () => store.read(1, 0, limits.chunkBytesMax);
+    const { value, waits } = await withTurns(() => Promise.all(Array.from({ length: 10 }, read)));
+    expect([value.map((chunks) => chunks.length), waits]).toEqual([Array(10).fill(1), 1]);
   });
 
   it("come as bytes, small ones as texts", async () => {

@@ -2,6 +2,7 @@ import { limits } from "../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import { type ChunkRow, toChunk } from "../tables/chunk-row.js";
+import { SharedPages } from "../tables/shared-pages.js";
 import type { Database } from "./driver.js";
 import { sizeOf } from "./parcel.js";
 import { type StorableText, type TextCutter, type TextPiece, textsInPieces, textValues } from "./stored-texts.js";
@@ -100,6 +101,7 @@ const bytesOf = (chunks: readonly NewChunk[]): number =>
 /** Chunks are appended by the worker that holds the job, and each is handed to one reader, in order. */
 export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: TextCutter): ChunkStore {
   const reads = new SqliteChunks(readDb);
+  const pages = new SharedPages();
   return {
     append: (post) => {
       const { endpointNo, chunks } = post;
@@ -113,6 +115,12 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
     handOut: (...args) => writer.word("handOut", args),
     // only their places: the thread does not need the outputs
     handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
-    read: (...args) => turns.run(["chunks"], () => reads.read(...args)),
+    read: (...asked) =>
+      pages.read(asked, (begin) =>
+        turns.run(["chunks"], () => {
+          begin();
+          return reads.read(...asked);
+        }),
+      ),
   };
 }
