@@ -53,6 +53,7 @@ export class Timeline implements Clock {
   }
 
   now = (): number => this.#clock.now();
+  wallNow = this.now;
 
   sleep = (ms: number, signal?: Signal): Promise<void> =>
     new Promise((resolve) => {

@@ -82,6 +82,8 @@ export const realTime = {
 /** The service's time, which tests can move. `now()` never jumps, so deadlines survive a wall clock that does. */
 export interface Clock {
   now(): Millis;
+  /** The machine's wall clock, for times that callers name by their own clocks. It may jump. */
+  wallNow(): Millis;
   /** Resolves after `ms`, or at once when `signal` aborts; never rejects. */
   sleep(ms: number, signal?: Signal): Promise<void>;
   /** Calls `call` after `ms`. Does not keep the process alive. */
@@ -170,6 +172,7 @@ export function systemClock(bearing = ""): SystemClock {
       if (realTime.monotonicMs() - lastTick > limits.clockTickMs + limits.clockGapMs) tick();
       return Math.floor(offset + realTime.monotonicMs());
     },
+    wallNow: realTime.wallMs,
     sleep: realTime.sleep,
     after: (ms, call) => void realTime.after(ms, call).unref(),
     follow(aheadMs) {

@@ -1,4 +1,4 @@
-import { day, minute, second } from "./units.js";
+import { day, kib, minute, second } from "./units.js";
 
 /** Users and their keys. */
 export const access = {
@@ -10,9 +10,12 @@ export const access = {
   webhookSecretOverlapMs: day, // how long a rotated webhook secret still signs, beside the new one
   keyLookMs: second, // between two looks for held requests whose key was revoked or has expired
   keyUseMs: minute, // between two writes of when keys were last used
+  keyUsesPerWrite: 500, // rows of one statement
   secretsPerUserMax: 200,
   secretNameCharsMax: 100,
   secretCharsMin: 4, // a shorter one, masked wherever it stands, would make logs unreadable
   secretCharsMax: 32_768,
+  filledEnvCharsMax: 512 * kib, // of an environment with its secrets in place; Linux takes 2 MiB, with the arguments
+  secretLinesMax: 200, // of a secret, masked in logs one by one as well; a key file has 15 to 60
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
 } as const;

@@ -1,10 +1,11 @@
-import { isExpired } from "../domain/access/key.js";
 import { limits } from "../limits/index.js";
+import { hasEnded } from "../operations/access/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
 /** Ends what is held for keys that were revoked or have expired. Each server does so for its own callers. */
-export function endCallsLoop({ registry, heldCalls }: Needs<"registry" | "heldCalls">): Loop {
+export function endCallsLoop(needs: Needs<"registry" | "heldCalls" | "clock">): Loop {
+  const { registry, heldCalls } = needs;
   return {
     name: "end-calls",
     topics: ["calls"],
@@ -12,7 +13,7 @@ export function endCallsLoop({ registry, heldCalls }: Needs<"registry" | "heldCa
     async tick(now) {
       heldCalls.endInvalid((hash) => {
         const key = registry.key(hash);
-        return key !== undefined && !isExpired(key, now);
+        return key !== undefined && !hasEnded(needs, key);
       });
       return heldCalls.size === 0 ? undefined : now + limits.keyLookMs;
     },

@@ -44,9 +44,9 @@ async function live(): Promise<void> {
   await scene.advance(60_000);
   await parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
   parts.gate.forget(worker.row.no);
-  await deleteEndpoint(parts, scene.now(endpoint), { setToZero: true });
+  await deleteEndpoint(parts, scene.admin, scene.now(endpoint), { setToZero: true });
   const template = parts.registry.template(endpoint.settings.templateId);
-  if (template) await deleteTemplate(parts, template);
+  if (template) await deleteTemplate(parts, scene.admin, template);
   await other.refresh();
 }
 

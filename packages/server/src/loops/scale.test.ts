@@ -236,7 +236,7 @@ describe("An idle worker is stopped", () => {
     await scaled({ workersMax: 5 });
     const [starting, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await scene.running(endpoint, busy);
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.advance(50);
     expect([starting.row.wanted, busy.row.wanted]).toEqual(["stopped", "stopped"]);
   });

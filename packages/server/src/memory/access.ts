@@ -77,7 +77,8 @@ export class Access {
 
   /** Stores when keys were used; if that fails, tries again with the next uses. */
   async flushUses(): Promise<void> {
-    const uses = this.#uses;
+    const numbers = new Set(this.keys().map(({ no }) => no));
+    const uses = new Map([...this.#uses].filter(([no]) => numbers.has(no))); // deleted keys have no uses
     this.#uses = new Map();
     try {
       await this.#store.noteUses(uses);

@@ -39,7 +39,7 @@ it("The memory of one owner's endpoints and templates is bounded, and existing o
 
 it("A deleted endpoint is kept in memory without its large fields", async () => {
   const endpoint = await scene.endpoint({ name: "gone", env, workersMax: 0 });
-  await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+  await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
   const kept = scene.now(endpoint).settings;
   expect([kept.name, kept.env, kept.workersMax]).toEqual(["gone", {}, 0]);
   expect(weightOf(kept)).toBeLessThan(10_000);

@@ -20,6 +20,7 @@ export class MovableClock implements Clock {
   }
 
   now = (): number => this.#now;
+  wallNow = (): number => this.#now;
 
   sleep = (ms: number, signal?: Signal): Promise<void> =>
     new Promise((resolve) => {

@@ -25,6 +25,16 @@ export const secretsNamed = (env: Readonly<Record<string, string>>): string[] =>
   ),
 ];
 
+/** How long an environment's values are, all together, with its secrets in place. */
+export function lengthWithSecrets(env: Readonly<Record<string, string>>, values: ReadonlyMap<string, string>): number {
+  let length = 0;
+  for (const text of Object.values(env)) {
+    length += text.length;
+    for (const [found, name = ""] of text.matchAll(reference)) length += (values.get(name)?.length ?? 0) - found.length;
+  }
+  return length;
+}
+
 /**
  * An environment with the values of its secrets in place, and where they are. A value is put in as it is: what looks
  * like a reference in it stays.

@@ -63,3 +63,20 @@ it("A secret is masked both as it is and as JSON writes it; an empty one is igno
   const secret = 'a"b\\c';
   expect(new HiddenTexts([secret, ""]).mask(`${secret} ${JSON.stringify({ secret })}`)).toBe('**** {"secret":"****"}');
 });
+
+describe("A secret in a log", () => {
+  it.each([
+    ["a key file's line", "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA\n-----END KEY-----\n", "MIIEowIBAAKCAQEA"],
+    ["a value whose last line break is not printed", "hf_token\n", "hf_token"],
+    ["a value in JSON of ASCII alone", "sécret-é", String.raw`s\u00e9cret-\u00e9`],
+    ["a value in JSON with escaped slashes", "a/secret/path", String.raw`a\/secret\/path`],
+  ])("is masked as %s", (_name, secret, shown) => {
+    expect(new HiddenTexts([secret]).mask(`before ${shown} after`)).toBe("before **** after");
+  });
+
+  it("is masked whole where a shorter one begins it", () => {
+    const hidden = new HiddenTexts(["hunter"]);
+    hidden.add("hunter2-and-a-long-tail");
+    expect(hidden.mask("hunter2-and-a-long-tail hunter")).toBe("**** ****");
+  });
+});

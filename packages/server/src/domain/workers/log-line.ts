@@ -81,11 +81,22 @@ export function momentOf(said: string, now: number): number | undefined {
 
 const mask = "****";
 
-/** A secret as it is, and as it appears in a JSON string. */
+/** The lines of a secret that are masked by themselves, as logs show a key file: those that are not too short. */
+const linesOf = (secret: string): string[] =>
+  secret
+    .split(/[\r\n]+/, limits.secretLinesMax)
+    .map((line) => line.trim())
+    .filter((line) => line.length >= limits.secretCharsMin);
+
+/** A secret as it is, line by line, and as either appears in a JSON string, whichever way that is escaped. */
 function formsOf(secret: string): readonly string[] {
-  if (secret === "") return [];
-  const escaped = JSON.stringify(secret).slice(1, -1);
-  return escaped === secret ? [secret] : [secret, escaped];
+  const texts = [secret, ...linesOf(secret)].filter((text) => text !== "");
+  const inJson = texts.map((text) => JSON.stringify(text).slice(1, -1));
+  const inAscii = inJson.map((text) =>
+    text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+  const inHtml = inJson.map((text) => text.replaceAll("/", "\\/")); // PHP and others escape slashes, too
+  return [...new Set([...texts, ...inJson, ...inAscii, ...inHtml])];
 }
 
 /** The texts to mask in a worker's log. Of its jobs' secrets only the newest are kept: a worker may run for ever. */
@@ -93,26 +104,36 @@ export class HiddenTexts implements Iterable<string> {
   /** Each text with its forms: computing them for each line costs more than searching for them. */
   readonly #own: ReadonlyMap<string, readonly string[]>;
   readonly #ofJobs = new Map<string, readonly string[]>();
+  /** The longest first: a secret may begin with another one. */
+  #forms: readonly string[] = [];
 
   constructor(own: Iterable<string>) {
     this.#own = new Map(Array.from(own, (text) => [text, formsOf(text)]));
+    this.#sort();
+  }
+
+  /** How many UTF-16 units the longest of them has. */
+  get longest(): number {
+    return this.#forms[0]?.length ?? 0;
   }
 
   add(text: string): void {
     this.#ofJobs.delete(text);
     this.#ofJobs.set(text, formsOf(text));
     if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
+    this.#sort();
   }
 
   /** The text with every hidden text masked, also inside JSON strings. */
   mask(text: string): string {
     let shown = text;
-    for (const hidden of [this.#own, this.#ofJobs]) {
-      for (const forms of hidden.values()) {
-        for (const form of forms) if (shown.includes(form)) shown = shown.replaceAll(form, mask);
-      }
-    }
+    for (const form of this.#forms) if (shown.includes(form)) shown = shown.replaceAll(form, mask);
     return shown;
+  }
+
+  #sort(): void {
+    const forms = new Set([...this.#own.values(), ...this.#ofJobs.values()].flat());
+    this.#forms = [...forms].sort((a, b) => b.length - a.length);
   }
 
   *[Symbol.iterator](): Iterator<string> {

@@ -3,6 +3,7 @@ import { PlainSignal, realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { keyEnded } from "../../operations/access/authenticate.js";
 import type { Found, Needs, OtherServer, Seat } from "../../operations/needs.js";
 import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
@@ -122,8 +123,11 @@ export class Call {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
-    const cut = () => (this.#asking?.socket ?? this.#reply).destroy();
-    if (keyHash !== undefined) this.#reply.once("close", this.#needs.heldCalls.hold(keyHash, cut));
+    if (keyHash !== undefined) {
+      const leave = this.#needs.heldCalls.hold(keyHash, () => this.#cut());
+      // the reply of a WebSocket that was opened has no socket any more, and never emits "close"
+      (this.#asking?.socket ?? this.#reply).once("close", leave);
+    }
     const { prefix } = this.#target;
     const isTrusted = this.#needs.isProxyTrusted;
     this.#headers = this.#isPassed
@@ -134,12 +138,19 @@ export class Call {
       return;
     }
     const then = (body: Buffer, release: () => void) => {
-      this.#body.content = body; // kept until the reply ends, because it may be sent again
+      this.#body.content = body; // it may be sent again
       if (this.#reply.closed) return release();
       this.#reply.once("close", release);
       this.#find();
     };
     readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
+  }
+
+  /** Ends the request because its key was revoked or has expired. */
+  #cut(): void {
+    if (this.#asking) this.#asking.socket.destroy();
+    else if (this.#reply.headersSent) this.#reply.destroy();
+    else this.refuse(keyEnded());
   }
 
   /** Finds a healthy worker, or else another server that has one; otherwise waits. */
@@ -164,10 +175,8 @@ export class Call {
     this.#untilAt ??= this.#needs.clock.now() + limits.gateWaitMs;
     try {
       const search = { isSocket: this.#isSocket, untilAt: this.#untilAt, gone };
-      const found = await findWorker(this.#needs, this.#endpoint, {
-        ...search,
-        ...(this.#tries.workers ? { tried: this.#tries.workers } : {}),
-      });
+      const tried = this.#tries.workers ? { tried: this.#tries.workers } : {};
+      const found = await findWorker(this.#needs, this.#endpoint, { ...search, ...tried });
       if (!gone.aborted) this.#go(found);
       else if ("worker" in found) this.#needs.gate.release(found, this.#isSocket, "retried");
     } catch (error) {
@@ -181,8 +190,8 @@ export class Call {
     const { dialler } = this.#needs;
     const { row } = seat.worker;
     const silenceMs = this.#endpoint.settings.executionTimeoutMs;
-    const done = (outcome: Outcome) => this.#over(seat, outcome);
     const connections = dialler.connections(row);
+    const done = (outcome: Outcome) => this.#over(seat, outcome);
     const address = this.#asking && dialler.address(row);
     if (!connections) {
       done({ kind: "unanswered", error: Object.assign(new Error("unreachable"), { syscall: "connect" }) });
@@ -212,12 +221,8 @@ export class Call {
     const done = (outcome: Outcome) => this.#passedOn(server, outcome);
     const silenceMs = this.#endpoint.settings.executionTimeoutMs;
     if (this.#asking) {
-      tunnel(
-        server,
-        { path: url, headers, silenceMs: silenceMs + limits.gatePassOnMs, isServer: true },
-        this.#asking,
-        done,
-      );
+      const bounded = { path: url, headers, silenceMs: silenceMs + limits.gatePassOnMs, isServer: true } as const;
+      tunnel(server, bounded, this.#asking, done);
       return;
     }
     const body = this.#body.isStream ? () => this.#body.open() : this.#body.kept;

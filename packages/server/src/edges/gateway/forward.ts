@@ -2,11 +2,11 @@ import type { ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
 import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import { turns } from "../../turns.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 import type { PassingBody } from "./body.js";
 import type { Connections } from "./connections.js";
 import { replyHeaders } from "./headers.js";
+import { writeSoon } from "./whole-replies.js";
 
 /** The outcome of a request that was sent to a worker. */
 export type Outcome =
@@ -257,33 +257,6 @@ export class Passage implements Dispatcher.DispatchHandler {
     realTime.cancel(this.#stall);
     this.#reply.off("close", this.#leave);
     this.#done(outcome);
-  }
-}
-
-const whole: Passage[] = [];
-
-/**
- * Replies that arrived whole are written back to back, once everything available was read: clients are then woken once
- * for many replies, not between one and the next.
- */
-function writeSoon(passage: Passage): void {
-  if (whole.push(passage) === 1) setImmediate(writeWhole);
-}
-
-function writeWhole(): void {
-  for (const passage of whole.splice(0)) {
-    if (turns.isOver) turns.wait(lane, () => finish(passage));
-    else finish(passage);
-  }
-}
-
-const lane = ["whole replies"] as const;
-
-function finish(passage: Passage): void {
-  try {
-    passage.finish();
-  } catch (error) {
-    passage.fail(error as Error);
   }
 }
 

@@ -107,7 +107,7 @@ async function saveEndpoint({ input }: { input: Fields }, context: Context) {
 }
 
 async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context) {
-  await deleteEndpoint(parts, ownEndpoint(parts, caller, id), parts);
+  await deleteEndpoint(parts, caller, ownEndpoint(parts, caller, id), parts);
   return null;
 }
 
@@ -134,7 +134,7 @@ async function removeTemplate({ templateName }: { templateName: string }, { part
     .find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
   if (!named)
     throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
-  await deleteTemplate(parts, named);
+  await deleteTemplate(parts, caller, named);
   return null;
 }
 

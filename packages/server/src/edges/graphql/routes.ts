@@ -13,11 +13,11 @@ import {
   validate,
   visit,
 } from "graphql";
-import { type ApiKey, mayChange } from "../../domain/access/key.js";
-import { bodyTooLarge, invalid, malformed, nestedTooDeep, Refusal, unauthorized } from "../../errors.js";
+import type { ApiKey } from "../../domain/access/key.js";
+import { bodyTooLarge, invalid, malformed, nestedTooDeep, Refusal } from "../../errors.js";
 import { isNestedDeeper } from "../../json/nesting.js";
 import { limits } from "../../limits/index.js";
-import { authenticate, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
 import { turns } from "../../turns.js";
 import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
@@ -61,11 +61,9 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
     "/",
     {
       onRequest: async (request) => {
-        refuseWhileDraining(parts.draining);
         const { api_key: key } = request.query as { api_key?: string | string[] };
         if (Array.isArray(key)) throw invalid("'api_key' is given more than once.");
-        request.caller = await authenticate(parts, key ?? request.headers.authorization);
-        if (parts.registry.isShared) await parts.registry.refresh();
+        request.caller = await admitToManagement(parts, key ?? request.headers.authorization, false);
         const encoding = request.headers["content-encoding"];
         if (encoding && encoding !== "identity") {
           throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
@@ -101,9 +99,8 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   if (mistakes.length > 0) {
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
   }
-  if (hasMutation(document) && !mayChange(request.caller.scope))
-    throw unauthorized("This key may not change resources.");
   await turns.take([request.caller.ownerNo]); // comparing its fields has taken long enough
+  request.caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {
@@ -184,7 +181,12 @@ function tooDeep(document: DocumentNode): boolean {
   );
 }
 
-const coded = (error: GraphQLError, code: string) => ({ ...error.toJSON(), extensions: { code } });
+/** An error with its code, and without the value that a query's text had in a wrong place: it may be a secret. */
+const coded = (error: GraphQLError, code: string) => ({
+  ...error.toJSON(),
+  message: error.message.replace(/\bfound [{["][\s\S]*[}\]"]/, "found another value"),
+  extensions: { code },
+});
 
 function refusedOperation(parts: Context["parts"], request: FastifyRequest, result: ExecutionResult) {
   if (!result.errors) return { data: result.data };

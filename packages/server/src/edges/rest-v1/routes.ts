@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { isVisible } from "../../domain/access/key.js";
 import { Refusal, routeNotFound } from "../../errors.js";
-import { admitToManagement } from "../../operations/access/authenticate.js";
+import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
 import { forCaller, seesMore, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
@@ -56,6 +56,9 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }
+  });
+  app.addHook("preHandler", async (request) => {
+    request.caller = presentCaller(parts, request.caller, request.method !== "GET"); // the body may have taken minutes
   });
   // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {
@@ -212,7 +215,12 @@ function deletes(app: FastifyInstance, parts: RestParts): void {
     "/endpoints/:endpointId",
     deletion("Delete an endpoint", "endpoints", "endpointId"),
     async (request, reply) => {
-      await deleteEndpoint(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), parts);
+      await deleteEndpoint(
+        parts,
+        request.caller,
+        ownEndpoint(parts, request.caller, idOf(request, "endpointId")),
+        parts,
+      );
       return reply.code(204).send();
     },
   );
@@ -220,7 +228,7 @@ function deletes(app: FastifyInstance, parts: RestParts): void {
     "/templates/:templateId",
     deletion("Delete a template", "templates", "templateId"),
     async (request, reply) => {
-      await deleteTemplate(parts, ownTemplate(parts, request.caller, idOf(request, "templateId")));
+      await deleteTemplate(parts, request.caller, ownTemplate(parts, request.caller, idOf(request, "templateId")));
       return reply.code(204).send();
     },
   );

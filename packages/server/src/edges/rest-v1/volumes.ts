@@ -32,7 +32,7 @@ export function volumeWrites(app: FastifyInstance, parts: Parts): void {
   };
   patches(app, "/networkvolumes/:networkVolumeId", schema, async (request) => {
     const volume = ownVolume(parts, request.caller, idOf(request, "networkVolumeId"));
-    return showVolume(parts, await updateVolume(parts, volume, request.body as api.VolumeUpdate));
+    return showVolume(parts, await updateVolume(parts, request.caller, volume, request.body as api.VolumeUpdate));
   });
 }
 

@@ -55,7 +55,8 @@ export async function launchOf(
   const { template: settings, settings: own } = release;
   const isImage = sourceOf(settings.imageName) === "image";
   const workerUrl = await options.workerUrl(isImage);
-  const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { ...settings.env, ...own.env });
+  const isOwn = needs.registry.template(own.templateId)?.ownerNo === endpoint.ownerNo;
+  const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { env: settings.env, isOwn }, own.env);
   const serves = endpoint.settings.type === "LB";
   const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
   const place = {

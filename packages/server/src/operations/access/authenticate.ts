@@ -16,7 +16,7 @@ export async function authenticate(needs: Authenticating, header: string | undef
   const hash = hashOf(needs, header);
   const found = hash && (await needs.registry.known("key", hash, () => needs.registry.key(hash)));
   if (!found) throw unauthorized();
-  if (isExpired(found, needs.clock.now())) throw keyEnded();
+  if (hasEnded(needs, found)) throw keyEnded();
   needs.registry.noteUse(found, needs.clock.now());
   return found;
 }
@@ -25,11 +25,18 @@ export async function authenticate(needs: Authenticating, header: string | undef
 export function knownKey(needs: Authenticating, header: string | undefined): ApiKey | undefined {
   const hash = hashOf(needs, header);
   const found = hash === undefined ? undefined : needs.registry.key(hash);
-  const now = needs.clock.now();
-  if (found === undefined || isExpired(found, now)) return undefined;
-  needs.registry.noteUse(found, now);
+  if (found === undefined || hasEnded(needs, found)) return undefined;
+  needs.registry.noteUse(found, needs.clock.now());
   return found;
 }
+
+/**
+ * Whether a key has passed its time or its user is deleted. Callers name the time by their own clocks, and ours may be
+ * far behind the machine's: the later of the two decides.
+ */
+export const hasEnded = ({ registry, clock }: Needs<"registry" | "clock">, key: ApiKey): boolean =>
+  (key.expiresAt !== undefined && isExpired(key, Math.max(clock.now(), clock.wallNow()))) ||
+  registry.user(key.ownerNo)?.deletedAt !== undefined;
 
 export const keyEnded = () => unauthorized("This API key was revoked or rotated, or has expired: use another one.");
 
@@ -63,6 +70,13 @@ export async function admitToManagement(
   const caller = await authenticate(needs, header);
   // a change that another server has confirmed must be visible to the next request here
   if (needs.registry.isShared) await needs.registry.refresh();
-  if (changes && !mayChange(caller.scope)) throw unauthorized("This key may not change resources.");
-  return caller;
+  return presentCaller(needs, caller, changes);
+}
+
+/** The caller's key as it is now. Throws if it has ended or, with `changes`, may not change resources. */
+export function presentCaller(needs: Needs<"registry" | "clock">, caller: ApiKey, changes: boolean): ApiKey {
+  const present = needs.registry.key(caller.hash);
+  if (!present || hasEnded(needs, present)) throw keyEnded();
+  if (changes && !mayChange(present.scope)) throw unauthorized("This key may not change resources.");
+  return present;
 }

@@ -1,10 +1,11 @@
-import { type ApiKey, isExpired, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
+import { type ApiKey, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
 import { endpointNotFound, invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { changeAccessAs } from "./change-as.js";
 import { newApiKey, prefixOf } from "./secrets.js";
 import { seesMore } from "./visible.js";
 
@@ -44,17 +45,19 @@ export function keysOf({ registry }: Needs<"registry">, caller: ApiKey, userId: 
 /** Makes a key, for another user too if the caller is an admin. Returns it with its text, which is never shown again. */
 export function createKey(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   { name, scope, expiresAt, userId }: KeyInput & { readonly userId?: string },
 ): Promise<{ key: ApiKey; text: string }> {
-  return needs.registry.exclusively(async () => {
+  return changeAccessAs(needs, asking, async (caller) => {
     const owner = userId === undefined ? needs.registry.user(caller.ownerNo) : userFor(needs, caller, userId);
     if (!owner) throw unauthorized();
     mayKeep(needs, caller, owner);
     const now = needs.clock.now();
-    const count = needs.registry.keys().filter((key) => key.ownerNo === owner.no && !isExpired(key, now)).length;
-    if (count >= limits.keysPerUserMax)
-      throw new Refusal("IN_USE", `A user may have ${limits.keysPerUserMax} API keys: delete one first.`);
+    const count = needs.registry.keys().filter((key) => key.ownerNo === owner.no).length;
+    if (count >= limits.keysPerUserMax) {
+      const words = `A user may have ${limits.keysPerUserMax} API keys, expired ones included: delete one first.`;
+      throw new Refusal("IN_USE", words);
+    }
     const text = newApiKey(needs.ids);
     const key = await needs.registry.createKey({
       id: needs.ids.resource(),
@@ -65,7 +68,7 @@ export function createKey(
       isBootstrap: false,
       scope: scopeOf(needs, owner, scope ?? "all"),
       createdAt: now,
-      expiresAt: expiry(expiresAt),
+      expiresAt: expiry(caller, expiresAt),
       old: undefined,
     });
     return { key, text };
@@ -73,8 +76,8 @@ export function createKey(
 }
 
 /** Changes a key's name, scope or expiry; the bootstrap key keeps its scope and never expires. */
-export function updateKey(needs: Saving, caller: ApiKey, id: string, input: KeyInput): Promise<ApiKey> {
-  return needs.registry.exclusively(async () => {
+export function updateKey(needs: Saving, asking: ApiKey, id: string, input: KeyInput): Promise<ApiKey> {
+  return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     const owner = ownerOf(needs, key);
     mayKeep(needs, caller, owner);
@@ -84,7 +87,7 @@ export function updateKey(needs: Saving, caller: ApiKey, id: string, input: KeyI
       ...key,
       ...(input.name === undefined ? {} : { name: checkedName(input.name) }),
       ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
-      ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(input.expiresAt) }),
+      ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(caller, input.expiresAt) }),
     });
     needs.bell.ring("calls");
     return saved;
@@ -97,11 +100,11 @@ export function updateKey(needs: Saving, caller: ApiKey, id: string, input: KeyI
  */
 export function rotateKey(
   needs: Saving & Needs<"bootstrapKey">,
-  caller: ApiKey,
+  asking: ApiKey,
   id: string,
   overlapSeconds: number = limits.keyOverlapMsDefault / 1_000,
 ): Promise<{ key: ApiKey; text: string }> {
-  return needs.registry.exclusively(async () => {
+  return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     mayKeep(needs, caller, ownerOf(needs, key));
     const text = newApiKey(needs.ids);
@@ -118,8 +121,8 @@ export function rotateKey(
 }
 
 /** Revokes a key: it is unknown from now on, and what was held for it ends. */
-export function deleteKey(needs: Saving, caller: ApiKey, id: string): Promise<void> {
-  return needs.registry.exclusively(async () => {
+export function deleteKey(needs: Saving, asking: ApiKey, id: string): Promise<void> {
+  return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     mayKeep(needs, caller, ownerOf(needs, key));
     if (key.isBootstrap) throw new Refusal("INVALID_STATE", "The bootstrap key cannot be deleted; rotate it instead.");
@@ -158,7 +161,7 @@ export function userFor({ registry }: Needs<"registry">, caller: ApiKey, id: str
 }
 
 /** Only the first admin's keys may make keys for it: its processes run with the server's rights. */
-function mayKeep({ registry }: Needs<"registry">, caller: ApiKey, owner: User): void {
+export function mayKeep({ registry }: Needs<"registry">, caller: ApiKey, owner: User): void {
   if (registry.isFirstAdmin(owner.no) && owner.no !== caller.ownerNo)
     throw unauthorized("Only a key of the first admin may change the first admin's keys.");
 }
@@ -175,8 +178,14 @@ function checkedName(name: string | undefined): string {
   return name;
 }
 
-function expiry(given: string | null | undefined): number | undefined {
-  if (given === undefined || given === null) return undefined;
+/** When a key ends; a key that expires makes and changes none that outlives it. */
+function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number | undefined {
+  const at = given === undefined || given === null ? undefined : timeOf(given);
+  if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;
+  throw unauthorized(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
+}
+
+function timeOf(given: string): number {
   const at = Date.parse(given.toUpperCase().replace(/:60(?=[.Z+-])/, ":59")); // RFC 3339 has leap seconds
   if (Number.isNaN(at)) throw invalid("'expiresAt' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.");
   return at;

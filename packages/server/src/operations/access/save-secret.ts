@@ -1,11 +1,18 @@
 import type { ApiKey } from "../../domain/access/key.js";
-import { type HiddenSpan, type Secret, secretsNamed, withSecrets } from "../../domain/access/secret.js";
+import {
+  type HiddenSpan,
+  lengthWithSecrets,
+  type Secret,
+  secretsNamed,
+  withSecrets,
+} from "../../domain/access/secret.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { changeAs } from "./change-as.js";
 import { seesMore } from "./visible.js";
 
 type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock" | "bell" | "emit" | "tallies" | "here">;
@@ -40,8 +47,8 @@ export async function ownSecret(needs: Needs<"secrets">, caller: ApiKey, id: str
  * Stores a secret, sealed. Its value is never returned: workers alone get it. Endpoints held up because it was missing
  * try again at once.
  */
-export function createSecret(needs: Saving, caller: ApiKey, input: SecretInput): Promise<Secret> {
-  return needs.registry.exclusively(async () => {
+export function createSecret(needs: Saving, asking: ApiKey, input: SecretInput): Promise<Secret> {
+  return changeAs(needs, asking, async (caller) => {
     checkFields(secretFields, { ...input });
     const { name, value, description } = input;
     if (!/^[\w-]+$/.test(name)) throw invalid("A secret needs 'name': letters, digits, '_' and '-'.");
@@ -84,8 +91,8 @@ async function tryAgain(needs: Saving, { ownerNo, name }: Secret): Promise<void>
 }
 
 /** Deletes a secret. Workers that have it keep it; those that start from now on fail if they need it. */
-export function deleteSecret(needs: Saving, caller: ApiKey, id: string): Promise<void> {
-  return needs.registry.exclusively(async () => needs.secrets.remove((await ownSecret(needs, caller, id)).no));
+export function deleteSecret(needs: Saving, asking: ApiKey, id: string): Promise<void> {
+  return changeAs(needs, asking, async (caller) => needs.secrets.remove((await ownSecret(needs, caller, id)).no));
 }
 
 /** A secret as callers see it. */
@@ -96,23 +103,47 @@ export const showSecret = ({ id, name, description, createdAt }: Secret) => ({
   createdAt: iso(createdAt),
 });
 
+/** An environment with the secrets in place, and where they are. */
+interface FilledEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  readonly hidden: readonly HiddenSpan[];
+}
+
 /**
- * An environment with its owner's secrets in place, and where they are. Throws a sentence that names what is missing.
+ * The environment of an endpoint's workers, with its owner's secrets in place. A template of another user gets none of
+ * them: its author would choose both the secret and the image that reads it. Throws a sentence that says what is wrong.
  */
 export async function fillSecrets(
   { secrets, vault }: Needs<"secrets" | "vault">,
   ownerNo: number,
-  env: Readonly<Record<string, string>>,
-): Promise<{ env: Readonly<Record<string, string>>; hidden: readonly HiddenSpan[] }> {
+  template: { readonly env: Readonly<Record<string, string>>; readonly isOwn: boolean },
+  own: Readonly<Record<string, string>>,
+): Promise<FilledEnvironment> {
+  const env = { ...template.env, ...own };
   const names = secretsNamed(env);
   if (names.length === 0) return { env, hidden: [] };
+  const kept = Object.entries(template.env).filter(([variable]) => !Object.hasOwn(own, variable));
+  const foreign = template.isOwn ? [] : secretsNamed(Object.fromEntries(kept));
+  if (foreign.length > 0) {
+    const what = `its template belongs to another user and refers to ${quoted(foreign)}`;
+    throw new Error(`${what}: set these variables in the endpoint's own environment`);
+  }
   const sealed = await secrets.values(ownerNo, names);
   const missing = names.filter((name) => !sealed.has(name));
   if (missing.length > 0) {
-    const which = missing.map((name) => `'${name}'`).join(", ");
-    throw new Error(
-      `its environment refers to ${which}, and its owner has no such secret: make it with POST /v1/secrets`,
-    );
+    const what = `its environment refers to ${quoted(missing)}, and its owner has no such secret`;
+    throw new Error(`${what}: make it with POST /v1/secrets`);
   }
-  return withSecrets(env, new Map([...sealed].map(([name, value]) => [name, vault.open(value)])));
+  const values = new Map([...sealed].map(([name, value]) => [name, vault.open(value)]));
+  if (lengthWithSecrets(env, values) > limits.filledEnvCharsMax)
+    throw new Error(
+      `its environment has more than ${limits.filledEnvCharsMax} characters with its secrets in place: refer to fewer`,
+    );
+  return withSecrets(env, values);
+}
+
+/** Names in quotes, the first few if there are many. */
+function quoted(names: readonly string[]): string {
+  const shown = names.slice(0, 5).map((name) => `'${name}'`);
+  return names.length > shown.length ? `${shown.join(", ")} and ${names.length - shown.length} more` : shown.join(", ");
 }

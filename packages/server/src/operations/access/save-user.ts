@@ -1,6 +1,8 @@
 import type { ApiKey } from "../../domain/access/key.js";
+import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
-import { isPath } from "../../domain/endpoints/template.js";
+import { servingVersion } from "../../domain/endpoints/endpoint.js";
+import { isPath, type Template } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { deleteEndpoint } from "../endpoints/save-endpoint.js";
@@ -8,9 +10,10 @@ import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
-import { deleteTemplate } from "../templates/save-template.js";
+import { deleteTemplate, usersOf } from "../templates/save-template.js";
 import { deleteVolume } from "../volumes/save-volume.js";
-import { userFor } from "./save-key.js";
+import { changeAccessAs } from "./change-as.js";
+import { mayKeep, userFor } from "./save-key.js";
 import { newWebhookSecret } from "./secrets.js";
 import { seesMore } from "./visible.js";
 
@@ -51,10 +54,10 @@ function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User 
 /** Makes a user. Returns it with the secret that signs its webhooks. */
 export function createUser(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   { name, role = "member" }: UserInput,
 ): Promise<{ user: User; webhookSecret: string }> {
-  return needs.registry.exclusively(async () => {
+  return changeAccessAs(needs, asking, async (caller) => {
     mayAdminister(caller);
     if (needs.registry.users().length >= limits.usersMax)
       throw new Refusal("IN_USE", `There may be ${limits.usersMax} users: delete one first.`);
@@ -73,8 +76,8 @@ export function createUser(
 }
 
 /** Changes a user's name or role; the first admin stays an admin. */
-export function updateUser(needs: Saving, caller: ApiKey, id: string, { name, role }: UserInput): Promise<User> {
-  return needs.registry.exclusively(async () => {
+export function updateUser(needs: Saving, asking: ApiKey, id: string, { name, role }: UserInput): Promise<User> {
+  return changeAccessAs(needs, asking, async (caller) => {
     mayAdminister(caller);
     const user = changeable(needs, caller, id);
     if (role === "member" && needs.registry.isFirstAdmin(user.no))
@@ -88,8 +91,8 @@ export function updateUser(needs: Saving, caller: ApiKey, id: string, { name, ro
 }
 
 /** Gives a user a new webhook secret; for a day the old one signs beside it. */
-export function rotateWebhookSecret(needs: Saving, caller: ApiKey, id: string): Promise<string> {
-  return needs.registry.exclusively(async () => {
+export function rotateWebhookSecret(needs: Saving, asking: ApiKey, id: string): Promise<string> {
+  return changeAccessAs(needs, asking, async (caller) => {
     const user = changeable(needs, caller, id);
     const secret = newWebhookSecret(needs.ids);
     const until = needs.clock.now() + limits.webhookSecretOverlapMs;
@@ -103,19 +106,23 @@ export function rotateWebhookSecret(needs: Saving, caller: ApiKey, id: string): 
 }
 
 /**
- * Deletes a user with its keys. One that owns resources is refused, unless the caller says what becomes of them. What
- * was done stays done if it is cut off: the user is deleted last, and the same request goes on.
+ * Deletes a user with its keys. One that owns resources is refused, unless the caller says what becomes of them. If it is
+ * cut off, what was done stays done: the keys go first and the user last, and the same request goes on.
  */
-export async function deleteUser(needs: Parts, caller: ApiKey, id: string, estate: Estate): Promise<void> {
-  mayAdminister(caller);
-  const user = ownUser(needs, caller, id);
-  if (needs.registry.isFirstAdmin(user.no))
-    throw new Refusal("INVALID_STATE", "The first admin cannot be deleted: the bootstrap key is its own.");
+export async function deleteUser(needs: Parts, asking: ApiKey, id: string, estate: Estate): Promise<void> {
   if (estate.transferTo !== undefined && estate.deleteResources)
     throw invalid("Give either 'transferTo' or 'deleteResources', not both.");
-  if (estate.deleteResources) await deleteAll(needs, user);
-  await needs.registry.exclusively(async () => {
-    const current = ownUser(needs, caller, id);
+  if (estate.deleteResources) {
+    const user = await changeAccessAs(needs, asking, async (caller) => {
+      const user = deletable(needs, caller, id);
+      checkUsedByOthers(needs, user);
+      await removeKeys(needs, user); // nothing more is made with them
+      return user;
+    });
+    await deleteAll(needs, asking, user);
+  }
+  await changeAccessAs(needs, asking, async (caller) => {
+    const current = deletable(needs, caller, id);
     if (estate.transferTo !== undefined) await transfer(needs, caller, current, estate.transferTo);
     const owned = describe(await owns(needs, current));
     if (owned !== "") {
@@ -125,6 +132,32 @@ export async function deleteUser(needs: Parts, caller: ApiKey, id: string, estat
     await needs.registry.removeUser(current, needs.clock.now());
     needs.bell.ring("calls");
   });
+}
+
+/** A user whom the caller may delete: anyone but the first admin, for an admin. */
+function deletable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
+  mayAdminister(caller);
+  const user = ownUser(needs, caller, id);
+  if (needs.registry.isFirstAdmin(user.no))
+    throw new Refusal("INVALID_STATE", "The first admin cannot be deleted: the bootstrap key is its own.");
+  return user;
+}
+
+/** Refuses to delete public templates that other users' endpoints use. */
+function checkUsedByOthers({ registry }: Needs<"registry">, { no, id }: User): void {
+  const isForeign = (template: Template) => usersOf({ registry }, template).some(({ ownerNo }) => ownerNo !== no);
+  const count = registry.templates().filter((template) => template.ownerNo === no && isForeign(template)).length;
+  if (count === 0) return;
+  const which = count === 1 ? "A public template" : `${count} public templates`;
+  throw new Refusal(
+    "IN_USE",
+    `${which} of the user '${id}' ${count === 1 ? "is" : "are"} used by others: use ?transferTo={userId}.`,
+  );
+}
+
+async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }: User): Promise<void> {
+  for (const key of registry.keys()) if (key.ownerNo === no) await registry.removeKey(key);
+  bell.ring("calls");
 }
 
 /** What a user owns. */
@@ -156,14 +189,21 @@ function describe(owned: Awaited<ReturnType<typeof owns>>): string {
   return counted.join(", ");
 }
 
-async function deleteAll(needs: Parts, user: User): Promise<void> {
-  const as = { ownerNo: user.no, scope: { kind: "everything" } } as const;
+async function deleteAll(needs: Parts, asking: ApiKey, user: User): Promise<void> {
   const { endpoints, templates, volumes, registryAuths, secrets } = await owns(needs, user);
-  for (const endpoint of endpoints) await deleteEndpoint(needs, endpoint, { setToZero: true });
-  for (const template of templates) await deleteTemplate(needs, template);
-  for (const auth of registryAuths) await deleteRegistryAuth(needs, as, auth);
-  for (const { id } of volumes) await deleteVolume(needs, as, id);
+  for (const endpoint of endpoints) await unlessGone(deleteEndpoint(needs, asking, endpoint, { setToZero: true }));
+  for (const template of templates) await unlessGone(deleteTemplate(needs, asking, template));
+  for (const auth of registryAuths) await unlessGone(deleteRegistryAuth(needs, asking, auth, user.no));
+  for (const { id } of volumes)
+    if (needs.registry.volume(id)) await unlessGone(deleteVolume(needs, asking, id, user.no));
   for (const { no } of secrets) await needs.secrets.remove(no);
+}
+
+/** Waits for a deletion; the same request, sent twice at once, may have made it already. */
+async function unlessGone(deletion: Promise<void>): Promise<void> {
+  await deletion.catch((error) => {
+    if (!(error instanceof Refusal && error.status === 404)) throw error;
+  });
 }
 
 /** Gives all that a user owns to another one. Names that both have used, and local processes, are refused first. */
@@ -171,6 +211,7 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
   const { registry } = needs;
   const heir = userFor(needs, caller, heirId);
   if (heir.no === user.no) throw invalid("'transferTo' must name another user.");
+  mayKeep(needs, caller, heir);
   const [given, kept] = [await owns(needs, user), await owns(needs, heir)];
   const local = given.templates.find(({ settings }) => isPath(settings.imageName));
   if (local && !registry.isFirstAdmin(heir.no))
@@ -188,7 +229,27 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
   const secrets = new Set(kept.secrets.map(({ name }) => name));
   const sameSecret = given.secrets.find(({ name }) => secrets.has(name));
   if (sameSecret) throw new Refusal("IN_USE", `Both users have a secret named '${sameSecret.name}': delete one first.`);
+  const asked = await secretsAskedBy(needs, given);
+  const gained = kept.secrets.find(({ name }) => asked.has(name));
+  if (gained) {
+    const words = `What the user '${user.id}' owns refers to a secret '${gained.name}', which it does not have and '${heir.id}' has`;
+    throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to somebody else.`);
+  }
   await registry.giveAll(user.no, heir.no);
+}
+
+/** The names of the secrets that a user's resources refer to, now and in the versions that their workers are made of. */
+async function secretsAskedBy(
+  { registry }: Needs<"registry">,
+  { endpoints, templates }: Awaited<ReturnType<typeof owns>>,
+) {
+  const envs = [...endpoints, ...templates].map(({ settings }) => settings.env);
+  for (const endpoint of endpoints)
+    for (const n of new Set([endpoint.version, servingVersion(endpoint)])) {
+      const release = await registry.release(endpoint.no, n);
+      if (release) envs.push(release.settings.env, release.template.env);
+    }
+  return new Set(envs.flatMap(secretsNamed));
 }
 
 /** Users as callers see them. */

@@ -154,7 +154,7 @@ describe("A rollback", () => {
     await update({ templateId, networkVolumeId: "" });
     await deleteVolume(scene.parts, scene.admin, volume.id);
     await refused(back(2), "INVALID_INPUT", /volume/);
-    await deleteTemplate(scene.parts, first);
+    await deleteTemplate(scene.parts, scene.admin, first);
     await refused(back(1), "INVALID_INPUT", /template/);
   });
 });

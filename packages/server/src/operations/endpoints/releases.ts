@@ -3,6 +3,7 @@ import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "..
 import type { Release } from "../../domain/endpoints/release.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { changeAs } from "../access/change-as.js";
 import { namesAlone } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { whyThrottled } from "../jobs/read-job.js";
@@ -78,8 +79,8 @@ function whyNot({ heldAt, verdict = "no reason is known" }: Release, waiting: st
  * Makes a new version out of an earlier one. Scaling settings, names, timeouts and the template itself stay as they are
  * now: the new version uses the template as it was back then.
  */
-export function rollBack(needs: Releasing, caller: ApiKey, endpointId: string, n: number) {
-  return needs.registry.exclusively(async () => {
+export function rollBack(needs: Releasing, asking: ApiKey, endpointId: string, n: number) {
+  return changeAs(needs, asking, async (caller) => {
     const endpoint = ownEndpoint(needs, caller, endpointId);
     const release = await needs.registry.release(endpoint.no, n);
     if (!release) throw new Refusal("NOT_FOUND", `Version ${n} of this endpoint does not exist, or is no longer kept.`);

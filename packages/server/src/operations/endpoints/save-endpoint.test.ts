@@ -246,7 +246,7 @@ describe("A release", () => {
 
 describe("Deleting an endpoint", () => {
   it("is refused while workersMin or workersMax is not 0", async () => {
-    const remove = () => deleteEndpoint(scene.parts, scene.now(endpoint), { setToZero: false });
+    const remove = () => deleteEndpoint(scene.parts, scene.admin, scene.now(endpoint), { setToZero: false });
     await refused(remove(), "IN_USE", /workersMin and workersMax to 0/);
     await update({ workersMax: 0 });
     await remove();
@@ -258,7 +258,7 @@ describe("Deleting an endpoint", () => {
     const running = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
     const waiting = await scene.submit(endpoint, { input: {}, webhook: "https://example.com/" });
     const stops = scene.stops(worker);
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.settle();
     for (const id of [running, waiting]) {
       const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
@@ -275,7 +275,7 @@ describe("Deleting an endpoint", () => {
     await scene.done(worker, done);
     const other = await scene.endpoint();
     const waits = await scene.submit(other);
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     expect([await scene.state(endpoint, done), await scene.state(other, waits)]).toEqual(["COMPLETED", "IN_QUEUE"]);
   });
 });

@@ -6,6 +6,7 @@ import { desiredWorkers } from "../../domain/scaling/scaling.js";
 import { outdated } from "../../domain/workers/leaving.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
 import type { NewRelease } from "../../store/index.js";
+import { changeAs } from "../access/change-as.js";
 import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
@@ -24,9 +25,9 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
   return endpoint;
 }
 
-export async function createEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
-  await checkTemplate(needs, caller, input);
-  return needs.registry.exclusively(async () => {
+export async function createEndpoint(needs: Saving, asking: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  await checkTemplate(needs, asking, input);
+  return changeAs(needs, asking, async (caller) => {
     const settings = mergeSettings(needs, caller, undefined, input);
     checkKept(needs, caller.ownerNo, settings);
     const template = templateOf(needs, settings);
@@ -44,12 +45,12 @@ export async function createEndpoint(needs: Saving, caller: ApiKey, input: Endpo
  */
 export async function updateEndpoint(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   endpoint: Endpoint,
   input: EndpointInput,
 ): Promise<Endpoint> {
-  await checkTemplate(needs, caller, input);
-  return needs.registry.exclusively(async () => {
+  await checkTemplate(needs, asking, input);
+  return changeAs(needs, asking, async (caller) => {
     const current = ownEndpoint(needs, caller, endpoint.id);
     const settings = mergeSettings(needs, caller, current.settings, input);
     checkKept(needs, caller.ownerNo, settings, current.settings);
@@ -100,10 +101,11 @@ function templateOf({ registry }: Needs<"registry">, { templateId }: EndpointSet
 /** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */
 export async function deleteEndpoint(
   needs: Deleting,
+  asking: ApiKey,
   endpoint: Endpoint,
   options: { setToZero: boolean },
 ): Promise<void> {
-  await needs.registry.exclusively(async () => {
+  await changeAs(needs, asking, async () => {
     const current = needs.registry.endpointByNo(endpoint.no);
     if (!current || current.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
     const { workersMin, workersMax } = current.settings;

@@ -81,7 +81,7 @@ describe("Waiting for a job", () => {
     await cancelJob(scene.parts, endpoint, ids[0]!);
     await cancelWaiting(scene.parts, endpoint.no, "The queue was purged.");
     const last = waiting(await scene.submit(endpoint), 90_000);
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.settle();
     expect(waits.map(({ body }) => [body?.status, body?.error])).toEqual([
       ["CANCELLED", undefined],

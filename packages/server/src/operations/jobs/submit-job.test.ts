@@ -134,7 +134,7 @@ describe("A submission", () => {
   });
 
   it("to an endpoint that was deleted meanwhile is refused as to an unknown one", async () => {
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await refused(submit({ input: {} }), "ENDPOINT_NOT_FOUND");
   });
 

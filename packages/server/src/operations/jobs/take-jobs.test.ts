@@ -160,7 +160,7 @@ describe("A take", () => {
   it("at a deleted endpoint is given nothing", async () => {
     const poll = scene.poll(worker);
     await scene.settle();
-    await deleteEndpoint(scene.parts, endpoint, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.settle();
     expect(poll.jobs).toBeUndefined();
   });

@@ -79,7 +79,7 @@ describe("Credentials of a registry", () => {
     const made = await create();
     const template = await privateTemplate(made.id);
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "IN_USE", new RegExp(template.id));
-    await deleteTemplate(scene.parts, template);
+    await deleteTemplate(scene.parts, scene.admin, template);
     await deleteRegistryAuth(scene.parts, scene.admin, made);
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "NOT_FOUND");
   });

@@ -2,6 +2,7 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import { invalid, Refusal } from "../../errors.js";
+import { changeAs } from "../access/change-as.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
@@ -31,10 +32,10 @@ export function ownRegistryAuth({ registry }: Needs<"registry">, caller: Owner, 
 /** Stores credentials, sealed, under a name that is unique for their owner. */
 export function createRegistryAuth(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   { name, ...given }: Credentials & { readonly name: string },
 ): Promise<RegistryAuth> {
-  return needs.registry.exclusively(async () => {
+  return changeAs(needs, asking, async (caller) => {
     if (!/^\P{Cc}{1,191}$/u.test(name))
       throw invalid("A container registry auth needs 'name': 1 to 191 visible characters.");
     const isTaken = needs.registry
@@ -51,11 +52,11 @@ export function createRegistryAuth(
 /** Replaces the credentials; endpoints held up by a refused pull try again at once. */
 export function updateRegistryAuth(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   auth: RegistryAuth,
   given: Credentials,
 ): Promise<RegistryAuth> {
-  return needs.registry.exclusively(async () => {
+  return changeAs(needs, asking, async (caller) => {
     const current = ownRegistryAuth(needs, caller, auth.id);
     const saved = await needs.registry.saveRegistryAuth({ ...current, ...sealed(needs, given) });
     const templateIds = new Set(templatesWith(needs, saved).map(({ id }) => id));
@@ -69,10 +70,18 @@ export function updateRegistryAuth(
   });
 }
 
-/** Deletes credentials that neither a template nor the current or serving version of an endpoint uses. */
-export function deleteRegistryAuth(needs: Saving, caller: Owner, auth: RegistryAuth): Promise<void> {
-  return needs.registry.exclusively(async () => {
-    const current = ownRegistryAuth(needs, caller, auth.id);
+/**
+ * Deletes credentials that neither a template nor the current or serving version of an endpoint uses. `ownerNo`: whose
+ * they are.
+ */
+export function deleteRegistryAuth(
+  needs: Saving,
+  asking: ApiKey,
+  auth: RegistryAuth,
+  ownerNo: number = asking.ownerNo,
+): Promise<void> {
+  return changeAs(needs, asking, async () => {
+    const current = ownRegistryAuth(needs, { ownerNo }, auth.id);
     const [user] = templatesWith(needs, current);
     if (user) {
       throw new Refusal("IN_USE", `The template '${user.id}' uses this container registry auth; detach it first.`);

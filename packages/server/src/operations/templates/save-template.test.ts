@@ -188,9 +188,9 @@ describe("Deleting a template", () => {
   it("is refused while an endpoint uses it", async () => {
     const template = await scene.template();
     const user = await scene.endpoint({ templateId: template.id });
-    await refused(deleteTemplate(scene.parts, template), "IN_USE", new RegExp(user.id));
-    await deleteEndpoint(scene.parts, user, { setToZero: true });
-    await deleteTemplate(scene.parts, template);
+    await refused(deleteTemplate(scene.parts, scene.admin, template), "IN_USE", new RegExp(user.id));
+    await deleteEndpoint(scene.parts, scene.admin, user, { setToZero: true });
+    await deleteTemplate(scene.parts, scene.admin, template);
     await refused(() => ownTemplate(scene.parts, scene.admin, template.id), "NOT_FOUND");
   });
 });

@@ -14,6 +14,7 @@ import {
   templateDefaults,
 } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { changeAs } from "../access/change-as.js";
 import { visibleTemplates } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
@@ -54,12 +55,12 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
   return template;
 }
 
-export async function createTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+export async function createTemplate(needs: Saving, asking: ApiKey, input: TemplateInput): Promise<Template> {
   const base = { ...templateDefaults, name: "", imageName: "" };
-  const draft = merge(needs, caller, base, input);
+  const draft = merge(needs, asking, base, input);
   checkHandler(needs, draft);
   await checkImage(needs, draft);
-  return needs.registry.exclusively(async () => {
+  return changeAs(needs, asking, async (caller) => {
     const settings = merge(needs, caller, base, input);
     checkName(needs, caller, settings.name, undefined);
     checkKept(needs, caller.ownerNo, settings);
@@ -73,16 +74,16 @@ export async function createTemplate(needs: Saving, caller: ApiKey, input: Templ
  */
 export async function updateTemplate(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   template: Template,
   input: TemplateInput,
 ): Promise<Template> {
   if (input.imageName || input.dockerStartCmd !== undefined || input.dockerEntrypoint !== undefined) {
-    const draft = merge(needs, caller, template.settings, input);
+    const draft = merge(needs, asking, template.settings, input);
     checkHandler(needs, draft);
     await checkImage(needs, draft);
   }
-  return needs.registry.exclusively(async () => {
+  return changeAs(needs, asking, async (caller) => {
     const current = ownTemplate(needs, caller, template.id);
     const settings = merge(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
@@ -101,20 +102,24 @@ export async function updateTemplate(
   });
 }
 
-export function deleteTemplate(needs: Saving, template: Template): Promise<void> {
-  return needs.registry.exclusively(async () => {
-    const [user] = usersOf(needs, template);
-    if (user) {
+/** Deletes a template that no endpoint uses. A public one may be in use by endpoints that its owner does not see. */
+export function deleteTemplate(needs: Saving, asking: ApiKey, template: Template): Promise<void> {
+  return changeAs(needs, asking, async () => {
+    const users = usersOf(needs, template);
+    const own = users.find(({ ownerNo }) => ownerNo === template.ownerNo);
+    if (own) {
       throw new Refusal(
         "IN_USE",
-        `The endpoint '${user.id}' uses this template; delete it or give it another one first.`,
+        `The endpoint '${own.id}' uses this template; delete it or give it another one first.`,
       );
     }
+    if (users.length > 0) throw new Refusal("IN_USE", "Another user's endpoint uses this public template.");
     await needs.registry.removeTemplate(template);
   });
 }
 
-const usersOf = ({ registry }: Saving, template: Template) =>
+/** The endpoints that use a template. */
+export const usersOf = ({ registry }: Needs<"registry">, template: Template) =>
   registry
     .endpoints()
     .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);

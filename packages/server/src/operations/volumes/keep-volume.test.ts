@@ -52,7 +52,7 @@ describe("A volume's size", () => {
   it("is the limit of its directory, when it is made and when it has grown", async () => {
     const volume = await create();
     expect([...quota.bounds]).toEqual([[pathOf(volume), 10 * gib]]);
-    const grown = await updateVolume(scene.parts, volume, { size: 11 });
+    const grown = await updateVolume(scene.parts, scene.admin, volume, { size: 11 });
     expect([...quota.bounds]).toEqual([[pathOf(volume), 11 * gib]]);
     expect(isEnforced(grown)).toBe(true);
     expect(told("volume.bounded")).toMatchObject([{ sizeGb: 10 }, { sizeGb: 11, by: "quotas of a test" }]);
@@ -63,7 +63,7 @@ describe("A volume's size", () => {
     await keepVolume(scene.parts, volume);
     expect(quota.calls).toBe(1);
     quota.refusal = "Operation not permitted.";
-    const grown = await updateVolume(scene.parts, volume, { size: 11 });
+    const grown = await updateVolume(scene.parts, scene.admin, volume, { size: 11 });
     await boundVolume(scene.parts, grown);
     expect(quota.calls).toBe(3);
     expect(isEnforced(grown)).toBe(false);

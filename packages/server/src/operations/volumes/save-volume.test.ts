@@ -82,10 +82,10 @@ describe("A volume", () => {
 
   it("may be renamed and grow, but not shrink", async () => {
     const volume = await create();
-    const grown = await updateVolume(scene.parts, volume, { name: "more", size: 11 });
+    const grown = await updateVolume(scene.parts, scene.admin, volume, { name: "more", size: 11 });
     expect(grown).toMatchObject({ name: "more", size: 11 });
-    expect(await updateVolume(scene.parts, grown, { size: 11 })).toMatchObject({ name: "more", size: 11 });
-    await refused(updateVolume(scene.parts, grown, { size: 10 }), "INVALID_INPUT", /only grow/);
+    expect(await updateVolume(scene.parts, scene.admin, grown, { size: 11 })).toMatchObject({ name: "more", size: 11 });
+    await refused(updateVolume(scene.parts, scene.admin, grown, { size: 10 }), "INVALID_INPUT", /only grow/);
   });
 
   it.each(["nothing", "", "../..", "x".repeat(500)])("with an invalid id ('%s') cannot be deleted: 400", async (id) => {
@@ -107,7 +107,7 @@ describe("A volume", () => {
     await updateEndpoint(scene.parts, scene.admin, endpoint, { networkVolumeId: "" });
     const second = await scene.endpoint({ networkVolumeIds: [volume.id] });
     await refused(remove(volume.id), "IN_USE");
-    await deleteEndpoint(scene.parts, second, { setToZero: true });
+    await deleteEndpoint(scene.parts, scene.admin, second, { setToZero: true });
     await remove(volume.id);
   });
 });

@@ -5,12 +5,13 @@ import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.j
 import { engineVolume, type Volume } from "../../domain/endpoints/volume.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
+import { changeAs } from "../access/change-as.js";
 import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 
-type Saving = Needs<"registry" | "here" | "ids" | "emit">;
+type Saving = Needs<"registry" | "here" | "ids" | "emit" | "clock">;
 
 /** The fields of a volume that a caller may send over any interface. */
 export const volumeFields = { name: nameRule, size: integer(0, 4_000), dataCenterId: text(100, "none") };
@@ -27,23 +28,26 @@ export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: s
 /** Makes a volume: a directory under the data directory. */
 export async function createVolume(
   needs: Saving,
-  caller: ApiKey,
+  asking: ApiKey,
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
   checkFields(volumeFields, input);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
   await keepVolume(needs, { id, size });
-  return needs.registry.createVolume({ id, ownerNo: caller.ownerNo, name, size, dataCenterId });
+  return changeAs(needs, asking, ({ ownerNo }) =>
+    needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId }),
+  );
 }
 
 export async function updateVolume(
   needs: Saving,
+  asking: ApiKey,
   volume: Volume,
   input: { name?: string; size?: number },
 ): Promise<Volume> {
   checkFields(volumeFields, input);
-  const saved = await needs.registry.exclusively(async () => {
+  const saved = await changeAs(needs, asking, async () => {
     const current = needs.registry.volume(volume.id);
     if (!current) throw invalid(`There is no network volume '${volume.id}' any more.`);
     if (input.size !== undefined && input.size < current.size) {
@@ -55,11 +59,19 @@ export async function updateVolume(
   return saved;
 }
 
-/** Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). */
-export async function deleteVolume(needs: Saving, caller: Pick<ApiKey, "ownerNo">, id: string): Promise<void> {
-  await needs.registry.exclusively(async () => {
+/**
+ * Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). `ownerNo`:
+ * whose it is.
+ */
+export async function deleteVolume(
+  needs: Saving,
+  asking: ApiKey,
+  id: string,
+  ownerNo: number = asking.ownerNo,
+): Promise<void> {
+  await changeAs(needs, asking, async () => {
     const volume = needs.registry.volume(id);
-    if (volume?.ownerNo !== caller.ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
+    if (volume?.ownerNo !== ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
     for (const endpoint of needs.registry.endpoints()) {
       const use = await useOf(needs, endpoint, id);
       if (use !== undefined) throw new Refusal("IN_USE", use);

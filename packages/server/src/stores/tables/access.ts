@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
+import { limits } from "../../limits/index.js";
 import type { AccessStore, NewKey } from "../../store/index.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
@@ -129,18 +130,20 @@ export function accessStore(runner: Runner): AccessStore {
       ]);
     },
     noteUses: async (uses) => {
-      if (uses.size === 0) return;
-      const values = [...uses].map(([key_no, at]) => ({ key_no, at }));
-      const query = sql
-        .insertInto("key_use")
-        .values(values)
-        .onConflict((on) =>
-          on
-            .column("key_no")
-            .doUpdateSet((eb) => ({ at: eb.ref("excluded.at") }))
-            .whereRef("key_use.at", "<", (eb) => eb.ref("excluded.at")),
-        );
-      await runner.write([query.compile()]);
+      // in one order, so that two servers do not wait for each other
+      const values = [...uses].map(([key_no, at]) => ({ key_no, at })).sort((a, b) => a.key_no - b.key_no);
+      for (let from = 0; from < values.length; from += limits.keyUsesPerWrite) {
+        const query = sql
+          .insertInto("key_use")
+          .values(values.slice(from, from + limits.keyUsesPerWrite))
+          .onConflict((on) =>
+            on
+              .column("key_no")
+              .doUpdateSet((eb) => ({ at: eb.ref("excluded.at") }))
+              .whereRef("key_use.at", "<", (eb) => eb.ref("excluded.at")),
+          );
+        await runner.write([query.compile()]);
+      }
     },
     lastUses: async (keyNos) => {
       if (keyNos.length === 0) return new Map();
