@@ -1,4 +1,4 @@
-/** A word that the server gave: what it says is on the disk for good. */
+/** Something that the server acknowledged: it must be on the disk for good. */
 export type Word =
   | { readonly of: "endpoint"; readonly id: string }
   | { readonly of: "submit"; readonly job: string; readonly key: string | undefined }
@@ -16,7 +16,7 @@ export interface KnownJob {
   end: { readonly status: "COMPLETED" | "FAILED" | "CANCELLED"; readonly output?: string } | undefined;
 }
 
-/** All that the server has acknowledged up to a moment. */
+/** Everything that the server has acknowledged up to a moment. */
 export class Acknowledged {
   endpoint: string | undefined;
   readonly jobs = new Map<string, KnownJob>();
@@ -35,7 +35,7 @@ export class Acknowledged {
       job.end = word.output === undefined ? { status: "FAILED" } : { status: "COMPLETED", output: word.output };
   }
 
-  /** A worker may hold a job, and say so, before its client hears that it was taken on. */
+  /** A worker may hold a job, and report on it, before the job's client reads its 200. */
   #job(id: string): KnownJob {
     const job = this.jobs.get(id) ?? { key: undefined, taken: false, chunks: [], end: undefined };
     this.jobs.set(id, job);

@@ -1,4 +1,4 @@
-/** Everything that a villain does. The words are the report's. */
+/** Everything that a villain does. Reports use these names. */
 export const actNames = [
   "worker killed",
   "worker stopped",
@@ -19,38 +19,38 @@ export const actNames = [
 ] as const;
 export type ActName = (typeof actNames)[number];
 
-/** Something bad that was done, to the service or to one worker's process. */
+/** One act of harm, to the service or to one worker's process. */
 export interface Act {
   readonly act: ActName;
   readonly at: number;
-  /** When it was over, where it takes its time; absent while it lasts. */
+  /** When an act that takes time was over; absent while it lasts. */
   untilAt?: number;
   readonly pid?: number;
-  /** Which of the parties' connections. */
+  /** Which parties' connections it affects. */
   readonly link?: Link;
 }
 
-/** Between whom a proxy of ours stands. */
+/** The two parties that one of our proxies stands between. */
 export type Link = "clients" | "workers" | "database";
 
-/** What was done, in order. */
+/** All acts, in order. */
 export class ActLog {
   readonly all: Act[] = [];
 
-  /** Notes what happens in a moment. */
+  /** Records an act that takes no time. */
   note(act: ActName, about: Pick<Act, "pid" | "link"> = {}): void {
     const at = Date.now();
     this.all.push({ act, at, untilAt: at, ...about });
   }
 
-  /** Notes what begins now, and lasts. */
+  /** Records the beginning of an act that lasts. */
   begin(act: ActName, about: Pick<Act, "pid" | "link">): Act {
     const begun: Act = { act, at: Date.now(), ...about };
     this.all.push(begun);
     return begun;
   }
 
-  /** Notes what begins now, and lasts until `work` is done. */
+  /** Records an act that lasts until `work` is done. */
   async during(act: ActName, about: Pick<Act, "pid" | "link">, work: () => Promise<unknown>): Promise<void> {
     const begun = this.begin(act, about);
     await work();

@@ -3,17 +3,17 @@ import type { Ledger, Submission } from "./ledger.js";
 import type { Delivery } from "./receiver.js";
 import type { Run } from "./run-journal.js";
 
-/** What must not be: a sentence for each. */
+/** The kinds of fault; each finding is a sentence. */
 export const faults = ["lost", "doubleHeld", "needless", "wrong", "webhooks"] as const;
 export type Fault = (typeof faults)[number];
 
-/** What a round came to. */
+/** The result of a round. */
 export interface Report {
   readonly counts: Readonly<Record<string, number>>;
   /**
-   * lost: acknowledged, and not in a final state at the end. doubleHeld: run by two workers at the same time.
-   * needless: run again though nothing was lost. wrong: a state that is not what the job came to, or that did not stay.
-   * webhooks: one that did not come, or told something else.
+   * lost: acknowledged, and not in a final state at the end. doubleHeld: run by two workers at the same time. needless:
+   * run again although nothing was lost. wrong: a state that does not match the job's runs, or that did not stay.
+   * webhooks: a webhook that did not come, or that reported something else.
    */
   readonly faults: Readonly<Record<Fault, readonly string[]>>;
 }
@@ -23,7 +23,7 @@ interface Evidence {
   readonly runs: readonly Run[];
   readonly acts: readonly Act[];
   readonly deliveries: readonly Delivery[];
-  /** What the servers' logs say of a worker. */
+  /** The lines of the servers' logs about a worker. */
   readonly said: (worker: string) => readonly string[];
 }
 
@@ -33,7 +33,7 @@ interface Case {
   readonly deliveries: readonly Delivery[];
 }
 
-/** Compares what was acknowledged with what is stored, with what ran, and with what was told. */
+/** Compares what was acknowledged with what is stored, what ran, and what the webhooks reported. */
 export function audit(evidence: Evidence): Report {
   const { ledger, runs, acts, deliveries, said } = evidence;
   const jobs = ledger.acknowledged();
@@ -85,22 +85,25 @@ function counts({ ledger, runs, deliveries }: Evidence, cases: readonly Case[]):
   };
 }
 
-/** Pairs of runs of one job of which the later began before the earlier was over. */
+/** Pairs of runs of one job in which the later began before the earlier was over. */
 function overlaps(runs: readonly Run[], acts: readonly Act[]): string[] {
   return pairs(runs)
     .filter(([earlier, later]) => later.startedAt < heldUntil(earlier, acts))
     .map(([earlier, later]) => `${earlier.job} ran in ${told(earlier)} and in ${told(later)} at the same time`);
 }
 
-/** When a run was over: at its end, or when its process was stopped for good. Of others only the start is certain. */
+/**
+ * When a run was over: at its end, or when its process was killed or frozen. For any other run only its start is
+ * certain.
+ */
 function heldUntil(run: Run, acts: readonly Act[]): number {
   const ends = (act: Act) => act.pid === run.pid && act.at >= run.startedAt && /worker (killed|frozen)/.test(act.act);
   return run.endedAt ?? acts.find(ends)?.at ?? run.startedAt;
 }
 
 /**
- * A job may run again only if its worker was touched since the run before began, or if its result may be lost: a stock
- * worker throws one away when the server is not there, ours keeps it.
+ * A job may run again only if its worker was harmed since the earlier run began, or if its result may be lost: without
+ * a server a stock worker drops its result, while ours keeps it.
  */
 function needlessRuns({ submission: { stage }, runs }: Case, acts: readonly Act[], said: Evidence["said"]): string[] {
   const isReason = (act: Act, run: Run) =>
@@ -118,7 +121,7 @@ function needlessRuns({ submission: { stage }, runs }: Case, acts: readonly Act[
 
 const lastedUntil = ({ untilAt }: Act) => untilAt ?? Number.POSITIVE_INFINITY;
 
-/** What else was done from a little before one run to the next. */
+/** Other acts from shortly before one run until the next. */
 function meanwhile(earlier: Run, later: Run, acts: readonly Act[]): string {
   const isNear = (act: Act) => lastedUntil(act) >= earlier.startedAt - 500 && act.at <= later.startedAt;
   const near = acts.filter((act) => isNear(act) && act.pid === undefined);
@@ -128,31 +131,32 @@ function meanwhile(earlier: Run, later: Run, acts: readonly Act[]): string {
 const mayLoseWord = ({ act, link }: Act) =>
   link === "workers" || link === "database" || /^(server|database|disk)/.test(act);
 
-/** Runs of jobs that no client was told of: a key that became two jobs. */
+/** Runs of jobs whose ids no client was given: one key became two jobs. */
 function strayRuns(ledger: Ledger, runs: readonly Run[]): string[] {
   return runs
     .filter(({ key, job }) => ledger.of(key)?.id !== job)
     .map(({ key, job }) => `${key} also ran as ${job}, or too late`);
 }
 
-/** What is wrong with the state a job ended in. */
+/** Mistakes in a job's final state. */
 function mistakes({ submission, runs }: Case): string[] {
   if (!submission.final) return [];
   const { text, seenAt } = submission.final;
   const { status, output, error, workerId, retries } = JSON.parse(text);
   const name = `${submission.key} (${submission.id})`;
   const found: string[] = [];
-  // the liar may have been given the job just before it spoke: then its word counted
-  if (output?.liar !== undefined) return output.liar === workerId ? [] : [`${name} has another worker's word: ${text}`];
+  // The liar may have been given the job just before its report: then the report counted.
+  if (output?.liar !== undefined)
+    return output.liar === workerId ? [] : [`${name} has the output of another worker's report: ${text}`];
   if (runs.length > retries + 1) found.push(`${name} ran ${runs.length} times, and says retries ${retries}`);
   const late = runs.find(({ startedAt }) => startedAt > seenAt);
   if (late) found.push(`${name} ran in ${told(late)}, after its end, which was seen at ${seenAt}: ${text}`);
   if (submission.cancel === "done" && status !== "CANCELLED") found.push(`${name} was cancelled, yet ended as ${text}`);
   if (status === "CANCELLED") {
-    if (submission.cancel === undefined) found.push(`${name} was cancelled by nobody: ${text}`);
+    if (submission.cancel === undefined) found.push(`${name} was cancelled, though no client asked for it: ${text}`);
     return found;
   }
-  // the last lines of a lost worker may be about another job of its own
+  // The last lines of a lost worker may be about another of its jobs.
   const isLoss = /^Each worker that ran this job was lost/.test(error ?? "");
   const raised = isLoss ? undefined : /raised by ([0-9a-f-]{36})/.exec(error ?? "")?.[1];
   if (status === "FAILED" && raised === undefined) {
@@ -162,12 +166,15 @@ function mistakes({ submission, runs }: Case): string[] {
   const run = runs.find((each) => each.run === (raised ?? output?.run));
   const fate = { COMPLETED: "return", FAILED: "raise" }[status as string];
   if (fate !== submission.input.fate) found.push(`${name} was to ${submission.input.fate}: ${text}`);
-  else if (run?.endedAt === undefined) found.push(`${name} shows a result that no run has given: ${text}`);
+  else if (run?.endedAt === undefined) found.push(`${name} shows a result that no run produced: ${text}`);
   else if (run.worker !== workerId) found.push(`${name} shows the result of ${run.worker}: ${text}`);
   return found;
 }
 
-/** What is wrong with the webhooks of a job: at least one for its final state, all of one id, signed, saying what is stored. */
+/**
+ * Mistakes in a job's webhooks: at least one for its final state, all with one id, signed, and reporting what is
+ * stored.
+ */
 function untold({ submission, deliveries }: Case): string[] {
   const { key, final, webhook, input } = submission;
   if (webhook === undefined || final === undefined) return [];

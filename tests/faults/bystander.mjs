@@ -1,13 +1,13 @@
-// A well-behaved client in a process of its own, so that what hostile clients cost this machine's test does not count:
-// it submits and reads jobs at a steady pace, and says how long each answer took. Between them it asks a bare server that
-// has nothing else to do, and a thread that computes a little measures how long it waits for a core: both are the
-// machine's doing.
+// A well-behaved client in its own process, so that the test's own work for hostile clients does not slow it. It
+// submits and reads jobs at a steady pace and reports how long each answer took. Between these requests it calls a bare
+// server that has nothing else to do, and a thread that computes briefly measures how long it waits for a core: both
+// show the machine's share of any delay.
 import { Agent, createServer, request } from "node:http";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
 const burstUs = 10_000;
 
-/** How many times longer than it computed a thread took that computed for 10 ms: 1 where a core was free for it. */
+/** Runs a computation of 10 ms, and returns how many times longer it took: 1 if a core was free for it. */
 function stretchOfABurst() {
   const startedAt = performance.now();
   const before = process.threadCpuUsage();
@@ -45,7 +45,7 @@ const auditors = 8;
 const auditAgent = new Agent({ keepAlive: true, maxSockets: auditors });
 const paceMs = 5;
 const jobs = [];
-/** So many of the jobs were looked at by an audit. */
+/** How many of the jobs the audits have covered so far. */
 let audited = 0;
 
 function call(method, path, body, { to = url, through = agent } = {}) {
@@ -76,7 +76,7 @@ function spread(numbers) {
   return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** The jobs that are not there any more, or not as they were submitted. */
+/** The jobs that are gone, or that differ from what was submitted. */
 async function lostOf(submitted) {
   const lost = [];
   const left = submitted.values();
@@ -100,7 +100,7 @@ const answers = {
   end() {
     return { ...spread(times), bareP99: spread(bareTimes).p99, stretch: spread(stretches).p50, failures };
   },
-  // all jobs after each of many attacks would take minutes
+  // Checking every job after each of many attacks would take minutes.
   lost() {
     const from = audited;
     audited = jobs.length;

@@ -11,18 +11,20 @@ export interface Times {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** What a bare server took beside it: the machine's doing. */
+  /** The same of a bare server beside it: the machine's share of the delay. */
   readonly bareP99: number;
-  /** How many times longer than it computed a thread took beside it, which is the machine's doing too; at least 1. */
+  /**
+   * How many times longer than its own work a computing thread beside it took, at least 1: also the machine's share.
+   */
   readonly stretch: number;
   readonly failures: readonly string[];
 }
 
 /** A well-behaved client beside the hostile ones. */
 export interface Bystander {
-  /** What its requests took while `act` went on. */
+  /** Measures its requests while `act` runs. */
   during(act: () => Promise<unknown>): Promise<Times>;
-  /** Expects every job that it submitted since this was last called to be there still; or ever, if asked. */
+  /** Expects every job that it submitted since the last call (with "ever": every job at all) to be there still. */
   expectNothingLost(ever?: "ever"): Promise<void>;
   end(): void;
 }
@@ -37,7 +39,7 @@ export async function startBystander(server: TestServer, endpoint: string): Prom
     child.once("exit", () => reject(new Error("the bystander has ended")));
   });
   ended.catch(() => {});
-  // biome-ignore lint/suspicious/noExplicitAny: each word has its own answer
+  // biome-ignore lint/suspicious/noExplicitAny: each command has its own answer
   const ask = (word: string): Promise<any> => {
     const answered = new Promise((resolve) => {
       const hear = (message: { word: string; answer: unknown }) => {
@@ -50,7 +52,7 @@ export async function startBystander(server: TestServer, endpoint: string): Prom
     child.send(word);
     return Promise.race([answered, ended]);
   };
-  await sleep(1_000); // a server that has just started is not yet at its usual
+  await sleep(1_000); // a server that has just started is slower than usual
   return {
     async during(act) {
       await ask("begin");
@@ -67,14 +69,14 @@ const worded = ({ p50, p99, max, count, bareP99, stretch }: Times) =>
   `p50 ${ms(p50)}, p99 ${ms(p99)}, longest ${ms(max)} of ${count} requests ` +
   `(a bare server's p99: ${ms(bareP99)}, a thread's computing stretched ${stretch.toFixed(1)} times)`;
 
-/** A stall of the server's own shows in every round; one of the machine's does not. */
+/** A stall of the server shows in every round; a stall of the machine does not. */
 const rounds = 6;
 
 /**
- * Expects healthy requests to be answered as ever while `attack` goes on: p99 under 50 ms (`usualMostMs`) of a machine with
- * a core for each thread, so that much longer as a computing thread took just before; or under twice its usual then, or
- * twice what a bare server's requests took meanwhile. The best round counts, against the most that the machine did to any.
- * An attack of a single moment is judged by the longest request instead.
+ * Expects healthy requests to be answered as usual while `attack` goes on: p99 under 50 ms (`usualMostMs`) on a machine
+ * with a free core for each thread. The bound is scaled by how much longer a computing thread took just before. Twice
+ * the usual p99, or twice a bare server's p99 during the attack, also passes. The best round counts, against the
+ * machine's largest delay in any round. An attack of a single moment is judged by its longest request instead (`judged`).
  */
 export async function expectUndisturbed(
   bystander: Bystander,

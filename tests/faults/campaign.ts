@@ -12,30 +12,30 @@ import { Villain } from "./villain.js";
 import { Watcher } from "./watcher.js";
 
 const clientCount = 12;
-/** A job may wait for a worker that is missed after 35 s, and then for its turn. */
+/** A job may wait 35 s until its worker counts as lost, and then for its turn. */
 const drainMs = 90_000;
 /** Three attempts, 10 s apart. */
 const webhooksMs = 60_000;
 
-/** What is to happen, and for how long. A seed makes the same choices again; what comes of them varies. */
+/** What a campaign does, and for how long. A seed repeats the same choices, but their effects vary. */
 export interface Plan extends Settings {
   readonly seed: number;
-  /** How long everything is done in a round, before a worker is frozen. */
+  /** How long all acts go on in a round, before a worker is frozen. */
   readonly rageMs: number;
-  /** A new round while this time is not over; at least one. */
+  /** A new round starts while this time is not over; there is at least one. */
   readonly forMs: number;
-  /** Told about ten times a minute. */
+  /** Called about ten times a minute. */
   readonly onProgress?: (line: string) => void;
 }
 
-/** What happened in all rounds: the reports together, and what the villain did. */
+/** The outcome of all rounds: their reports added up, and the villain's acts. */
 export interface Outcome extends Report {
   readonly acts: Readonly<Record<ActName, number>>;
   readonly kills: number;
   readonly killsPerMinute: number;
 }
 
-/** Everything that lives longer than a round. */
+/** Everything that outlives a round. */
 interface Stagecraft {
   readonly fleet: Fleet;
   readonly scene: Scene;
@@ -44,7 +44,7 @@ interface Stagecraft {
   readonly random: Random;
 }
 
-/** Lets clients, workers and a villain loose on servers, and audits what became of it, round by round. */
+/** Runs clients, workers and a villain against servers, and audits the result, round by round. */
 export async function runCampaign(plan: Plan): Promise<Outcome> {
   const scene = new Scene();
   const fleet = await Fleet.open(plan);
@@ -65,7 +65,7 @@ export async function runCampaign(plan: Plan): Promise<Outcome> {
   }
 }
 
-/** Several endpoints, so that there are many workers to kill; each of them slow to recover alone. */
+/** Several endpoints, so that there are many workers to kill, though each endpoint alone recovers slowly. */
 async function setStages(scene: Scene, { direct, posts }: Fleet): Promise<Stage[]> {
   const python = stockPython();
   const many = { workersMax: 2 + posts.length, scalerType: "REQUEST_COUNT", scalerValue: 1 };
@@ -112,14 +112,14 @@ async function runRound(craft: Stagecraft, plan: Plan, name: string, tally: Tall
   return audit({ ledger, runs: scene.runs(), acts: acts.all, deliveries, said: (worker) => fleet.said(worker) });
 }
 
-/** Waits until every job that ended has told so, or until none can come any more. */
+/** Waits until every final state was delivered, or until no more webhooks can come. */
 async function webhooksIn(ledger: Ledger, { deliveries }: Receiver): Promise<void> {
   const due = ledger.acknowledged().flatMap(({ key, webhook, final }) => (webhook && final ? [key] : []));
   const isTold = () => {
     const keys = new Set(deliveries.map(({ key }) => key));
     return due.every((key) => keys.has(key));
   };
-  await until(isTold, webhooksMs).catch(() => {}); // the audit names those that are missing
+  await until(isTold, webhooksMs).catch(() => {}); // the audit names the missing ones
 }
 
 async function tell({ onProgress }: Plan, line: () => string, signal: AbortSignal): Promise<void> {
@@ -129,7 +129,7 @@ async function tell({ onProgress }: Plan, line: () => string, signal: AbortSigna
   }
 }
 
-/** The rounds, added up. */
+/** The sums over all rounds. */
 class Tally {
   readonly #counts: Record<string, number> = {};
   readonly #acts = Object.fromEntries(actNames.map((name) => [name, 0])) as Record<ActName, number>;

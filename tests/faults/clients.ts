@@ -15,14 +15,17 @@ interface Client {
   readonly signal: AbortSignal;
 }
 
-/** Of one endpoint: a slow one must not hold up the others, nor gather what takes minutes to drain. A stock worker takes a job a second. */
+/**
+ * For one endpoint: a slow endpoint must neither hold up the others nor collect a backlog that takes minutes to drain.
+ * A stock worker takes one job a second.
+ */
 const unfinishedMax = { own: 20, stock: 5 } as const;
 const patienceMs = 5_000;
 const replaysAtOnce = 20;
-/** The server is away, or its disk is full: to be tried again. */
+/** The server is away, or its disk is full: the client tries again. */
 const passing = [503, 507];
 
-/** Submits job after job until told to end; each is seen through, so that every key has an answer. */
+/** Submits jobs until told to stop. It waits for each answer, so that every key has one. */
 export async function runClient(client: Client): Promise<void> {
   const { stages, random, name, ledger, signal } = client;
   for (let n = 0; !signal.aborted; n++) {
@@ -39,12 +42,12 @@ async function submitOne(client: Client, key: string, stage: Stage): Promise<voi
   const webhook = random.chance(0.3) ? receiver.url(key) : undefined;
   const submission: Submission = { key, stage, input, webhook, ids: new Set() };
   ledger.add(submission);
-  // two at once now and then, as a client does that lost patience with the first
+  // Sometimes sends two at once, like a client that lost patience with its first request.
   await Promise.all(Array.from({ length: random.chance(0.1) ? 2 : 1 }, () => submit(client, submission)));
   if (random.chance(0.04)) await cancel(client, submission);
 }
 
-/** Sends the same key again until there is an answer. Some tries hang up while the server is at it. */
+/** Sends the same key until there is an answer. Some attempts hang up while the server works on them. */
 async function submit({ fleet, random, ledger }: Client, submission: Submission): Promise<void> {
   for (;;) {
     const hangsUp = random.chance(0.1);
@@ -66,7 +69,7 @@ async function cancel({ fleet, random, ledger }: Client, submission: Submission)
     ledger.complaints.push(`cancelling ${submission.key} was answered ${reply.status} ${reply.text}`);
 }
 
-/** Sends every key once more, when all is over: each must give the job it gave before. */
+/** Sends every key once more at the end: each must give the same job as before. */
 export async function replay(server: Target, ledger: Ledger): Promise<void> {
   const left = ledger.acknowledged();
   const one = async () => {
@@ -102,6 +105,6 @@ async function post(
     });
     return { status: reply.status, text: await reply.text() };
   } catch {
-    return undefined; // no whole answer: the client knows nothing
+    return undefined; // the answer was cut off: the client knows nothing
   }
 }

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { TestServer } from "../harness.js";
 import { memoryMib } from "./bystander.js";
 
-/** A connection that writes what it is told, and reads only when it likes. */
+/** A connection that writes what the test tells it to, and reads only on demand. */
 export class Hostile {
   readonly socket: Socket;
   readonly #key: string;
@@ -30,7 +30,7 @@ export class Hostile {
   }
 }
 
-/** So many connections, ended whatever happens. */
+/** Opens `count` connections, and closes them however the test ends. */
 export async function crowdOf(
   server: Pick<TestServer, "port" | "key">,
   count: number,
@@ -44,7 +44,7 @@ export async function crowdOf(
   }
 }
 
-/** Watches the server's memory during an attack, and expects it to grow by no more than `mostMib`, at its highest. */
+/** Samples the server's memory during an attack, and expects its peak to be at most `mostMib` higher than before. */
 export async function expectMemory(
   server: Pick<TestServer, "pid">,
   name: string,
@@ -61,7 +61,7 @@ export async function expectMemory(
   } finally {
     clearInterval(watch);
     const sizes = [before, highest, memoryMib(server.pid)].map((size) => size.toFixed(0));
-    console.log(`${name}: the server's memory was ${sizes[0]} MiB before, at most ${sizes[1]}, ${sizes[2]} at last`);
+    console.log(`${name}: the server's memory was ${sizes[0]} MiB before, at most ${sizes[1]}, then ${sizes[2]}`);
   }
   expect(highest - before).toBeLessThan(mostMib);
 }

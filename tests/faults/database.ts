@@ -4,12 +4,12 @@ import { startProxy, type TcpProxy } from "./proxy.js";
 
 export type DatabaseKind = "sqlite" | "postgres";
 
-/** Where the servers of a campaign keep their jobs, and what can be done to it. */
+/** Where a campaign's servers keep their jobs, and how it can be harmed. */
 export interface Database {
   readonly kind: DatabaseKind;
-  /** What each server is given of it. */
+  /** The environment that each server needs for it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Absent where the database lives in the server. */
+  /** Absent if the database is a part of the server. */
   readonly outside?: Outside;
   end(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface Database {
 export interface Outside {
   /** Between the servers and the database. */
   readonly proxy: TcpProxy;
-  /** Ends up to `count` of the servers' connections from the database's side; says how many. */
+  /** Ends up to `count` of the servers' connections on the database's side; returns how many. */
   endConnections(count: number): Promise<number>;
   stop(signal: NodeJS.Signals): Promise<void>;
   start(): Promise<void>;
@@ -29,7 +29,7 @@ export async function openDatabase(kind: DatabaseKind): Promise<Database> {
   return kind === "sqlite" ? { kind, env: {}, end: async () => {} } : openPostgres();
 }
 
-/** The same for all servers of one database. */
+/** All servers of one database share this key. */
 const sealKey = "5ea1".repeat(16);
 const user = "millrace";
 
@@ -62,7 +62,7 @@ const endSome = `SELECT count(pg_terminate_backend(pid))::int AS ended FROM (
 
 async function endConnections(postgres: TestPostgres, count: number): Promise<number> {
   const client = new pg.Client({ connectionString: postgres.url() });
-  client.on("error", () => {}); // said by the query already
+  client.on("error", () => {}); // the query has reported it already
   try {
     await client.connect();
     const { rows } = await client.query<{ ended: number }>(endSome, [user, count]);

@@ -17,7 +17,7 @@ export async function withFolder<T>(
     mkdirSync(folder, { recursive: true });
     for (const [name, bytes] of files) {
       const path = join(folder, name);
-      // the reserve's bytes say nothing
+      // The reserve's bytes have no meaning.
       writeFileSync(path, name === "reserve" ? "" : bytes, { mode: 0o600 });
       if (name === "reserve") truncateSync(path, bytes.length);
     }
@@ -27,7 +27,7 @@ export async function withFolder<T>(
   }
 }
 
-/** Opens a database as the server does, and says what of the acknowledged is not there, or else wrong with it. */
+/** Opens a database as the server does, and lists everything acknowledged that is missing or wrong in it. */
 export async function auditDisk(folder: string, acknowledged: Acknowledged): Promise<string[]> {
   const path = join(folder, "millrace.db");
   let stores: Stores;
@@ -81,7 +81,10 @@ export async function auditDisk(folder: string, acknowledged: Acknowledged): Pro
   }
 }
 
-/** What is wrong with an acknowledged job; undefined where all is well. It may have come further than was acknowledged. */
+/**
+ * Describes what is wrong with an acknowledged job; undefined if nothing is. The job may be further along than was
+ * acknowledged.
+ */
 async function auditJob(
   stores: Stores,
   endpointNo: number,

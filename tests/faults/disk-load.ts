@@ -8,7 +8,7 @@ import type { Random } from "./random.js";
 const clients = 16;
 const takenMax = 8;
 const heldMax = 24;
-/** Some texts are stored in pieces: few, since each power cut writes them anew. */
+/** Some texts are stored in pieces. They are few, because each power cut writes them again. */
 const inPiecesBytes = limits.storedPieceBytes + 100_000;
 
 interface Load {
@@ -17,7 +17,7 @@ interface Load {
   readonly worker: Puppet;
   readonly jobs: number;
   readonly random: Random;
-  /** Told each word that the server gave, as soon as it is heard. */
+  /** Called with each acknowledgement as soon as it is heard. */
   readonly hear: (word: Word) => void;
 }
 
@@ -26,7 +26,7 @@ interface Given {
   readonly input: { readonly n: number; readonly fate: "return" | "raise" | "cancel" };
 }
 
-/** Submits, takes, streams, settles and cancels jobs, many at once, until all that it submitted have ended. */
+/** Submits, takes, streams, settles and cancels jobs, many at once, until all its jobs have ended. */
 export async function loadDisk(load: Load): Promise<void> {
   const toEnd: string[] = [];
   const ended = new Set<string>();
@@ -42,7 +42,7 @@ export async function loadDisk(load: Load): Promise<void> {
   await Promise.all([send().finally(() => over.abort()), workAll(load, ended, over.signal)]);
 }
 
-/** Submits a job, and cancels it where that is its fate; resolves with the id of one that a worker is to end. */
+/** Submits a job, and cancels it if that is its fate; resolves with its id if a worker is to end it. */
 async function submitOne({ server, endpoint, random, hear }: Load, n: number): Promise<string[]> {
   const key = random.chance(0.3) ? `key-${n}-${random.next()}` : undefined;
   const fate = n % 30 === 0 ? "return" : random.pick(["return", "return", "return", "raise", "cancel"]);
@@ -74,7 +74,7 @@ async function workAll(load: Load, ended: Set<string>, signal: AbortSignal): Pro
 
 async function workOnOne({ worker, random, hear }: Load, { id: job, input: { n, fate } }: Given): Promise<void> {
   hear({ of: "take", job });
-  // which of the two wins is not known here; it is said so that the worker does not count as hung
+  // Either call may win the race. The report is sent in any case, so that the worker does not count as stuck.
   if (fate === "cancel") return void (await worker.done(job, { output: "late" }));
   for (let left = random.whole(0, 2); left > 0; left--) {
     const output = JSON.stringify(`${n}.${left}${"y".repeat(random.whole(0, 500))}`);

@@ -42,7 +42,7 @@ describe("a sync that fails", () => {
     await journaled.restart();
     await journaled.load(40);
     await server.stop();
-    // what the failed sync has not written may never come to the disk, though the files seem to have it
+    // Data that the failed sync did not write may never reach the disk, though the files seem to contain it.
     const random = seeded(seed + 1);
     const records = recordsOf(disk);
     expect(await auditCuts(records, randomPoints(random, records, 40, before), random)).toEqual([]);
@@ -83,7 +83,7 @@ describe("a disk with no room", () => {
   });
 });
 
-/** Fills the disk while jobs are on their way, and sees new ones refused and those ended, each in its way. */
+/** Fills the disk while jobs are running: new jobs must be refused, and accepted jobs must end as usual. */
 async function expectOnlyNewJobsRefused(fill: () => void): Promise<void> {
   const { server, endpoint, disk } = journaled;
   const worker = await journaled.worker();
@@ -96,7 +96,7 @@ async function expectOnlyNewJobsRefused(fill: () => void): Promise<void> {
   expect((await take()).id).toBe(taken);
 
   fill();
-  // the room is looked at once a second
+  // The server checks the free space once a second.
   const refused = await until(async () => {
     const reply = await run();
     return reply.status !== 200 && reply;
@@ -124,7 +124,7 @@ async function expectOnlyNewJobsRefused(fill: () => void): Promise<void> {
   expectRefusal(await run(), 507);
 }
 
-/** Gives the disk its room again, and sees the same process take new jobs. */
+/** Frees the disk's space again, and expects the same process to accept new jobs. */
 async function expectHealed(): Promise<void> {
   const { server, endpoint, disk } = journaled;
   const { pid } = server;

@@ -3,7 +3,7 @@ import { runCampaign } from "./campaign.js";
 import type { DatabaseKind } from "./database.js";
 import { table } from "./report.js";
 
-/** `npm run faults` sets them; a usual test run is short, with a seed that it prints. */
+/** `npm run faults` sets these; an ordinary test run is short, and prints the seed that it chose. */
 const { MILLRACE_TEST_MINUTES, MILLRACE_TEST_SEED, MILLRACE_TEST_DATABASE, MILLRACE_TEST_SERVERS } = process.env;
 const minutes = Number(MILLRACE_TEST_MINUTES ?? 0);
 const isLong = minutes > 0;

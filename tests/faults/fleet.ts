@@ -10,19 +10,19 @@ import type { Target } from "./scene.js";
 import { SmallDisk } from "./small-disk.js";
 import { WallClock } from "./wall-clock.js";
 
-/** One server with a data directory of its own, and our proxies before it. */
+/** One server with its own data directory, and our proxies in front of it. */
 export interface Post {
   readonly server: TestServer;
-  /** What clients call. */
+  /** The address that clients call. */
   readonly clients: TcpProxy;
-  /** What this server's workers call. */
+  /** The address that this server's workers call. */
   readonly workers: TcpProxy;
   readonly clock: WallClock;
-  /** While it is being killed and started again, nobody else does. */
+  /** True while one act kills and restarts this server: other acts leave it alone. */
   isDown: boolean;
 }
 
-/** What a campaign runs on. */
+/** The configuration of a campaign. */
 export interface Settings {
   readonly database: DatabaseKind;
   readonly servers: number;
@@ -34,7 +34,7 @@ const apiKey = "mr_test_0123456789abcdef0123456789abcdef";
 const startsMax = 30;
 const restartPauseMs = 200;
 
-/** The servers of one campaign, their database, and what stands between them and everybody else. */
+/** A campaign's servers, their database, and the proxies between them and all other parties. */
 export class Fleet {
   readonly posts: readonly Post[];
   readonly database: Database;
@@ -60,18 +60,18 @@ export class Fleet {
     }
   }
 
-  /** Where nobody is in the way: for what is not a part of the campaign. */
+  /** A server's own address without a proxy, for calls that are not a part of the campaign. */
   get direct(): Target {
     return this.posts[0]!.server;
   }
 
-  /** Where a client calls: any of the servers, through its proxy. */
+  /** An address for a client: any of the servers, through its proxy. */
   front(random: Random): Target {
     const { clients, server } = random.pick(this.posts);
     return { url: `http://127.0.0.1:${clients.port}`, key: server.key };
   }
 
-  /** What the servers' logs say of a worker. */
+  /** The lines of the servers' logs about a worker. */
   said(worker: string): string[] {
     return this.posts.flatMap(({ server }) =>
       server
@@ -116,7 +116,10 @@ function dataDirOn(disk: SmallDisk, n: number): string {
   return path;
 }
 
-/** Starts a server again; one that gives up because its database is away, or is killed, is started anew, as supervisors do. */
+/**
+ * Starts a server again. If it gives up because its database is away, or is killed, it is started anew, as a supervisor
+ * would do.
+ */
 export async function revive({ server }: Post): Promise<void> {
   for (let n = 1; ; n++) {
     try {

@@ -5,7 +5,7 @@ import { call, makeEndpoint, startServer, type TestServer } from "../harness.js"
 import { Scene } from "./scene.js";
 
 const stallMaxMs = 250;
-/** A stall of the server's own shows in every round; one of the machine's does not. */
+/** A stall of the server shows in every round; a stall of the machine does not. */
 const rounds = 3;
 
 let server: TestServer;
@@ -57,7 +57,7 @@ describe("hostile JSON is refused, and does not stall the server", () => {
   });
 });
 
-/** Asks for `/healthz` again and again; resolves with the longest that an answer took. */
+/** Calls `/healthz` again and again; resolves with the longest response time. */
 async function watchHealth(signal: AbortSignal): Promise<number> {
   let longest = 0;
   while (!signal.aborted) {

@@ -31,7 +31,7 @@ const crowd = (count: number, act: (members: Hostile[]) => Promise<void>) => cro
 const expectMemory = (name: string, mostMib: number, attack: () => Promise<void>) =>
   expectMemoryOf(server, name, mostMib, attack);
 
-/** Writes zeros until the other side is done with us, or `bytes` are written. */
+/** Writes zeros until the other side closes the connection, or until `bytes` are written. */
 async function pour({ socket }: Hostile, bytes: number, wrap: (part: Buffer) => Buffer = (part) => part) {
   const part = wrap(Buffer.alloc(256 * 1_024, 0x20));
   for (let sent = 0; sent < bytes && !socket.destroyed && socket.writable; sent += 256 * 1_024) {

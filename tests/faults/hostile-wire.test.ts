@@ -6,7 +6,7 @@ import { call, makeEndpoint, startServer, type TestServer } from "../harness.js"
 
 let server: TestServer;
 let endpoint: string;
-/** A job that waits, submitted before anything hostile came. */
+/** A waiting job, submitted before any hostile request. */
 let witness: string;
 const undos: (() => Promise<void> | void)[] = [];
 const ending = { onTestFinished: (undo: () => Promise<void> | void) => void undos.unshift(undo) };
@@ -20,7 +20,7 @@ afterAll(async () => {
   for (const undo of undos) await undo();
 });
 
-/** One answer as it came. */
+/** One answer, as it was received. */
 interface Answer {
   readonly status: number;
   readonly head: string;
@@ -28,8 +28,8 @@ interface Answer {
 }
 
 /**
- * Sends bytes as they are, with a whole request after them that asks to close, and reads until the server does. `patient`:
- * the second comes when the first is answered.
+ * Sends bytes as they are, followed by a whole request that asks to close, and reads until the server closes. With
+ * `patient`, the second request is sent only after the first was answered.
  */
 function exchange(bytes: string | Buffer, patient = false): Promise<Answer[]> {
   return new Promise((resolve) => {
@@ -59,7 +59,7 @@ function answersIn(text: string): Answer[] {
   return answers;
 }
 
-/** What every refusal looks like, those of requests that could not be read included. */
+/** The form of every refusal, also for requests that could not be parsed. */
 function expectError({ status, head, body }: Answer, expected: number): void {
   expect(status, body).toBe(expected);
   expect(head).toMatch(/^content-type: application\/json/im);
@@ -77,7 +77,7 @@ const chunked = (start: string) => run("transfer-encoding: chunked\r\n", `${star
 const refused: { it: string; bytes: () => string | Buffer; status?: number }[] = [
   { it: "two Host headers", bytes: () => get("host: b\r\n") },
   { it: "two Host headers in one", bytes: () => "GET /healthz HTTP/1.1\r\nhost: localhost, b\r\n\r\n" },
-  { it: "a second Host header behind 2,100 others", bytes: () => get(`${"a:b\r\n".repeat(2_100)}host: b\r\n`) },
+  { it: "a second Host header after 2,100 other headers", bytes: () => get(`${"a:b\r\n".repeat(2_100)}host: b\r\n`) },
   { it: "no Host header", bytes: () => "GET /healthz HTTP/1.1\r\n\r\n" },
   { it: "a target that is a whole URL", bytes: () => get("", "http://elsewhere/healthz") },
   { it: "a target that is a star", bytes: () => "OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n" },
@@ -88,7 +88,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "a list of lengths", bytes: () => run(`content-length: ${size}, ${size}\r\n`, body) },
   { it: "a length with a sign", bytes: () => run(`content-length: +${size}\r\n`, body) },
   { it: "a negative length", bytes: () => run("content-length: -1\r\n", body) },
-  { it: "a length past every number", bytes: () => run(`content-length: ${"9".repeat(30)}\r\n`, body) },
+  { it: "a length too large for any number type", bytes: () => run(`content-length: ${"9".repeat(30)}\r\n`, body) },
   { it: "a folded header", bytes: () => get("x-a: b\r\n c\r\n") },
   { it: "a folded transfer coding", bytes: () => run("transfer-encoding:\r\n chunked\r\n", "0\r\n\r\n") },
   { it: "a blank before a colon", bytes: () => run("transfer-encoding : chunked\r\n", "0\r\n\r\n") },
@@ -112,7 +112,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   { it: "a chunk of no size", bytes: () => chunked("zz") },
   { it: "a chunk of negative size", bytes: () => chunked(`-${hex}`) },
   { it: "a chunk of size 0x…", bytes: () => chunked(`0x${hex}`) },
-  { it: "a chunk larger than every number", bytes: () => chunked("f".repeat(18)) },
+  { it: "a chunk size too large for any number type", bytes: () => chunked("f".repeat(18)) },
   { it: "a chunk longer than its announced size", bytes: () => chunked("1") },
   {
     it: "an unknown transfer coding",
@@ -120,7 +120,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
     status: 415,
   },
   { it: "chunks twice", bytes: () => run("transfer-encoding: chunked\r\n".repeat(2), "0\r\n\r\n") },
-  { it: "chunks that are not the last coding", bytes: () => run("transfer-encoding: chunked, identity\r\n", "") },
+  { it: "chunked as a coding before the last", bytes: () => run("transfer-encoding: chunked, identity\r\n", "") },
   {
     it: "a transfer coding that compresses",
     bytes: () => run("transfer-encoding: gzip, chunked\r\n", "0\r\n\r\n"),
@@ -133,7 +133,7 @@ const refused: { it: string; bytes: () => string | Buffer; status?: number }[] =
   },
   { it: "an unknown method", bytes: () => "BREW /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n" },
   {
-    it: "a method that nothing takes",
+    it: "a method that no route accepts",
     bytes: () => "PROPFIND /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n",
     status: 404,
   },
@@ -148,7 +148,7 @@ describe("an ambiguous or unreadable request is refused", () => {
     const before = await inQueue();
     const [first, ...more] = await exchange(bytes());
     expectError(first!, status);
-    // either the connection was closed, or what follows is our own last request and nothing between
+    // Either the connection was closed, or the next reply is to our own last request, with nothing between.
     expect(more.map(({ head }) => /x-request-id: last/i.test(head))).toEqual(more.map(() => true));
     expect(more.length).toBeLessThanOrEqual(1);
     expect(await inQueue()).toBe(before);
@@ -216,12 +216,12 @@ describe("an invalid id is unknown, whatever it contains", () => {
   const ids: { it: string; id: string; status?: number }[] = [
     { it: "NUL", id: "%00" },
     { it: "NUL inside", id: "a%00b" },
-    { it: "a way out of a folder", id: "..%2f..%2f..%2fetc%2fpasswd" },
-    { it: "a way out of a folder with backslashes", id: "..%5c..%5cetc" },
+    { it: "a path that leaves its folder", id: "..%2f..%2f..%2fetc%2fpasswd" },
+    { it: "a path that leaves its folder with backslashes", id: "..%5c..%5cetc" },
     { it: "line ends", id: "a%0d%0ax-injected:%20yes" },
-    { it: "a quotation that ends a statement", id: "'%3b%20drop%20table%20job%3b--" },
+    { it: "a quote that ends an SQL statement", id: "'%3b%20drop%20table%20job%3b--" },
     { it: "letters of other scripts", id: "%F0%9F%92%A9%D8%A7" },
-    { it: "a name of every object", id: "__proto__" },
+    { it: "a property that every object has", id: "__proto__" },
     { it: "half a character", id: "%ff%fe", status: 400 },
     { it: "a broken escape", id: "%zz", status: 400 },
     { it: "10,000 characters", id: long, status: 400 },

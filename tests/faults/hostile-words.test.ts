@@ -27,7 +27,7 @@ afterAll(async () => {
   for (const undo of undos) await undo();
 });
 
-/** Gives the worker a job, and says its last word on it. */
+/** Gives the worker a job, and posts its result. */
 async function ended(word: string | Uint8Array<ArrayBuffer>) {
   const job = await submit(server, endpoint);
   expect((await worker.take()).body?.id).toBe(job);
@@ -38,10 +38,10 @@ async function ended(word: string | Uint8Array<ArrayBuffer>) {
 const bytes = (start: string, fill: number, count: number, end: string) =>
   Buffer.concat([Buffer.from(start), Buffer.alloc(count, fill), Buffer.from(end)]);
 
-/** Posts the same bytes as others do, without a copy of its own: the status of the answer. */
+/** Posts shared bytes without copying them; resolves with the status of the answer. */
 const posted = (url: string, said: Uint8Array): Promise<number> =>
   new Promise((resolve, reject) => {
-    const label = "application/x-www-form-urlencoded"; // as stock workers send
+    const label = "application/x-www-form-urlencoded"; // as stock workers do
     const authorization = worker.env.RUNPOD_AI_API_KEY ?? "";
     const headers = { authorization, "content-type": label, "content-length": said.length };
     const sent = request(url, { method: "POST", headers, agent: false }, (reply) => {
@@ -53,7 +53,7 @@ const posted = (url: string, said: Uint8Array): Promise<number> =>
 const timeout = 240_000;
 const attackMs = 4_000;
 const paceMs = 200;
-/** Does the same again and again, with time between for others to be heard. */
+/** Repeats an act, with pauses so that other requests are served in between. */
 async function again(act: () => Promise<unknown>): Promise<void> {
   for (const end = Date.now() + attackMs; Date.now() < end; await sleep(paceMs)) await act();
 }
@@ -69,12 +69,12 @@ const words: { it: string; word: () => string | Uint8Array<ArrayBuffer>; error: 
     error: /not JSON/,
   },
   {
-    it: "a word over 20 MB",
+    it: "a report over 20 MB",
     word: () => bytes('{"output":"', 0x78, 21 * mib, '"}'),
     error: /20971520 bytes/,
   },
   {
-    it: "a word over 100 MB",
+    it: "a report over 100 MB",
     word: () => bytes('{"output":"', 0x78, 101 * mib, '"}'),
     error: /20971520 bytes/,
   },
@@ -114,7 +114,7 @@ it("30 reports of 100 MB at once are answered, and memory stays bounded", { time
   const answers = await Promise.all(Array.from({ length: 30 }, () => posted(worker.doneUrl("nobody"), said))).finally(
     () => clearInterval(watch),
   );
-  console.log(`30 words of 100 MB: memory from ${before.toFixed(0)} MiB, at most ${highest.toFixed(0)}`);
+  console.log(`30 reports of 100 MB: memory from ${before.toFixed(0)} MiB, at most ${highest.toFixed(0)}`);
   expect(answers).toContain(200);
   for (const status of answers) expect([200, 503]).toContain(status); // never 4xx
   expect(highest - before).toBeLessThan(1_500);

@@ -6,10 +6,10 @@ import { type Random, seeded } from "./random.js";
 import type { DiskRecord } from "./shim/disk-journal.js";
 import { ShimmedDisk } from "./shim/disk-shim.js";
 
-/** The file that every commit is synced in. */
+/** The file that every commit syncs. */
 export const wal = "millrace.db-wal";
 
-/** A server with one endpoint and a worker, on a disk that keeps a journal of all that is done to it. */
+/** A server with one endpoint and a worker, on a disk that keeps a journal of every operation. */
 export class JournaledServer {
   readonly disk = new ShimmedDisk();
   readonly random: Random;
@@ -42,7 +42,7 @@ export class JournaledServer {
     await loadDisk({ server, endpoint, worker, jobs, random, hear: (word) => this.mark(word) });
   }
 
-  /** Starts the server again, over what it has left. */
+  /** Starts the server again on the same disk. */
   async restart(): Promise<void> {
     this.mark({ of: "start" });
     await this.server.restart();
@@ -59,7 +59,7 @@ export class JournaledServer {
   }
 }
 
-/** Starts a fresh server on such a disk, does something with it, and resolves with the journal. */
+/** Starts a fresh server on such a disk, runs `use`, and resolves with the journal. */
 export async function recordDisk(
   seed: number,
   use: (journaled: JournaledServer) => Promise<void>,

@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { Leader } from "./processes.js";
 import type { Surroundings } from "./villain.js";
 
-/** Of the last runs: a job that is long over has been asked about by others. */
+/** Limits the choice to the last runs: for a job that ended long ago, clients have already read its state. */
 const recentRuns = 40;
 const patienceMs = 5_000;
 
 /**
- * A worker reports on a job that another one holds, or that is over, or that it held when it was killed: it must be thanked,
- * and nothing else. The living are those who may speak: a word in a frozen worker's name would be a sign of its life.
+ * A worker reports on a job that another worker holds, that is over, or that it held when it was killed. The server
+ * must answer 200 and change nothing. Workers that are alive may report; a report in a frozen worker's name would count
+ * as its sign of life.
  */
 export async function tellLate(
   { random, ledger, journal, acts }: Surroundings,
@@ -19,7 +20,7 @@ export async function tellLate(
   const open = last.filter(({ endedAt }) => endedAt === undefined);
   const job = random.pick(open.length > 0 && random.chance(0.7) ? open : last);
   const submission = job && ledger.of(job.key);
-  // one without its keeper may have been started anew, with another secret
+  // A worker whose keeper is gone may have been restarted with another secret.
   const orphans = new Set(acts.all.flatMap(({ act, pid }) => (act === "worker orphaned" ? [pid] : [])));
   const mayLie = ({ pid, endpoint }: Leader) => endpoint === submission?.stage.endpoint && !orphans.has(pid);
   const liars = [...living.filter(({ worker }) => worker !== job?.worker), ...dead].filter(mayLie);
@@ -40,6 +41,6 @@ export async function tellLate(
     if (![200, 503].includes(told.status)) ledger.complaints.push(`a result was answered ${told.status}`);
     ledger.lateWords.push({ key: job.key, word, isThanked: told.status === 200 });
   } catch {
-    // the server is away just now
+    // The server is away at the moment.
   }
 }

@@ -1,6 +1,6 @@
 import type { Input, Stage } from "./scene.js";
 
-/** One thing a client wanted to have done, and what it was told. */
+/** One request of a client, and the answers to it. */
 export interface Submission {
   readonly key: string;
   readonly stage: Stage;
@@ -8,32 +8,32 @@ export interface Submission {
   readonly webhook: string | undefined;
   /** The job's id, once a 200 was read. */
   id?: string;
-  /** Every id that any answer gave: there must be one. */
+  /** Every id that any answer contained: there must be exactly one. */
   readonly ids: Set<string>;
-  /** Whether a client asked to cancel it, and whether that was answered as done. */
+  /** Whether a client asked to cancel it, and whether the answer confirmed that. */
   cancel?: "asked" | "done";
-  /** The last state that was seen, and how many retries it told of. */
+  /** The last state seen, with its number of retries. */
   seen?: { readonly status: string; readonly retries: number };
   /** The first final status body that was seen, and when. */
   final?: { readonly text: string; readonly seenAt: number };
 }
 
-/** A worker's word for a job that it no longer holds, and whether it was thanked for it. */
+/** A worker's report on a job that it no longer holds, and whether it was answered 200. */
 export interface LateWord {
   readonly key: string;
-  /** Stands in the output that the word would give the job. */
+  /** A part of the output that the report would give the job. */
   readonly word: string;
   readonly isThanked: boolean;
 }
 
-/** What all clients did together. */
+/** Everything that the clients did. */
 export class Ledger {
   readonly #byKey = new Map<string, Submission>();
   readonly #open = new Map<Stage, Set<Submission>>();
   readonly lateWords: LateWord[] = [];
-  /** Every change of a state that was seen: from, to, and how often. */
+  /** How often each change of state, from one to another, was seen. */
   readonly changes = new Map<string, number>();
-  /** What no party could make sense of: no answer of the contract's, or one that took back another. */
+  /** Answers that break the contract, or that contradict an earlier answer. */
   readonly complaints: string[] = [];
 
   get submissions(): Submission[] {
@@ -66,7 +66,7 @@ export class Ledger {
     this.#openOf(submission.stage).delete(submission);
   }
 
-  /** Those without a final state, of one endpoint or of all. */
+  /** The submissions without a final state, of one endpoint or of all. */
   unfinished(stage?: Stage): Submission[] {
     const sets = stage === undefined ? [...this.#open.values()] : [this.#openOf(stage)];
     return sets.flatMap((set) => [...set]);

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The bytes that each worker's log files take together, by worker. */
+/** The total size of each worker's log files in bytes, by worker. */
 export function logBytes(dataDir: string): Map<string, number> {
   const bytes = new Map<string, number>();
   for (const name of readdirSync(join(dataDir, "logs"))) {

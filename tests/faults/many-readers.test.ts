@@ -9,11 +9,11 @@ import { type Bystander, expectUndisturbed, startBystander } from "./bystander.j
 import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
 
 const mib = 2 ** 20;
-/** Bytes of the output: with the rest of the body its reply is a little larger. */
+/** Bytes of the output; the rest of the body makes its reply a little larger. */
 const outputBytes = 20 * mib - 100;
-/** What the account of lent memory and the sockets' buffers may take together. */
+/** The most that lent memory and the sockets' buffers together may use. */
 const mostMib = 500;
-/** No request of others may take longer because of large readers. */
+/** Large readers must not delay any other request beyond this. */
 const usualMostMs = 100;
 
 describe.each(["SQLite", "PostgreSQL"])(
@@ -54,7 +54,7 @@ describe.each(["SQLite", "PostgreSQL"])(
         expectUndisturbed(bystander, name, () => crowdOf(server, count, act), usualMostMs),
       );
 
-    /** Bytes that came on each connection so far. */
+    /** Bytes received on each connection so far. */
     const counted = (members: readonly Hostile[]): number[] => {
       const bytes = members.map(() => 0);
       members.forEach(({ socket }, at) => {
@@ -85,7 +85,7 @@ describe.each(["SQLite", "PostgreSQL"])(
     });
 
     it("1,000, of whom only every fourth reads, by turns over both ways to ask", async () => {
-      await attack("1,000 readers, 750 of them deaf", 1_000, async (members) => {
+      await attack("1,000 readers, of whom 750 read nothing", 1_000, async (members) => {
         const reading = members.filter((_, at) => at % 4 === 0);
         const deaf = members.filter((_, at) => at % 4 !== 0);
         const bytes = counted(reading);

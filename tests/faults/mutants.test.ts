@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { mutants } from "../../scripts/mutants/list.mjs";
 import { root } from "../harness.js";
 
-it.each(mutants)("the mutant $name finds the text that it changes, once", ({ patches }) => {
+it.each(mutants)("the text that the mutant $name changes occurs exactly once", ({ patches }) => {
   for (const { file, find } of patches) {
     const text = readFileSync(join(root, "packages/server/src", file), "utf8");
     expect([file, text.split(find).length - 1]).toEqual([file, 1]);

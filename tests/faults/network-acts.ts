@@ -3,12 +3,12 @@ import type { Link } from "./acts.js";
 import type { TcpProxy } from "./proxy.js";
 import type { Surroundings } from "./villain.js";
 
-/** Shorter than any patience that the parties have with each other, so that what is frozen goes on where it was. */
+/** Shorter than every time-out between the parties, so that a frozen connection continues where it was. */
 const freezeMsMax = 4_000;
 const delayMsMax = 400;
 const slowMsMax = 3_000;
 
-/** Does to the connections between two parties one of the things that a network does. */
+/** Harms the connections between two parties in one of the ways that networks do. */
 export async function breakLink({ random, acts }: Surroundings, link: Link, proxy: TcpProxy): Promise<void> {
   const share = random.pick([0.1, 0.5, 1]);
   switch (random.pick(["reset", "reset", "half closed", "frozen", "slowed"] as const)) {

@@ -12,11 +12,11 @@ import { type Bystander, expectUndisturbed, startBystander } from "./bystander.j
 import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
 
 const mib = 2 ** 20;
-/** What the accounts of lent memory and of bodies, and the sockets' buffers, may take together. */
+/** The most that lent memory, the accounted bodies and the sockets' buffers together may use. */
 const mostMib = 700;
-/** No request of others may take longer because of one caller. */
+/** One caller must not delay any other request beyond this. */
 const usualMostMs = 100;
-/** How long an attack goes on. */
+/** How long an attack lasts. */
 const attackMs = 3_000;
 
 describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout: 300_000 }, (database) => {
@@ -68,7 +68,7 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
   const template = (name: string, more: object) =>
     manage("POST", "/v1/templates", { name, imageName: "alpine:3", isServerless: true, ...more });
 
-  /** A job in the worker's hands. */
+  /** A job that the worker holds. */
   async function held(): Promise<string> {
     const job = await submit(server, endpoint);
     expect((await worker.take()).body?.id).toBe(job);
@@ -190,7 +190,7 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
   async function sendLarge(count: number, send: () => Promise<{ status: number }>): Promise<void> {
     const until = performance.now() + attackMs;
     const one = async () => {
-      // a 503 says that the bytes of all such bodies together are bounded
+      // A 503 means that the total size of such bodies has reached its bound.
       while (performance.now() < until) expect([200, 503]).toContain((await send()).status);
     };
     await Promise.all(Array.from({ length: count }, one));
@@ -219,7 +219,7 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
           }
         }),
       );
-      // a worker that asks several times at once is handed the same job again, and others wait on
+      // Two takes at once can return the same job again to this worker, while other jobs wait.
       await call(server, "POST", `/v2/${endpoint}/purge-queue`);
       const held = async () => (await call(server, "GET", `/v2/${endpoint}/health`)).body.jobs.inProgress;
       while ((await held()) > 0) await worker.done((await worker.take()).body?.id, { output: null });
@@ -253,7 +253,7 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
           expect(members.filter(({ socket }) => socket.readableLength > 0).length).toBeGreaterThan(0);
         }),
       );
-      // whoever asked is gone, and the jobs wait as before
+      // The client that polled is gone, and the jobs wait as before.
       for (const job of jobs) {
         expect((await worker.take()).body?.id).toBe(job);
         expect((await worker.done(job, { output: null })).status).toBe(200);
@@ -327,5 +327,5 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
     }
   });
 
-  it("nothing of others is lost after them all", () => bystander.expectNothingLost("ever"));
+  it("no other client's job is lost after all attacks", () => bystander.expectNothingLost("ever"));
 });

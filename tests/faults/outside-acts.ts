@@ -5,7 +5,7 @@ import type { Deed, Surroundings } from "./villain.js";
 const awayMsMax = 2_000;
 const endedMax = 4;
 
-/** What is done to a database that is a party of its own; nothing where it lives in the server. */
+/** Acts against a database that is a party of its own; none if it is a part of the server. */
 export function outsideActs(around: Surroundings): Deed[] {
   const { fleet, random, acts } = around;
   const { outside } = fleet.database;
@@ -32,7 +32,7 @@ export function outsideActs(around: Surroundings): Deed[] {
   return [
     { weight: 8, act: endConnections },
     { weight: 1.5, hidesLosses: true, act: kill },
-    // a server that was without its database for some seconds counts nobody's silence
+    // A server that lost its database for some seconds does not count any worker's silence.
     { weight: 5, hidesLosses: true, act: () => breakLink(around, "database", outside.proxy) },
   ];
 }

@@ -5,17 +5,17 @@ import { type DiskRecord, readJournal } from "./shim/disk-journal.js";
 import type { ShimmedDisk } from "./shim/disk-shim.js";
 import { Platter } from "./shim/platter.js";
 
-/** Marks of the tests: words that the server gave, and what the test itself did. */
+/** The tests' marks: acknowledgements of the server, and the test's own actions. */
 export type Mark = Word | { readonly of: "start" };
 
-/** What may be left by a power cut, and what had been acknowledged by then. */
+/** A disk's possible content after a power cut, and everything acknowledged by then. */
 interface Cut {
   readonly at: number;
   readonly files: ReadonlyMap<string, Buffer>;
   readonly acknowledged: Acknowledged;
 }
 
-/** What is wrong after one cut. */
+/** What is lost or wrong after one cut. */
 export interface Loss {
   readonly at: number;
   readonly complaints: readonly string[];
@@ -24,7 +24,7 @@ export interface Loss {
 /** The journal of a disk. */
 export const recordsOf = (disk: ShimmedDisk): DiskRecord[] => readJournal(disk.journal);
 
-/** The mark that a record is; undefined where it is something done to the disk. */
+/** The mark that a record holds; undefined if it is an operation on the disk. */
 export const markOf = ({ kind, bytes }: DiskRecord): Mark | undefined =>
   kind === "mark" ? JSON.parse(Buffer.from(bytes).toString()) : undefined;
 
@@ -32,12 +32,14 @@ export const markOf = ({ kind, bytes }: DiskRecord): Mark | undefined =>
 export const pointOf = (records: readonly DiskRecord[], of: Mark["of"]): number =>
   records.findIndex((record) => markOf(record)?.of === of) + 1;
 
-/** Points from `from` to the journal's end, each after so many records. */
+/** Random points from `from` to the journal's end, each a number of records. */
 export function randomPoints(random: Random, records: readonly DiskRecord[], count: number, from = 1): number[] {
   return Array.from({ length: count }, () => random.whole(from, records.length));
 }
 
-/** Does a journal again, and cuts the power at these points; one given twice is two cuts, each with its own luck. */
+/**
+ * Replays a journal, and cuts the power at these points; a point given twice is cut twice, each time with its own luck.
+ */
 export async function cutAt(
   records: readonly DiskRecord[],
   points: readonly number[],
@@ -58,7 +60,7 @@ export async function cutAt(
   }
 }
 
-/** Cuts the power at these points, opens each time what is left, and gathers what was lost. */
+/** Cuts the power at these points, opens each disk that is left, and collects the losses. */
 export async function auditCuts(
   records: readonly DiskRecord[],
   points: readonly number[],

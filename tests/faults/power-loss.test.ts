@@ -39,7 +39,7 @@ it(`nothing acknowledged is lost at ${cuts} random power cuts`, { timeout: 300_0
   expect(await auditCuts(records, randomPoints(random, records, cuts), random)).toEqual([]);
 });
 
-it("a server starts on the disk that a power cut has left, and answers as before", { timeout: 180_000 }, async () => {
+it("a server starts on a disk after a power cut, and answers as before", { timeout: 180_000 }, async () => {
   const random = seeded(seed + 2);
   const first = pointOf(records, "endpoint");
   const points = [first, first, first, ...randomPoints(random, records, 1, first)];

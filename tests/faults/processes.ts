@@ -24,7 +24,7 @@ export function leadersOf(endpoints: readonly string[]): Leader[] {
 /** The process that started this one. */
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent;
 
-/** The words it was started with. */
+/** The command line of a process. */
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
@@ -33,7 +33,7 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Whether a process runs: one that has ended and waits to be collected does not. */
+/** Whether a process runs. A zombie does not count. */
 export const isAlive = (pid: number): boolean => groupOf(pid) !== undefined;
 
 /** Sends a signal; false where the process is gone. */
@@ -45,7 +45,7 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Does this while a process stands still, in all of its threads. */
+/** Runs `act` while a process is stopped, in all of its threads. */
 export async function halted(pid: number, act: () => Promise<unknown>): Promise<void> {
   process.kill(pid, "SIGSTOP");
   try {

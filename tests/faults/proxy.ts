@@ -1,24 +1,24 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy of ours between two parties, that does to their connections what networks do. */
+/** A TCP proxy between two parties that harms their connections as networks do. */
 export interface TcpProxy {
   readonly port: number;
-  /** Holds every piece back for so long, each way. */
+  /** Delays every piece by this time, in both directions. */
   delay(ms: number): void;
-  /** Passes nothing on, without a word to either side, until `thaw`. */
+  /** Forwards nothing, without any sign to either side, until `thaw`. */
   freeze(): void;
   thaw(): void;
-  /** Resets connections, both sides at once; what was on its way is gone. Says how many. */
+  /** Resets connections on both sides at once; data on its way is lost. Returns how many. */
   drop(isChosen?: () => boolean): number;
-  /** Tells the server that nothing more comes from its client; the other way stays open. Says how many. */
+  /** Sends the server the end of its client's data; the other direction stays open. Returns how many. */
   halfClose(isChosen?: () => boolean): number;
-  /** Breaks the next connection on which the server sends such bytes, and drops them: an answer lost on its way. */
+  /** Breaks the next connection on which the server sends matching bytes, and drops them: a lost answer. */
   cutNext(isThose: (bytes: string) => boolean): void;
   cuts(): number;
   end(): Promise<void>;
 }
 
-/** Listens on `port` (0: a free one), and passes everything on to `farPort`. */
+/** Listens on `port` (0: a free one), and forwards everything to `farPort`. */
 export async function startProxy(farPort: number, port = 0): Promise<TcpProxy> {
   const weather = new Weather();
   const links = new Set<Link>();
@@ -56,7 +56,7 @@ export async function startProxy(farPort: number, port = 0): Promise<TcpProxy> {
   };
 }
 
-/** What holds for all connections of a proxy just now. */
+/** The current state of all connections of a proxy. */
 class Weather {
   delayMs = 0;
   isCut: ((bytes: string) => boolean) | undefined;
@@ -64,7 +64,7 @@ class Weather {
   #thawed: Promise<void> | undefined;
   #thaw = () => {};
 
-  /** Undefined while everything passes. */
+  /** Undefined while data may pass. */
   get frozen(): Promise<void> | undefined {
     return this.#thawed;
   }
@@ -93,7 +93,7 @@ class Link {
       if (!weather.isCut?.(bytes.toString("latin1"))) return false;
       weather.isCut = undefined;
       weather.cuts += 1;
-      near.resetAndDestroy(); // the server's side stays open until it is closed in peace
+      near.resetAndDestroy(); // the server's side stays open until it is closed normally
       return true;
     };
     forward(near, this.#far, weather, () => false);

@@ -5,7 +5,7 @@ export interface Random {
   /** A whole number, both ends included. */
   whole(from: number, to: number): number;
   chance(probability: number): boolean;
-  /** One of a list that is not empty. */
+  /** An element of a list that is not empty. */
   pick<T>(list: readonly T[]): T;
 }
 

@@ -5,9 +5,9 @@ import { call } from "../harness.js";
 import type { Random } from "./random.js";
 import type { Target } from "./scene.js";
 
-/** One attempt to deliver a webhook, as it came. */
+/** One attempt to deliver a webhook, as it was received. */
 export interface Delivery {
-  /** The submission that asked for it. */
+  /** The key of the submission that asked for it. */
   readonly key: string;
   readonly id: string;
   readonly body: string;
@@ -16,7 +16,7 @@ export interface Delivery {
 
 /** Collects webhooks. It answers most of them, refuses some, and hangs up on others. */
 export interface Receiver {
-  /** Where the webhook of a submission goes. */
+  /** The webhook address for a submission. */
   url(key: string): string;
   readonly deliveries: readonly Delivery[];
   forget(): void;
@@ -58,7 +58,10 @@ function read({ url, headers }: IncomingMessage, body: string, secret: Buffer): 
   return { key: (url ?? "").slice(1), id, body, isSigned: isSigned(headers, id, body, secret) };
 }
 
-/** By hand, as Standard Webhooks has it. The timestamp's age is not judged: a campaign moves the sender's clock. */
+/**
+ * Checks a signature of Standard Webhooks by hand. The timestamp's age is not checked, because a campaign moves the
+ * sender's clock.
+ */
 function isSigned(headers: IncomingHttpHeaders, id: string, body: string, secret: Buffer): boolean {
   const signed = `${id}.${headers["webhook-timestamp"]}.${body}`;
   const wanted = Buffer.from(`v1,${createHmac("sha256", secret).update(signed).digest("base64")}`);

@@ -11,7 +11,7 @@ const words = {
   webhooks: "webhooks missing or wrong",
 } as const;
 
-/** The outcome as a table, and below it a sentence for each thing that must not be. */
+/** The outcome as a table, followed by a sentence for each fault. */
 export function table(outcome: Outcome, title: string): string {
   const { kills, killsPerMinute, acts, counts } = outcome;
   const rows: [string, number][] = [

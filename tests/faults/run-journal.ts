@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** One real run of a handler, as its worker noted it. `endedAt` is absent where it did not come to its end. */
+/** One real run of a handler, as its worker recorded it. `endedAt` is absent if the run did not reach its end. */
 export interface Run {
   readonly run: string;
   readonly job: string;
@@ -11,7 +11,7 @@ export interface Run {
   endedAt?: number;
 }
 
-/** What really ran, by the lines that handlers append to a file. Each look reads only what is new. */
+/** The real runs, from the lines that handlers append to a file. Each read parses only new lines. */
 export class RunJournal {
   readonly path: string;
   readonly #runs = new Map<string, Run>();
@@ -23,19 +23,19 @@ export class RunJournal {
     this.path = path;
   }
 
-  /** Everything that ran so far, in the order of the starts. */
+  /** All runs so far, in the order of their starts. */
   all(): Run[] {
     this.#read();
     return [...this.#runs.values()];
   }
 
-  /** The runs in one process, in the order of the starts. */
+  /** The runs in one process, in the order of their starts. */
   of(pid: number): readonly Run[] {
     this.#read();
     return this.#byPid.get(pid) ?? [];
   }
 
-  /** Forgets what is over and known: what comes later counts alone. */
+  /** Forgets all runs so far: only later ones count. */
   forget(): void {
     this.#read();
     this.#runs.clear();

@@ -4,22 +4,22 @@ import { join } from "node:path";
 import { makeEndpoint, root } from "../harness.js";
 import { type Run, RunJournal } from "./run-journal.js";
 
-/** Where to call, and with which key. */
+/** The address to call, and the key to use. */
 export interface Target {
   readonly url: string;
   readonly key: string;
 }
 
-/** What a job asks of its handler. `key` names the submission, so that a journal's line can be laid to its door. */
+/** What a job asks of its handler. `key` names the submission, so that a line of the journal can be traced to it. */
 export interface Input extends Readonly<Record<string, unknown>> {
   readonly key: string;
   readonly ms: number;
   readonly fate: "return" | "raise";
-  /** A file: the handler goes on until it is there. Handlers of our SDK know it. */
+  /** A file: the handler runs until it exists. Only handlers of our SDK support it. */
   readonly until?: string;
 }
 
-/** One endpoint and the kind of its workers. */
+/** One endpoint and its kind of worker. */
 export interface Stage {
   readonly endpoint: string;
   readonly kind: "own" | "stock";
@@ -68,13 +68,13 @@ def handler(job):
 runpod.serverless.start({"handler": handler})
 `;
 
-/** The interpreter of the Python environment that holds the stock worker; undefined where there is none. */
+/** The interpreter of the Python environment with the stock worker; undefined if there is none. */
 export function stockPython(): string | undefined {
   const python = join(process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv"), "bin/python");
   return existsSync(python) ? python : undefined;
 }
 
-/** A folder with handlers that keep a journal of what really ran. */
+/** A folder with handlers that keep a journal of their real runs. */
 export class Scene {
   readonly folder = mkdtempSync(join(tmpdir(), "millrace-faults-"));
   readonly journal = new RunJournal(join(this.folder, "journal.jsonl"));
@@ -89,21 +89,21 @@ export class Scene {
     }
   }
 
-  /** Makes an endpoint whose workers are of our SDK. */
+  /** Makes an endpoint whose workers use our SDK. */
   async own(server: Target, settings: Record<string, unknown> = {}, concurrency = 1): Promise<Stage> {
     const env = { JOURNAL: this.journal.path, CONCURRENCY: String(concurrency) };
     const endpoint = await makeEndpoint(server, join(this.folder, "own"), { idleTimeout: 5, ...settings }, { env });
     return { endpoint, kind: "own" };
   }
 
-  /** Makes an endpoint whose workers are of the stock Python package. */
+  /** Makes an endpoint whose workers use the stock Python package. */
   async stock(server: Target, python: string, settings: Record<string, unknown> = {}): Promise<Stage> {
     const template = { dockerStartCmd: [python, "-u", "handler.py"], env: { JOURNAL: this.journal.path } };
     const endpoint = await makeEndpoint(server, join(this.folder, "stock"), { idleTimeout: 5, ...settings }, template);
     return { endpoint, kind: "stock" };
   }
 
-  /** Everything that ran so far, in the order of the starts. */
+  /** All runs so far, in the order of their starts. */
   runs(): Run[] {
     return this.journal.all();
   }

@@ -8,13 +8,13 @@ const stopMsMax = 7_000;
 const hourMs = 60 * 60_000;
 const fullMsMax = 2_000;
 
-/** Kills a server, and starts it again over the same directory; sometimes it is killed once more while it starts. */
+/** Kills a server, and starts it again on the same directory; sometimes it is killed once more during that start. */
 export async function killServer({ random, acts }: Surroundings, post: Post): Promise<void> {
   post.isDown = true;
   const again = random.chance(0.3);
   await acts.during("server killed", {}, async () => {
     await post.server.kill();
-    // what the wall clock says at a start is believed: retention and time-outs go by it
+    // A server trusts the wall clock at its start: retention and time-outs depend on it.
     post.clock.set(0);
     await sleep(random.chance(0.5) ? 0 : random.whole(0, awayMsMax));
     const start = revive(post);
@@ -28,7 +28,7 @@ export async function killServer({ random, acts }: Surroundings, post: Post): Pr
   post.isDown = false;
 }
 
-/** A server that does not run for a while, as on a machine that is suspended or short of everything. */
+/** Stops a server for a while, as on a machine that is suspended or overloaded. */
 export async function stopServer({ random, acts }: Surroundings, post: Post): Promise<void> {
   post.isDown = true;
   const { pid } = post.server;
@@ -40,13 +40,13 @@ export async function stopServer({ random, acts }: Surroundings, post: Post): Pr
   post.isDown = false;
 }
 
-/** The wall clock jumps an hour, either way, or back to where it was. */
+/** Moves the wall clock by an hour, forwards or backwards, or back to the true time. */
 export function moveClock({ random, acts }: Surroundings, { clock }: Post): void {
   acts.note("wall clock moved");
   clock.set(clock.offsetMs === 0 ? random.pick([hourMs, -hourMs]) : 0);
 }
 
-/** The disk under the data directories has no byte left for a while. */
+/** Leaves the disk under the data directories without a free byte for a while. */
 export function fillDisk({ random, acts, fleet: { disk } }: Surroundings): Promise<void> {
   return acts.during("disk filled", {}, async () => {
     disk?.fill();

@@ -25,7 +25,7 @@ afterAll(async () => {
 const statusOf = async (endpoint: string, job: string) =>
   (await call(server, "GET", `/v2/${endpoint}/status/${job}`)).body;
 
-/** A worker that writes long lines, each another, as fast as it can while its server is not there. */
+/** A worker that writes long, distinct lines as fast as it can while its server is away. */
 const spinner = `
 const take = process.env.RUNPOD_WEBHOOK_GET_JOB.replace("$ID", process.env.RUNPOD_POD_ID) + "&job_in_progress=0";
 for (let n = 0; ; n++) {
@@ -36,11 +36,11 @@ for (let n = 0; ; n++) {
 }
 `;
 
-/** Two files of 4 MB, and what gathers between two writes. */
+/** Two files of 4 MB, and the data collected between two writes. */
 const logBytesMax = 9 * 2 ** 20;
 const awayMs = 6_000;
 
-/** Takes the server away for some seconds, and looks at what its workers' logs have become. */
+/** Takes the server away for some seconds, and checks the size of its workers' logs. */
 async function expectBoundedLogs(): Promise<void> {
   await server.kill();
   let most = 0;
@@ -63,7 +63,7 @@ async function submit(endpoint: string, input: Record<string, unknown>): Promise
 describe("while the server is away after a kill -9", () => {
   it("workers continue their jobs, and their results are accepted when it is back", async () => {
     const { endpoint } = await scene.own(server, { workersMax: 2, scalerType: "REQUEST_COUNT", scalerValue: 1 });
-    // one ends while the server is away, the other when it is back
+    // One job ends while the server is away, the other after its return.
     const jobs = [
       await submit(endpoint, { key: "short", ms: 2_000, fate: "return" }),
       await submit(endpoint, { key: "long", ms: 5_000, fate: "return" }),
@@ -102,7 +102,7 @@ describe("while the server is away after a kill -9", () => {
     expect(end.workerId).not.toBe(first.worker);
   });
 
-  it("the log of a worker that spins stays within its bound", async () => {
+  it("the log of a worker that writes without a pause stays within its bound", async () => {
     const program = join(scene.folder, "spinner.mjs");
     const name = `spinner-${Math.random().toString(36).slice(2)}`;
     writeFileSync(program, spinner);

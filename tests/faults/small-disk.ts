@@ -11,7 +11,7 @@ const diskBytes = 512 * mib;
 export class SmallDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "millrace-disk-"));
 
-  /** Undefined where nothing may be mounted. */
+  /** Undefined if this process may not mount. */
   static mount(): SmallDisk | undefined {
     const disk = new SmallDisk();
     const words = ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "tmpfs", disk.folder];
@@ -20,7 +20,7 @@ export class SmallDisk {
     return undefined;
   }
 
-  /** Leaves no byte free. */
+  /** Leaves no free byte. */
   fill(): void {
     const filler = join(this.folder, "filler");
     for (;;) {
@@ -35,13 +35,13 @@ export class SmallDisk {
     }
   }
 
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` used. */
   empty(): void {
     rmSync(join(this.folder, "filler"), { force: true });
   }
 
   end(): void {
-    // lazily: a keeper that has just lost its directory may still be on its way out
+    // A lazy unmount: a keeper that has just lost its directory may not have exited yet.
     const done = spawnSync("umount", ["-l", this.folder], { encoding: "utf8" });
     if (done.status !== 0) throw new Error(`The small disk could not be unmounted: ${done.stderr}`);
     rmSync(this.folder, { recursive: true });

@@ -13,7 +13,7 @@ import type { Stage } from "./scene.js";
 import { fillDisk, killServer, moveClock, stopServer } from "./server-acts.js";
 import { WorkerActs } from "./worker-acts.js";
 
-/** Whom a villain can reach, and where it writes down what it did. */
+/** The parties that a villain can reach, and the log of its acts. */
 export interface Surroundings {
   readonly fleet: Fleet;
   readonly stages: readonly Stage[];
@@ -23,22 +23,22 @@ export interface Surroundings {
   readonly acts: ActLog;
 }
 
-/** One thing to do: at once, or until its promise resolves while the next is done already. */
+/** One possible act. It is over at once, or when its promise resolves; other acts go on meanwhile. */
 export interface Deed {
-  /** How often it is chosen, against the others. */
+  /** How often it is chosen, relative to the others. */
   readonly weight: number;
-  /** Whether a server is away meanwhile, or does not listen. */
+  /** Whether a server is away or not listening during the act. */
   readonly hidesLosses?: true;
-  /** Whether it is done at least once. */
+  /** Whether the act must happen at least once. */
   readonly isSure?: true;
   readonly act: () => unknown;
 }
 
-/** What is promised, and much time for a machine that is busy: the bound itself is kept by other tests. */
+/** The promised bound, and much extra time for a busy machine: other tests check the bound itself. */
 const missedWithinMs = 35_000 + 25_000;
 const pauseMsMax = 150;
 
-/** Does to a service what operators, machines, networks and kernels do, at moments that its seed chooses. */
+/** Does to a service what operators, machines, networks and kernels do, at times that its seed chooses. */
 export class Villain {
   readonly #around: Surroundings;
   readonly #workers: WorkerActs;
@@ -51,11 +51,14 @@ export class Villain {
     this.#deeds = [...this.#aboutWorkers(), ...this.#aboutServers(), ...outsideActs(around)];
   }
 
-  /** Does one thing after the other. `spares` the servers where their absence would hide what is to be seen. */
+  /**
+   * Does one act after another. With `spares`, servers are not taken away where their absence would hide a worker's
+   * loss.
+   */
   async rage(goesOn: () => boolean, { spares = false }: { spares?: boolean } = {}): Promise<void> {
     const { random } = this.#around;
     const deeds = this.#deeds.filter(({ hidesLosses }) => !(spares && hidesLosses));
-    // however short it is, a server dies in it
+    // However short the rage is, a server is killed in it.
     for (const deed of deeds) if (deed.isSure && !spares) this.#start(deed);
     while (goesOn()) {
       this.#workers.reserve();
@@ -65,7 +68,7 @@ export class Villain {
     }
   }
 
-  /** Stops a busy worker for good: the service has to miss it by its silence. Says what went wrong, if anything did. */
+  /** Stops a busy worker for good: the service must detect its silence. Returns a sentence if it does not. */
   async freeze(): Promise<string | undefined> {
     await this.#settled();
     const { acts } = this.#around;
@@ -80,7 +83,7 @@ export class Villain {
     return `a frozen worker (${pid}) was still there ${Date.now() - frozenAt} ms later`;
   }
 
-  /** Lets go of everything that is stopped, and waits for what is under way. */
+  /** Resumes everything that is stopped, and waits for the acts under way. */
   async release(): Promise<void> {
     this.#workers.release();
     await this.#settled();
@@ -123,7 +126,7 @@ export class Villain {
     ];
   }
 
-  /** A server ends by our hand alone. */
+  /** Servers must end only by our acts. */
   #lookForFallen(): void {
     const { fleet, ledger } = this.#around;
     for (const { server, isDown } of fleet.posts)

@@ -21,7 +21,7 @@ afterAll(async () => {
   clock?.end();
 });
 
-/** How far the server's wall clock is from ours, by the header that every HTTP server sends. */
+/** How far the server's wall clock is ahead of ours, from the Date header of its replies. */
 async function aheadMs(): Promise<number> {
   const reply = await fetch(`${server.url}/healthz`);
   await reply.arrayBuffer();
@@ -63,7 +63,7 @@ describe.each([
   });
 });
 
-// on PostgreSQL the database's clock is followed, and a server that is far from it refuses to start
+// On PostgreSQL the server follows the database's clock, and refuses to start if its own differs much.
 describe.skipIf(process.env.MILLRACE_TEST_POSTGRES).each([
   { words: "forward", offsetMs: hourMs },
   { words: "back", offsetMs: -hourMs },

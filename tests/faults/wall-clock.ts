@@ -21,7 +21,7 @@ export class WallClock {
     this.env = { LD_PRELOAD: shim, MILLRACE_TEST_CLOCK: path };
   }
 
-  /** The wall clock is from now on so far from the machine's. */
+  /** Sets the wall clock's offset from the machine's clock, from now on. */
   set(offsetMs: number): void {
     this.offsetMs = offsetMs;
     const bytes = Buffer.alloc(8);

@@ -7,7 +7,7 @@ import type { Target } from "./scene.js";
 const pollsAtOnce = 40;
 const rechecksAtOnce = 5;
 const pauseMs = 200;
-/** No job of a campaign takes as long, whatever the wall clock says meanwhile. */
+/** No job of a campaign runs this long, whatever the wall clock shows meanwhile. */
 const durationMsMax = 10 * 60_000;
 
 interface State {
@@ -20,7 +20,7 @@ interface State {
   readonly error?: string;
 }
 
-/** What must hold of a body in each state. */
+/** The conditions that a status body must meet, by state. */
 const shapes: Readonly<Record<string, (state: State) => boolean>> = {
   IN_QUEUE: ({ output, error }) => output === undefined && error === undefined,
   IN_PROGRESS: ({ workerId, error }) => workerId !== "" && error === undefined,
@@ -31,7 +31,7 @@ const shapes: Readonly<Record<string, (state: State) => boolean>> = {
 };
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 
-/** Asks for the state of what was acknowledged: each change must be one that a job can make, and the last one stays. */
+/** Reads the states of acknowledged jobs: each change must be a valid transition, and a final state must stay. */
 export class Watcher {
   readonly #fleet: Fleet;
   readonly #ledger: Ledger;
@@ -43,9 +43,9 @@ export class Watcher {
     this.#random = random;
   }
 
-  /** Looks again and again, at jobs that ended too: their last word must stay what it is. */
+  /** Reads states again and again, also of jobs that have ended: their final body must not change. */
   async watch(signal: AbortSignal): Promise<void> {
-    // each once: of two looks at the same time nobody knows which is the later
+    // Each job at most once: the order of two concurrent reads is unknown.
     const some = (jobs: readonly Submission[], count: number) =>
       jobs.length > count ? [...new Set(Array.from({ length: count }, () => this.#random.pick(jobs)))] : jobs;
     while (!signal.aborted) {
@@ -55,7 +55,7 @@ export class Watcher {
     }
   }
 
-  /** Waits until everything acknowledged has ended, then asks for all of it once more. */
+  /** Waits until every acknowledged job has ended, then reads all of them once more. */
   async drain(withinMs: number): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (this.#ledger.unfinished().length > 0 && Date.now() < deadline) {
@@ -86,8 +86,9 @@ export class Watcher {
       return;
     }
     const state: State = JSON.parse(text);
-    if (!shapes[state.status]?.(state) || !isTimely(state)) complaints.push(`${key} cannot be so: ${text}`);
-    if (state.retries < (seen?.retries ?? 0)) complaints.push(`${key} forgot retries it had told of: ${text}`);
+    if (!shapes[state.status]?.(state) || !isTimely(state))
+      complaints.push(`${key} is in an impossible state: ${text}`);
+    if (state.retries < (seen?.retries ?? 0)) complaints.push(`${key} has fewer retries than before: ${text}`);
     this.#noteChange(seen?.status ?? "(submitted)", state.status);
     submission.seen = { status: state.status, retries: state.retries };
     if (finals.includes(state.status)) this.#ledger.end(submission, text);
@@ -109,6 +110,6 @@ async function status({ url, key }: Target, path: string) {
     const reply = await fetch(url + path, { headers, signal: AbortSignal.timeout(5_000) });
     return { status: reply.status, text: await reply.text() };
   } catch {
-    return undefined; // the server is away just now
+    return undefined; // the server is away at the moment
   }
 }

@@ -36,7 +36,7 @@ async function hangUpAfter(url: string, key: string, method = "GET", body = ""):
   socket.resetAndDestroy();
 }
 
-/** A connection that the server has taken: it has answered on it. */
+/** Opens a connection that the server has accepted: it has answered a request on it. */
 async function openConnection({ url, port }: TestServer): Promise<Socket> {
   const socket = connect(port, "127.0.0.1").on("error", () => {});
   socket.write(`GET /healthz HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`);
@@ -44,7 +44,7 @@ async function openConnection({ url, port }: TestServer): Promise<Socket> {
   return socket;
 }
 
-/** Several polls at once that are gone before the server can answer: it stands still until all of them have hung up. */
+/** Sends several polls at once that disconnect before the server can answer: it is stopped until all have hung up. */
 async function pollAndHangUp(worker: Puppet, count: number, meanwhile: () => Promise<unknown>): Promise<void> {
   const sockets = await Promise.all(Array.from({ length: count }, () => openConnection(server)));
   const { host, pathname, search } = new URL(worker.takeUrl(true));
@@ -72,12 +72,12 @@ describe("the answer to a take that is lost on the way", () => {
         const submitJob = async () => void jobs.push(await submit(endpoint, { n }));
         if (pollsAtOnce === 1) await submitJob();
         await pollAndHangUp(hasty, pollsAtOnce, pollsAtOnce === 1 ? async () => {} : submitJob);
-        await call(server, "GET", "/healthz"); // the server has read the polls: it serves connections in their order
+        await call(server, "GET", "/healthz"); // the server has read the polls: it serves connections in order
       }
-      jobs.push(await submit(endpoint, { n: jobs.length })); // stored behind the last of their takes
+      jobs.push(await submit(endpoint, { n: jobs.length })); // stored after the last of their takes
       const states = () => Promise.all(jobs.map((job) => statusOf(endpoint, job)));
       const waiting = { status: "IN_QUEUE", retries: 0 };
-      // well before its worker would count as lost
+      // Well before the worker would count as lost.
       await until(async () => (await states()).every(({ status }) => status === waiting.status)).catch(() => {});
       expect(await states()).toEqual(jobs.map(() => expect.objectContaining(waiting)));
       for (const job of jobs) expect((await patient.take({ inProgress: true })).body?.id).toBe(job);

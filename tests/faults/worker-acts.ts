@@ -4,19 +4,19 @@ import type { Surroundings } from "./villain.js";
 
 const deadMax = 20;
 const stopMsMax = 3_000;
-/** A process that was forked is by then what it is to be. */
+/** By this age a forked process has replaced its program. */
 const startMs = 50;
 /**
- * A worker that never pinged is not judged by its silence: one that is to be missed has to be old enough to have been
- * heard though connections froze under two of its pings.
+ * A worker that never pinged is not judged by its silence. So a worker that is to count as lost must be old enough to
+ * have pinged even if connections froze during two of its pings.
  */
 const pingedAfterMs = 12_000;
 
-/** What is done to workers' processes. */
+/** Acts against workers' processes. */
 export class WorkerActs {
   readonly #around: Surroundings;
   readonly #stopped = new Set<number>();
-  /** By process: one that was killed may be seen for a while yet. */
+  /** By process: a killed process may remain visible for a moment. */
   readonly #dead = new Map<number, Leader>();
   #reserved: number | undefined;
   #lastLeaders: { readonly at: number; readonly leaders: readonly Leader[] } = { at: 0, leaders: [] };
@@ -25,7 +25,7 @@ export class WorkerActs {
     this.#around = around;
   }
 
-  /** One, or a few in the same moment. */
+  /** Kills one worker, or a few at the same moment. */
   kill(): void {
     const { random, acts } = this.#around;
     for (let left = random.pick([1, 1, 2, 3]); left > 0; left--) {
@@ -49,13 +49,13 @@ export class WorkerActs {
     });
   }
 
-  /** The process that owns the pipes of one host's workers: they are all lost with it. */
+  /** Kills the process that owns the pipes of one host's workers: all of these workers are lost with it. */
   async killKeeper(): Promise<void> {
     const { random, acts } = this.#around;
     const leaders = this.#leaders();
     const keeper = leaders.length > 0 ? parentOf(random.pick(leaders).pid) : undefined;
     if (keeper === undefined || !/\/keeper\.js /.test(commandOf(keeper))) return;
-    // stopped first, so that it starts none that nobody knows of
+    // It is stopped first, so that it cannot start a worker that this test does not see.
     signal(keeper, "SIGSTOP");
     await sleep(startMs);
     for (const { pid } of this.#look()) if (parentOf(pid) === keeper) acts.begin("worker orphaned", { pid });
@@ -63,7 +63,10 @@ export class WorkerActs {
     signal(keeper, "SIGKILL");
   }
 
-  /** Keeps one worker of our SDK from harm until it is to be frozen. (A stock one pings from another process, which would go on.) */
+  /**
+   * Keeps one worker of our SDK from harm until it is frozen. (A stock worker pings from another process, which would
+   * go on.)
+   */
   reserve(): void {
     const { stages, journal, acts } = this.#around;
     if (this.#reserved !== undefined && isAlive(this.#reserved)) return;
@@ -73,7 +76,7 @@ export class WorkerActs {
     this.#reserved = this.#leaders().find(isFit)?.pid;
   }
 
-  /** The reserved one, where it runs a job at this moment and has pinged. */
+  /** The reserved worker, if it runs a job at this moment and has pinged. */
   busyAndOld(): number | undefined {
     this.reserve();
     const runs = this.#around.journal.of(this.#reserved ?? 0);
@@ -81,13 +84,13 @@ export class WorkerActs {
     return isOld && runs.some(({ endedAt }) => endedAt === undefined) ? this.#reserved : undefined;
   }
 
-  /** The leaders that are neither stopped nor to be frozen. */
+  /** The leaders that are neither stopped nor reserved. */
   untouched(): Leader[] {
     const isSpared = (pid: number) => this.#stopped.has(pid) || this.#dead.has(pid) || pid === this.#reserved;
     return this.#leaders().filter(({ pid }) => !isSpared(pid) && isAlive(pid));
   }
 
-  /** Those that were killed last. */
+  /** The leaders that were killed last. */
   dead(): Leader[] {
     return [...this.#dead.values()].slice(-deadMax);
   }
@@ -97,7 +100,7 @@ export class WorkerActs {
     this.#stopped.clear();
   }
 
-  /** Looking through all processes costs more than a kill: once in a while is enough. */
+  /** A scan of all processes costs more than a kill, so it is done only now and then. */
   #leaders(): readonly Leader[] {
     return Date.now() > this.#lastLeaders.at + 100 ? this.#look() : this.#lastLeaders.leaders;
   }
@@ -108,7 +111,10 @@ export class WorkerActs {
     return leaders;
   }
 
-  /** Mostly one at work. One that has not ended a job is seldom touched: killed starts in a row are a crash loop, which is rightly slowed down. */
+  /**
+   * Mostly a busy worker. A worker that has not ended a job is seldom harmed: kills at several starts in a row count as
+   * a crash loop, which the service rightly slows down.
+   */
   #any(): Leader | undefined {
     const { random, journal } = this.#around;
     const free = this.untouched();

@@ -1,4 +1,5 @@
-// Loaded before the server's own code, it makes a store that does not sync its commits: what the power-loss test must notice.
+// Loaded before the server's code, this makes a store that does not sync its commits. The power-loss test must detect
+// it.
 import { DatabaseSync } from "node:sqlite";
 
 const { exec } = DatabaseSync.prototype;

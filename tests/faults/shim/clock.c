@@ -1,4 +1,4 @@
-/* LD_PRELOAD: shifts the wall clock of one process by what a file says, while it runs. The monotonic clock stays as it is. */
+/* LD_PRELOAD: shifts one process's wall clock by the offset in a file, while it runs. The monotonic clock is unchanged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Milliseconds, shared with whoever holds the file. */
+/* Milliseconds, shared with every process that maps the file. */
 static volatile int64_t *offset_ms;
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 

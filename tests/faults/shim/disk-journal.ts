@@ -11,19 +11,19 @@ const kinds = {
   m: "mark",
 } as const;
 
-/** One thing that was done to the folder, or a mark of the test's. The folder itself has the name "". */
+/** One operation on the folder, or a mark of the test. The folder itself has the name "". */
 export interface DiskRecord {
   readonly kind: (typeof kinds)[keyof typeof kinds];
   readonly name: string;
-  /** The new name, of a rename. */
+  /** The new name, for a rename. */
   readonly to: string;
   /** A write's offset, or the size after a truncation. */
   readonly at: number;
-  /** What was written, or a mark's text. */
+  /** The written bytes, or a mark's text. */
   readonly bytes: Uint8Array;
 }
 
-/** Reads the journal that disk-shim.c keeps (`struct record`), in the order in which things were done. */
+/** Reads the journal that disk-shim.c writes (`struct record`), in the order of the operations. */
 export function readJournal(path: string): DiskRecord[] {
   const all = readFileSync(path);
   const records: DiskRecord[] = [];

@@ -1,8 +1,8 @@
 /*
- * Preloaded into a process, this stands between it and the files of one folder (DISK_SHIM_FOLDER):
- * - what it does to the files right below the folder is appended to a journal (DISK_SHIM_JOURNAL), in the order in which it was done;
+ * Preloaded into a process, this intercepts its operations on the files of one folder (DISK_SHIM_FOLDER):
+ * - operations on files directly in the folder are appended to a journal (DISK_SHIM_JOURNAL), in their order;
  * - a control page (DISK_SHIM_CONTROL, a file that the test writes) makes syncs fail, or gives the folder a disk of a few bytes.
- * Only this process is meant: its children do not inherit the variables.
+ * Only this process is affected: its children do not inherit the variables.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,16 +23,16 @@
 #define FILES_MAX 65536
 #define NAME_MAX_BYTES 250
 
-/* Written by the test, read here; `room` is written by both. The layout is disk-shim.ts's, too. */
+/* Written by the test, read here; `room` is written by both. disk-shim.ts has the same layout. */
 struct control {
-  int32_t failing_syncs; /* so many syncs fail; -1: all */
-  int32_t is_small;      /* whether the disk has `room` bytes rather than what it has */
+  int32_t failing_syncs; /* the number of next syncs that fail; -1: all */
+  int32_t is_small;      /* whether the disk has only `room` bytes */
   int64_t room;
-  char sync_suffix[48];  /* only files whose name ends so fail to sync; empty: every file */
+  char sync_suffix[48];  /* only files with this suffix fail to sync; empty: every file */
 };
 
 struct record {
-  uint32_t size; /* of all: this head, the two names, the bytes */
+  uint32_t size; /* total: this head, the two names, the bytes */
   uint8_t kind;
   uint8_t name_size;
   uint8_t to_size;
@@ -80,7 +80,7 @@ __attribute__((constructor)) static void begin(void) {
   unsetenv("DISK_SHIM_CONTROL");
 }
 
-/* The name below the folder; NULL for what lies elsewhere. */
+/* The name within the folder; NULL for a path elsewhere. */
 static const char *below(const char *path) {
   if (!path || !folder_size || strncmp(path, folder, folder_size) != 0) return NULL;
   const char *rest = path + folder_size;
@@ -89,7 +89,7 @@ static const char *below(const char *path) {
   return strlen(rest) > NAME_MAX_BYTES ? NULL : rest;
 }
 
-/* The name under which this was opened; NULL for what lies elsewhere. Not every close passes here, so the number may be another's. */
+/* The name under which this was opened; NULL for a file elsewhere. Unseen closes may reuse the number. */
 static const char *name_of(int fd) {
   struct stat about;
   if (fd < 0 || fd >= FILES_MAX || !files[fd].name || fstat(fd, &about) != 0) return NULL;
@@ -110,7 +110,7 @@ static void note(char kind, const char *name, const char *to, uint64_t at, const
   all[2] = (struct iovec){(void *)to, head.to_size};
   memcpy(all + 3, bytes, sizeof *bytes * (size_t)count);
   REAL(ssize_t, "writev", int, const struct iovec *, int);
-  /* one call: what others append never lands in between */
+  /* a single call, so that other appends cannot land in between */
   if (real(journal, all, 3 + count) != (ssize_t)head.size) abort();
 }
 
@@ -121,7 +121,7 @@ static int64_t size_of(int fd) {
   return fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? about.st_size : -1;
 }
 
-/* Whether a write up to `end` fits. A file's own blocks can always be written over. The index in shared memory is no file of the disk. */
+/* Whether a write up to `end` fits. A file's own blocks stay writable. The shared-memory index is not on the disk. */
 static int claim(int fd, const char *name, int64_t end) {
   size_t length = strlen(name);
   int64_t size = size_of(fd);
@@ -224,7 +224,7 @@ static ssize_t written(int fd, const struct iovec *bytes, int count, int64_t at,
   if (!is_placed) at = fcntl(fd, F_GETFL) & O_APPEND ? size_of(fd) : lseek(fd, 0, SEEK_CUR);
   if (!claim(fd, name, at + length)) errno = ENOSPC;
   else done = real(fd, bytes, count, (off_t)at);
-  if (done >= 0 && done < length) abort(); /* the journal knows whole writes only */
+  if (done >= 0 && done < length) abort(); /* the journal holds only whole writes */
   if (done >= 0) {
     note('w', name, NULL, (uint64_t)at, bytes, count);
     if (!is_placed) lseek(fd, (off_t)(at + done), SEEK_SET);
@@ -278,7 +278,7 @@ int ftruncate64(int fd, off64_t size) { return cut(fd, size); }
 
 /* ---- Syncing */
 
-/* Whether this sync is to fail; counts it. */
+/* Whether this sync must fail; counts it. */
 static int fails(const char *name) {
   size_t length = strlen(name), suffix = strnlen(control->sync_suffix, sizeof control->sync_suffix);
   if (control->failing_syncs == 0 || length < suffix) return 0;
@@ -289,7 +289,7 @@ static int fails(const char *name) {
 
 static int synced(int fd, int (*sync_it)(int)) {
   if (!name_of(fd)) return sync_it(fd);
-  pthread_mutex_lock(&turn); /* kept throughout: nothing is written while a sync is on its way */
+  pthread_mutex_lock(&turn); /* held throughout: nothing is written during a sync */
   const char *name = name_of(fd);
   int result = -1;
   if (fails(name)) {
@@ -315,7 +315,7 @@ int fdatasync(int fd) { return synced(fd, real_fdatasync); }
 
 /* ---- Names */
 
-/* What is open under a name goes by another from now on; NULL: it has none, and nothing more of it is noted. */
+/* Renames open files; NULL: the name is gone, and later operations on the files are not recorded. */
 static void rename_open(const char *from, const char *to) {
   for (int fd = 0; fd < FILES_MAX; fd++) {
     if (!files[fd].name || strcmp(files[fd].name, from) != 0) continue;

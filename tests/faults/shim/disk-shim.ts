@@ -6,7 +6,9 @@ import { join } from "node:path";
 /** The layout of `struct control` in disk-shim.c. */
 const control = { failingSyncs: 0, isSmall: 4, room: 8, syncSuffix: 16, syncSuffixBytes: 48, bytes: 64 } as const;
 
-/** A folder between which and a process stands the shim: it keeps a journal, and fails where the test says so. */
+/**
+ * A folder whose files a process uses through the shim, which keeps a journal and fails operations as the test asks.
+ */
 export class ShimmedDisk {
   readonly #folder = realpathSync(mkdtempSync(join(tmpdir(), "millrace-disk-")));
   readonly dataDir = join(this.#folder, "data");
@@ -25,7 +27,7 @@ export class ShimmedDisk {
     this.#marks = openSync(this.journal, "a", 0o600);
   }
 
-  /** What a server's environment needs for its data directory to be on this disk. */
+  /** The environment that puts a server's data directory on this disk. */
   get env(): Record<string, string> {
     return {
       MILLRACE_DATA_DIR: this.dataDir,
@@ -36,7 +38,7 @@ export class ShimmedDisk {
     };
   }
 
-  /** Writes a word of the test's own into the journal: it comes after all that was done before. */
+  /** Writes a mark of the test into the journal, after all operations so far. */
   mark(what: object): void {
     const text = Buffer.from(JSON.stringify(what));
     const head = Buffer.alloc(16);
@@ -45,7 +47,7 @@ export class ShimmedDisk {
     writeSync(this.#marks, Buffer.concat([head, text]));
   }
 
-  /** Makes the next syncs fail (-1: all from now on; 0: none), of files whose name ends so. */
+  /** Makes the next `count` syncs fail (-1: all from now on; 0: none), only for file names with this suffix. */
   failSyncs(count: number, suffix = ""): void {
     const name = Buffer.alloc(control.syncSuffixBytes);
     name.write(suffix);
@@ -53,7 +55,7 @@ export class ShimmedDisk {
     this.#setInt(count, control.failingSyncs);
   }
 
-  /** From now on the disk has this much room left, and what is removed gives room; `undefined`: as much as it really has. */
+  /** Sets the disk's free bytes from now on, to which removals add; `undefined`: the real disk's space. */
   setRoom(bytes: number | undefined): void {
     const room = Buffer.alloc(8);
     room.writeBigInt64LE(BigInt(bytes ?? 0));
@@ -61,7 +63,7 @@ export class ShimmedDisk {
     this.#setInt(bytes === undefined ? 0 : 1, control.isSmall);
   }
 
-  /** What is left of the room that was set. */
+  /** The rest of the free bytes that were set. */
   room(): number {
     const room = Buffer.alloc(8);
     readSync(this.#control, room, 0, room.length, control.room);

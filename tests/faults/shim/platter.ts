@@ -6,13 +6,13 @@ const sectorBytes = 512;
 type Change = Pick<DiskRecord, "kind" | "at" | "bytes">;
 type Renaming = Pick<DiskRecord, "kind" | "name" | "to"> & { readonly file: PlatterFile };
 
-/** What of a row of unsynced changes has happened to reach the disk: none, all, or each by a chance of its own. */
+/** Decides which of a series of unsynced changes have reached the disk: none, all, or each by chance. */
 function luck(random: Random): () => boolean {
   const probability = random.pick([0, 1, random.next()]);
   return () => random.chance(probability);
 }
 
-/** The bytes that a file is sure to have. */
+/** The bytes that are certain to be in a file. */
 class Content {
   #bytes: Buffer;
   #size: number;
@@ -52,7 +52,7 @@ class Content {
     else this.truncate(at);
   }
 
-  /** Writes some of a write's sectors only. */
+  /** Writes only some of a write's sectors. */
   tear({ at, bytes }: Change, random: Random): void {
     for (let from = at; from < at + bytes.length; ) {
       const next = Math.min(at + bytes.length, from - (from % sectorBytes) + sectorBytes);
@@ -75,7 +75,10 @@ class PlatterFile {
     this.#unsynced = [];
   }
 
-  /** A sync that failed leaves some of it on the disk, and what it left out no later sync brings there: it counts as clean. */
+  /**
+   * Keeps a part of the unsynced changes, as a failed sync does. Later syncs do not write the rest: the kernel counts
+   * it as clean.
+   */
   failSync(random: Random): void {
     this.#applySome(this.#sure, random);
     this.#unsynced = [];
@@ -98,12 +101,12 @@ class PlatterFile {
 }
 
 /**
- * A disk on which a journal is done again. It keeps of a file what was synced, and of the names in the folder what the folder's
- * sync has made sure; of all else it may have any part.
+ * A disk on which a journal is replayed. After a power cut it keeps the synced content of each file, and the names that
+ * a sync of the folder has secured; of everything else any part may survive.
  */
 export class Platter {
   readonly #random: Random;
-  /** As the processes see it. */
+  /** The files as processes see them. */
   readonly #names = new Map<string, PlatterFile>();
   #sureNames = new Map<string, PlatterFile>();
   #renamings: Renaming[] = [];
@@ -112,7 +115,7 @@ export class Platter {
     this.#random = random;
   }
 
-  /** Does one thing more. */
+  /** Applies the next operation. */
   apply(record: DiskRecord): void {
     if (record.kind === "mark") return;
     if (record.name === "") this.#syncNames(record);
@@ -120,7 +123,7 @@ export class Platter {
     else this.#change(record, this.#fileOf(record.name));
   }
 
-  /** What may be in the folder after the power is cut now: names and bytes. */
+  /** One possible content of the folder if the power is cut now: names and bytes. */
   afterCut(): Map<string, Buffer> {
     const names = new Map(this.#sureNames);
     applySome(names, this.#renamings, this.#random);
