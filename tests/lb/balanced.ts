@@ -9,12 +9,12 @@ export interface Target {
   readonly key: string;
 }
 
-/** A load-balancing endpoint over the echoing server. */
+/** A load-balancing endpoint whose workers run the echo server. */
 export interface Balanced {
   readonly id: string;
   readonly base: string;
   readonly folder: string;
-  /** What the workers have noted. */
+  /** The notes that the workers have written. */
   notes(): Record<string, unknown>[];
   fetch(path: string, init?: RequestInit): Promise<Response>;
 }
@@ -48,7 +48,7 @@ export async function makeBalanced(
   };
 }
 
-/** Writes bytes to the server and resolves with all that comes back until it hangs up, or until `isEnough`. */
+/** Writes bytes to the server and resolves with everything it sends until it closes, or until `isEnough`. */
 export function exchange(
   port: number,
   bytes: string,

@@ -1,4 +1,5 @@
-// An HTTP server as a load-balancing endpoint's worker: it tells what it was sent, and misbehaves as it is asked to.
+// The HTTP server that runs as a load-balancing endpoint's worker: it returns each request's data, and misbehaves on
+// demand.
 import { createHash } from "node:crypto";
 import { appendFileSync, existsSync } from "node:fs";
 import { createServer } from "node:http";
@@ -30,7 +31,7 @@ const routes = {
     say({ died: request.method });
     process.kill(process.pid, "SIGKILL");
   },
-  // dies at the first request that any worker gets, and answers the next
+  // Dies at the first request that any worker gets, and answers the next.
   "/die-once": (request, reply) => {
     const file = query(request).get("file");
     if (existsSync(file)) return void reply.end(`pid ${process.pid}`);
@@ -83,7 +84,7 @@ const routes = {
     request.on("aborted", () => say({ aborted: bytes }));
     request.on("end", () => reply.end(JSON.stringify({ bytes, sha256: hash.digest("hex"), pid: process.pid })));
   },
-  // reads nothing of a body until it is let
+  // Reads nothing of a body until its gate opens.
   "/stuck-sink": async (request, reply) => {
     say({ stuck: true });
     await gateOpen(query(request).get("gate"));
@@ -129,7 +130,7 @@ const routes = {
   "/unchanged": (_request, reply) => void reply.writeHead(304, { etag: '"1"' }).end(),
   "/away": (_request, reply) => void reply.writeHead(302, { location: "/elsewhere?x=1" }).end(),
   "/long-header": (_request, reply) => void reply.writeHead(200, { "x-long": "x".repeat(100_000) }).end(),
-  // answers everyone who waits at the same moment, with so many headers or early hints
+  // Answers all waiting requests at one moment, each with this many headers and early hints.
   "/together": async (request) => {
     const { gate, headers, hints } = Object.fromEntries(query(request));
     await gateOpen(gate);
@@ -137,7 +138,7 @@ const routes = {
     const head = `HTTP/1.1 200 OK\r\n${"X-Filler: abcdefgh\r\n".repeat(headers)}`;
     request.socket.end(`${hint.repeat(hints)}${head}Content-Length: 2\r\n\r\nok`);
   },
-  // says these bytes, and nothing of its own
+  // Sends exactly these bytes.
   "/raw": (request) => void request.socket.end(Buffer.from(query(request).get("bytes"), "base64url")),
   "/endless-hints": (request) => {
     const hint = Buffer.from("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n".repeat(500));
@@ -169,14 +170,14 @@ const server = createServer({ keepAliveTimeout: 5_000 }, (request, reply) => {
   (routes[path] ?? echo)(request, reply);
 });
 server.on("checkContinue", (request, reply) => server.emit("request", request, reply));
-// the least of a WebSocket: what comes is sent back as bytes, after the handshake
+// A minimal WebSocket: after the handshake it echoes the bytes that it receives.
 server.on("upgrade", (request, socket, head) => {
   if (request.url.startsWith("/no-socket")) {
     socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\nConnection: close\r\n\r\nnot me");
     return;
   }
   if (request.url.startsWith("/raw")) return void routes["/raw"](request);
-  // says nothing
+  // Never answers.
   if (request.url.startsWith("/mute-socket")) {
     say({ mute: "open" });
     return void socket
@@ -198,7 +199,7 @@ server.on("upgrade", (request, socket, head) => {
   socket.on("data", (part) => frames(part, socket));
 });
 
-/** Small frames, each in one piece: a client's text is unmasked and sent back; a close is answered. */
+/** Small, unfragmented frames: a client's text is unmasked and sent back; a close is answered. */
 function frames(bytes, socket) {
   for (let at = 0; at < bytes.length; ) {
     const opcode = bytes[at] & 0x0f;

@@ -27,15 +27,15 @@ const agreed = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
 const isWell = async () => (await endpoint.fetch("/")).status === 200;
 const gots = (path: string) => endpoint.notes().filter((note) => note.path === path).length;
 
-describe("a worker that answers a WebSocket's request", () => {
+describe("a worker that answers a WebSocket request", () => {
   it.each([
-    ["with trailers that it cannot have", "HTTP/1.1 403 No\r\nTrailer: X\r\nContent-Length: 0\r\n\r\n"],
-    ["in agreement, with trailers", `HTTP/1.1 101 Yes\r\nTrailer: X\r\n${agreed}\r\n`],
-    ["with a status that is none", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"],
-    ["with a reason that is no text", "HTTP/1.1 403 N\x01o\r\nContent-Length: 0\r\n\r\n"],
-    ["in agreement, with a reason that is no text", `HTTP/1.1 101 Y\x01es\r\n${agreed}\r\n`],
+    ["with trailers that its reply cannot have", "HTTP/1.1 403 No\r\nTrailer: X\r\nContent-Length: 0\r\n\r\n"],
+    ["with acceptance and trailers", `HTTP/1.1 101 Yes\r\nTrailer: X\r\n${agreed}\r\n`],
+    ["with an invalid status", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"],
+    ["with a control character in its reason", "HTTP/1.1 403 N\x01o\r\nContent-Length: 0\r\n\r\n"],
+    ["with acceptance and a control character in its reason", `HTTP/1.1 101 Y\x01es\r\n${agreed}\r\n`],
     ["twice", `HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nnoHTTP/1.1 101 Yes\r\n${agreed}\r\n`],
-    ["with another protocol", "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
+    ["with acceptance of another protocol", "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
   ])("%s disturbs nobody else", async (_name, bytes) => {
     await exchange(server.port, asking(raw(bytes), { more: upgrade }), (text) => text.length > 0);
     expect(await isWell()).toBe(true);
@@ -77,7 +77,7 @@ describe("a worker's reply", () => {
     expect(gots("/raw")).toBe(before + 1);
   });
 
-  it("with nothing but hints is given up", async () => {
+  it("with nothing but early hints is given up", async () => {
     const text = await exchange(server.port, asking("/endless-hints", closing));
     expect(text).toMatch(/HTTP\/1.1 502 Bad Gateway/);
     expect(text.match(/ 103 /g)?.length ?? 0).toBeLessThan(20);
@@ -94,7 +94,7 @@ describe("a client that is refused a WebSocket", () => {
       );
       socket.once("error", reject).once("data", () => {
         socket.on("error", () => {});
-        socket.write("x"); // which nobody reads any more
+        socket.write("x"); // the server no longer reads it
         if (!isKept) socket.destroy();
         resolve(() => void socket.destroy());
       });

@@ -21,7 +21,7 @@ const top = (line = "POST", more = "", version = "1.1") =>
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const seen = () => endpoint.notes().filter((note) => note.path === "/smuggled");
 
-describe("a request that two readers would read differently", () => {
+describe("a request that two parsers would read differently", () => {
   it.each([
     ["a length and chunks", `Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
     [
@@ -35,15 +35,15 @@ describe("a request that two readers would read differently", () => {
     ["another coding", `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`],
     ["two codings", `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`],
     ["a header name with a space", `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`],
-    ["a chunk whose size is none", `Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n${smuggled}`],
-    ["a chunk that is too long", `Transfer-Encoding: chunked\r\n\r\n2\r\nabcdef\r\n0\r\n\r\n${smuggled}`],
-    ["lines that end in a mere LF", `Transfer-Encoding: chunked\n\n0\n\n${smuggled}`],
+    ["a chunk with an invalid size", `Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n${smuggled}`],
+    ["a chunk longer than its size", `Transfer-Encoding: chunked\r\n\r\n2\r\nabcdef\r\n0\r\n\r\n${smuggled}`],
+    ["lines that end in a bare LF", `Transfer-Encoding: chunked\n\n0\n\n${smuggled}`],
     ["two hosts", `Host: b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`],
     ["a header with a NUL", `X-A: b\0c\r\nContent-Length: 0\r\n\r\n`],
     ["a lone CR in a header", `X-A: b\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ])("is refused: %s", async (_name, rest) => {
     const text = await exchange(server.port, top() + rest, (got) => /^HTTP\/1.1 200/.test(got));
-    // where a body was begun before the flaw was seen, its connection just ends
+    // If the body began before the error was found, the connection is only closed.
     expect(text).not.toMatch(/HTTP\/1.1 2/);
     expect(seen()).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe("a request that two readers would read differently", () => {
     expect(seen()).toEqual([]);
   });
 
-  it("is two requests where it is two", async () => {
+  it("is served as two requests if it is two", async () => {
     const one = top("GET").replace("/front", "/one");
     const two = top("GET").replace("/front", "/two");
     const text = await exchange(server.port, `${one}\r\n${two}Connection: close\r\n\r\n`);
@@ -89,7 +89,7 @@ describe("a request that", () => {
     socket.destroy();
   });
 
-  it("stops in the middle of its body ends at the worker as broken off, not as whole", async () => {
+  it("stops in the middle of its body reaches the worker as incomplete, not as whole", async () => {
     const socket = connect(server.port, "127.0.0.1", () => {
       socket.write(`${top().replace("/front", "/sink")}Content-Length: 1000\r\n\r\nonly this`);
     });
@@ -100,7 +100,7 @@ describe("a request that", () => {
     expect((await endpoint.fetch("/")).status).toBe(200);
   });
 
-  it("reads nothing of a large reply neither holds memory nor delays others", async () => {
+  it("reads nothing of a large reply does not hold memory or delay others", async () => {
     const text = `${top("GET")}\r\n`.replace("/front", "/large?bytes=500000000");
     const sockets = Array.from({ length: 5 }, () => {
       const socket = connect(server.port, "127.0.0.1", () => void socket.write(text));
@@ -116,7 +116,7 @@ describe("a request that", () => {
     await until(() => endpoint.notes().filter((note) => note.closed === "large").length >= 5);
   });
 
-  it("offers HTTP/2 or another protocol is served as if it did not, here and on every other route", async () => {
+  it("offers HTTP/2 or another protocol is served without an upgrade, here and on every other route", async () => {
     const offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n";
     const isWhole = (text: string) => text.endsWith("}");
     const text = await exchange(server.port, `${top("POST", offer)}Content-Length: 5\r\n\r\nhello`, isWhole);
@@ -128,11 +128,11 @@ describe("a request that", () => {
     expect(await exchange(server.port, health + health, (got) => got.match(/"jobs"/g)?.length === 2)).toMatch(
       /^HTTP\/1.1 200/,
     );
-    // again and again on one connection, as some clients do: nothing of that piles up
+    // Some clients repeat the offer on one connection: nothing may accumulate.
     const many = await exchange(server.port, health.repeat(30), (got) => got.match(/"jobs"/g)?.length === 30);
     expect(many.match(/HTTP\/1.1 200/g)).toHaveLength(30);
     expect(server.log()).not.toContain("MaxListenersExceededWarning");
-    // a body that comes later, in chunks
+    // A body that comes later, in chunks.
     const run = `POST /v2/${endpoint.id}/run HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n${offer}Transfer-Encoding: chunked\r\n\r\n`;
     expect(await exchange(server.port, `${run}c\r\n{"input":{}}\r\n0\r\n\r\n`, isWhole)).toMatch(/load-balancing/);
   });

@@ -7,7 +7,7 @@ import { type Balanced, exchange, makeBalanced } from "./balanced.js";
 
 let server: TestServer;
 let endpoint: Balanced;
-/** One that may have no workers. */
+/** An endpoint that may have no workers. */
 let closed: Balanced;
 const undoings: (() => Promise<void> | void)[] = [];
 beforeAll(async () => {
@@ -38,7 +38,7 @@ const inFlight = async () => (await health()).jobs.inProgress;
 const isStillThere = async () => expect((await endpoint.fetch("/")).status).toBe(200);
 const ways = ["end", "destroy", "resetAndDestroy"] as const;
 
-describe("a client that goes", () => {
+describe("a client that disconnects", () => {
   it.each([
     [
       "/healthz",
@@ -46,7 +46,7 @@ describe("a client that goes", () => {
       () => "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n",
     ],
     ["a worker's reply", () => head("GET /events?gate=/nowhere", "\r\n"), () => head("GET /mute-socket")],
-  ])("with a WebSocket requested behind %s affects nobody else", async (_name, first, second) => {
+  ])("with a WebSocket requested after %s affects no other client", async (_name, first, second) => {
     for (const way of ways) {
       for (let n = 0; n < 30; n++) {
         const socket = await open(`${first()}${second()}${asksForSocket}`);
@@ -58,7 +58,7 @@ describe("a client that goes", () => {
     await until(async () => (await inFlight()) === 0, 20_000);
   });
 
-  it("in the first moments of an upload affects nobody else", async () => {
+  it("in the first moments of an upload affects no other client", async () => {
     for (const framing of [
       "Content-Length: 900\r\n\r\nabc",
       "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
@@ -85,7 +85,7 @@ describe("a client that goes", () => {
     await until(async () => endpoint.notes().filter(({ mute }) => mute === "closed").length === before + 1);
   });
 
-  it("while its WebSocket waits for a worker leaves the line", async (test) => {
+  it("while its WebSocket waits for a worker leaves the waiting line", async (test) => {
     const late = await makeBalanced(test, server, {}, { ECHO_DELAY: "3000" });
     const sockets = await Promise.all(Array.from({ length: 5 }, () => open(head("GET /socket", asksForSocket, late))));
     const waiting = async () => (await call(server, "GET", `/v2/${late.id}/health`)).body.jobs.inQueue;
@@ -94,7 +94,7 @@ describe("a client that goes", () => {
     await until(async () => (await waiting()) === 0);
   });
 
-  it("that sends much before its WebSocket is accepted is disconnected", async () => {
+  it("that sends much data before its WebSocket is accepted is disconnected", async () => {
     const socket = await open(head("GET /mute-socket", asksForSocket));
     socket.write(Buffer.alloc(100_000));
     await once(socket, "close");
@@ -114,7 +114,7 @@ describe("a client that goes", () => {
   });
 });
 
-describe("an offer to upgrade behind a reply that is not written yet", () => {
+describe("an offer to upgrade after a request whose reply is not written yet", () => {
   const h2c =
     "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n";
 
@@ -158,7 +158,7 @@ describe("interim responses", () => {
     expect(await exchange(server.port, run)).toMatch(/^HTTP\/1.1 4/);
   });
 
-  it("that a worker sends unasked are malformed, and nothing is sent twice", async () => {
+  it("that a worker sends unasked count as malformed, and nothing is sent twice", async () => {
     const bytes = Buffer.from("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").toString(
       "base64url",
     );

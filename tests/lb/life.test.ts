@@ -20,7 +20,7 @@ const patch = async ({ id }: Balanced, settings: Record<string, unknown>) =>
 const pidOf = async (endpoint: Balanced) => ((await (await endpoint.fetch("/")).json()) as { pid: number }).pid;
 
 describe("while there is no worker", () => {
-  it("requests wait for the one that starts, and all of them are answered", async (test) => {
+  it("requests wait for a worker to start, and all of them are answered", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "700" });
     const replies = Array.from({ length: 20 }, (_, n) => endpoint.fetch(`/${n}`));
     await until(async () => (await health(endpoint)).jobs.inQueue === 20);
@@ -28,7 +28,7 @@ describe("while there is no worker", () => {
     expect((await health(endpoint)).workers.ready).toBe(1);
   });
 
-  it("that answers 204 they wait until it answers 200", async (test) => {
+  it("requests to a worker whose health is 204 wait until it is 200", async (test) => {
     const file = join(makeFolder(test), "healthy");
     const endpoint = await makeBalanced(test, server, {}, { ECHO_HEALTH: file });
     const reply = endpoint.fetch("/");
@@ -39,7 +39,7 @@ describe("while there is no worker", () => {
     expect((await reply).status).toBe(200);
   });
 
-  it("and none is allowed, they are refused at once with the reason", async (test) => {
+  it("and none is allowed, requests are refused at once with the reason", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMax: 0 });
     const reply = await endpoint.fetch("/");
     expect(reply.status).toBe(503);
@@ -47,7 +47,7 @@ describe("while there is no worker", () => {
     expect(await reply.json()).toMatchObject({ code: "NO_WORKER", error: expect.stringMatching(/workersMax is 0/) });
   });
 
-  it("a client that disconnects leaves the line", async (test) => {
+  it("a client that disconnects leaves the waiting line", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "60000" });
     const gone = new AbortController();
     const reply = endpoint.fetch("/", { signal: gone.signal }).catch(() => "gone");
@@ -57,7 +57,7 @@ describe("while there is no worker", () => {
     await until(async () => (await health(endpoint)).jobs.inQueue === 0);
   });
 
-  it("of an endpoint made as LB over GraphQL, they are served", async (test) => {
+  it("requests to an endpoint made as LB over GraphQL are served", async (test) => {
     const { id } = await makeBalanced(test, server, { workersMax: 0 });
     const { templateId } = (await call(server, "GET", `/v1/endpoints/${id}`)).body;
     const query = `mutation { saveEndpoint(input: { name: "gql", templateId: "${templateId}", type: "LB", workersMax: 1, gpuIds: "AMPERE_16" }) { id } }`;
@@ -66,7 +66,7 @@ describe("while there is no worker", () => {
     expect((await call(server, "GET", `/lb/${made.id}/hello`)).body.url).toBe("/hello");
   });
 
-  it("requests of a deleted endpoint learn that it is gone", async (test) => {
+  it("requests that wait for a deleted endpoint are answered that it is gone", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "60000" });
     const reply = endpoint.fetch("/");
     await until(async () => (await health(endpoint)).jobs.inQueue === 1);
@@ -84,14 +84,14 @@ describe("a worker that dies", () => {
     expect((await health(endpoint)).jobs.retried).toBeGreaterThan(0);
   });
 
-  it("and a PUT with a small body, which is sent again", async (test) => {
+  it("before it has replied hands over a PUT with a small body, too", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const path = `/die-once?file=${join(endpoint.folder, "died")}`;
     expect((await endpoint.fetch(path, { method: "PUT", body: "again" })).status).toBe(200);
   });
 
-  it("fails a POST with 502, because it may have been carried out", async (test) => {
+  it("fails a POST with 502, because the request may have been carried out", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die", { method: "POST", body: "x" });
@@ -99,7 +99,7 @@ describe("a worker that dies", () => {
     expect(endpoint.notes().filter((note) => note.died)).toHaveLength(1);
   });
 
-  it("each time gets no more than three tries of a GET", async (test) => {
+  it("at every attempt gets a GET no more than three times", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die");
@@ -107,13 +107,13 @@ describe("a worker that dies", () => {
     expect(endpoint.notes().filter((note) => note.died)).toHaveLength(3);
   });
 
-  it("in mid-reply breaks the reply off, so that its client sees that it is incomplete", async (test) => {
+  it("in mid-reply ends the reply so that the client sees that it is incomplete", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1 });
     await ready(endpoint);
     const reply = await endpoint.fetch("/die-in-body");
     expect(reply.status).toBe(200);
     await expect(reply.text()).rejects.toThrow();
-    // a reply that ends with its connection is reset
+    // A reply whose end is its connection's close is reset instead.
     const top = `GET /lb/${endpoint.id}/die-in-body HTTP/1.0\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`;
     await ready(endpoint);
     await expect(exchange(server.port, top)).rejects.toThrow(/ECONNRESET/);
@@ -142,7 +142,7 @@ describe("workers", () => {
     for (const reply of await Promise.all(held)) expect(reply.status).toBe(200);
   });
 
-  it("start as requests in flight ask for them, and stop when there are none", async (test) => {
+  it("start as requests in flight require, and stop when there are none", async (test) => {
     const settings = { workersMax: 3, scalerType: "REQUEST_COUNT", scalerValue: 2, idleTimeout: 1 };
     const endpoint = await makeBalanced(test, server, settings);
     const gate = join(endpoint.folder, "gate");
@@ -153,7 +153,7 @@ describe("workers", () => {
     await until(async () => (await health(endpoint)).workers.ready === 0, 30_000);
   });
 
-  it("that are replaced finish their requests, and new requests go to the new one", async (test) => {
+  it("that are replaced finish their requests, and new requests go to the new worker", async (test) => {
     const endpoint = await makeBalanced(test, server, { workersMin: 1, workersMax: 2 });
     await ready(endpoint);
     const old = await pidOf(endpoint);

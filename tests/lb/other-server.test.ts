@@ -9,7 +9,7 @@ import { type Balanced, makeBalanced } from "./balanced.js";
 
 let cluster: Cluster;
 let endpoint: Balanced;
-/** The server that has the endpoint's worker, and the one without. */
+/** The server that has the endpoint's worker, and the server without one. */
 let owner: Member;
 let other: Member;
 const undoings: (() => Promise<void> | void)[] = [];
@@ -37,7 +37,7 @@ const ask = (path: string, init: RequestInit & { duplex?: "half" } = {}) =>
   });
 const health = async (server: Member) => (await call(server, "GET", `/v2/${endpoint.id}/health`)).body;
 
-describe("a request at a server without a worker of its own is served by the other server's", () => {
+describe("a request at a server without a worker of its own is served by the other server's worker", () => {
   it("as if it had arrived there: the worker sees one gateway, and no key", async () => {
     const reply = await ask("/a%2Fb?x=1", { method: "POST", body: "text", headers: { "x-forwarded-for": "1.2.3.4" } });
     const seen = (await reply.json()) as { method: string; url: string; body: string; rawHeaders: string[] };
@@ -109,7 +109,7 @@ describe("a request at a server without a worker of its own is served by the oth
       headers: { authorization: `Bearer ${other.key}` },
     });
     const once = (event: "open" | "message" | "close") =>
-      // biome-ignore lint/suspicious/noExplicitAny: the event's kind is the caller's affair
+      // biome-ignore lint/suspicious/noExplicitAny: the caller knows the event's type
       new Promise<any>((resolve) => socket.addEventListener(event, resolve, { once: true }));
     await once("open");
     socket.send("ping");

@@ -19,7 +19,7 @@ afterAll(async () => {
   await server.end();
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: what the echo tells
+// biome-ignore lint/suspicious/noExplicitAny: tests check what the echo returns
 async function echoed(path: string, init?: RequestInit): Promise<any> {
   const reply = await endpoint.fetch(path, init);
   expect(reply.status).toBe(200);
@@ -145,7 +145,7 @@ describe("a load-balanced request", () => {
     const reply = await endpoint.fetch(`/events?gate=${gate}`);
     const reader = (reply.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
     for (const n of [0, 1, 2]) {
-      expect((await reader.read()).value).toBe(`data: ${n}\n\n`); // the next is made only when this was read
+      expect((await reader.read()).value).toBe(`data: ${n}\n\n`); // the worker sends the next only after this was read
       writeFileSync(`${gate}-${n}`, "");
     }
     expect((await reader.read()).done).toBe(true);
@@ -183,7 +183,7 @@ describe("a load-balanced request", () => {
       if (got % 64 < 8) most = Math.max(most, await residentMb(server.pid));
     }
     expect(got).toBe(bytes);
-    expect(most - before).toBeLessThan(150); // half of the body: it is not held here
+    expect(most - before).toBeLessThan(150); // half of the body: the server does not hold it
   });
 
   it("with a large body arrives whole even if its worker pauses reading, and is not buffered by us", async (test) => {
@@ -204,7 +204,7 @@ describe("a load-balanced request", () => {
     await until(() => endpoint.notes().some((note) => note.stuck));
     let last = -1;
     await until(() => {
-      const stands = last === sent; // nothing moves any more
+      const stands = last === sent; // the upload has stopped
       last = sent;
       return stands;
     });
@@ -221,7 +221,7 @@ describe("a load-balanced request", () => {
     );
   });
 
-  it("that its client gives up ends at the worker too", async () => {
+  it("that its client aborts ends at the worker too", async () => {
     const gone = new AbortController();
     const reply = await endpoint.fetch("/large?bytes=1000000000", { signal: gone.signal });
     expect(reply.status).toBe(200);

@@ -18,7 +18,7 @@ it("two servers each send requests to the workers of their own host, and count t
   const endpoint = await makeBalanced(test, here, { workersMin: 2, workersMax: 2 });
   const ask = (server: Member, path: string) =>
     fetch(`${server.url}/lb/${endpoint.id}${path}`, { headers: { authorization: server.key } });
-  // until both are ready, a request may go to the other server's
+  // Until both are ready, a request may go to the other server's worker.
   await until(async () => (await call(here, "GET", `/v2/${endpoint.id}/health`)).body.workers.idle === 2);
   const pids = await Promise.all(
     members.map(async (server) => ((await (await ask(server, "/")).json()) as { pid: number }).pid),
@@ -36,13 +36,13 @@ it("two servers each send requests to the workers of their own host, and count t
   expect(there.url).not.toBe(here.url);
 });
 
-it("a request that waits at either server lets workers start, whichever of them decides", async (test) => {
+it("a request that waits at either server lets workers start, whichever server decides", async (test) => {
   for (const server of members) {
     const settings = { workersMax: 2, scalerType: "REQUEST_COUNT", scalerValue: 1 };
     const endpoint = await makeBalanced(test, server, settings);
     const ask = (path: string) =>
       fetch(`${server.url}/lb/${endpoint.id}${path}`, { headers: { authorization: server.key } });
-    // two that wait want two workers: one of them is this server's own
+    // Two waiting requests need two workers: one of them runs on this server's host.
     const replies = await Promise.all([ask("/1"), ask("/2")]);
     expect(replies.map(({ status }) => status)).toEqual([200, 200]);
   }

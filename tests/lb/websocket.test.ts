@@ -22,7 +22,7 @@ const health = async ({ id }: Balanced) => (await call(server, "GET", `/v2/${id}
 const open = (to: Balanced, path = "/socket") =>
   new WebSocket(`${to.base.replace("http", "ws")}${path}`, { headers: { authorization: `Bearer ${server.key}` } });
 const once = (socket: WebSocket, event: "open" | "message" | "close" | "error") =>
-  // biome-ignore lint/suspicious/noExplicitAny: the event's kind is the caller's affair
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows the event's type
   new Promise<any>((resolve) => socket.addEventListener(event, resolve, { once: true }));
 const handshake = (path: string, more = "") =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -45,7 +45,7 @@ describe("a WebSocket", () => {
     await until(() => endpoint.notes().some((note) => note.socket === "closed"));
   });
 
-  it("waits for a worker that starts", async (test) => {
+  it("waits for a worker to start", async (test) => {
     const cold = await makeBalanced(test, server, {}, { ECHO_DELAY: "500" });
     const socket = open(cold);
     await once(socket, "open");
@@ -73,7 +73,7 @@ describe("a WebSocket", () => {
     expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*"status":"ok"/);
   });
 
-  it("requested behind an unanswered request is answered after it", async () => {
+  it("requested after an unanswered request is answered after it", async () => {
     const gate = join(endpoint.folder, "behind");
     const slow = `GET /lb/${endpoint.id}/slow?gate=${gate} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${server.key}\r\n\r\n`;
     const text = exchange(server.port, slow + handshake(`/lb/${endpoint.id}/socket`), (got) =>

@@ -15,14 +15,14 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.end());
 
-/** An endpoint with one puppet on each server, and the one that speaks to the second. */
+/** An endpoint with one puppet on each server; resolves with the puppet that calls the second server. */
 async function makeDistant(test: Parameters<typeof makePuppets>[0]): Promise<{ endpoint: string; worker: Puppet }> {
   const { id, puppets } = await makePuppets(test, here, { workersMin: 4, workersMax: 4 });
   const isThere = (puppet: Puppet) => new URL(puppet.takeUrl(false)).port === String(there.port);
   return { endpoint: id, worker: await until(() => puppets().find(isThere), 40_000) };
 }
 
-/** The value below which so much of them lies. */
+/** The value that this share of the values does not exceed. */
 const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? Number.NaN;
 
@@ -31,7 +31,7 @@ describe("while a job's worker talks to the other server", () => {
     const { endpoint, worker } = await makeDistant(test);
     const late: number[] = [];
     const taken: number[] = [];
-    // so many that they outlast the test where they wait for the look that comes every few seconds anyway
+    // If each round waited for the poll that comes every few seconds anyway, the test would time out.
     for (let round = 0; round < 100; round++) {
       const polled = worker.take();
       const sentAt = performance.now();
@@ -84,7 +84,7 @@ describe("while a job's worker talks to the other server", () => {
     const job = await submit(there, endpoint);
     expect((await worker.take()).body.id).toBe(job);
     await worker.ping([job]);
-    // the first server reads of it what the second has heard
+    // The first server reads from the database what the second has heard.
     const seen = await until(async () => {
       const rows = await cluster.query<{ seen_at: number; has_pinged: number }>(
         "SELECT seen_at, has_pinged FROM worker WHERE id = $1",
@@ -99,7 +99,7 @@ describe("while a job's worker talks to the other server", () => {
 });
 
 describe("resources that one server has made", () => {
-  it("are known to the other at once", async (test) => {
+  it("are known to the other server at once", async (test) => {
     for (let round = 0; round < 5; round++) {
       const endpoint = await makeQueue(test, here);
       const reply = await call(there, "POST", `/v2/${endpoint}/run`, { input: {} });
@@ -115,7 +115,7 @@ describe("resources that one server has made", () => {
     expect(listed).not.toContain(known.body.id);
   });
 
-  it("show as changed and deleted on the other soon, without a request for them", async (test) => {
+  it("show as changed and deleted on the other server soon, without a request for them", async (test) => {
     const endpoint = await makeQueue(test, here);
     const timeoutOf = async () => {
       const job = await submit(there, endpoint);
@@ -132,7 +132,7 @@ describe("resources that one server has made", () => {
     }
   });
 
-  it("can be changed by both at once without losing either change", async (test) => {
+  it("can be changed by both servers at once without losing either change", async (test) => {
     const endpoint = await makeQueue(test, here);
     const patch = (server: Member, body: object) => call(server, "PATCH", `/v1/endpoints/${endpoint}`, body);
     for (let round = 1; round <= 5; round++) {
@@ -147,7 +147,7 @@ describe("resources that one server has made", () => {
     }
   });
 
-  it("if a key, are known at once, and unknown soon after revocation", async () => {
+  it("include keys, which work at once and end soon after revocation", async () => {
     const key = `mr_test_${Math.random().toString(36).slice(2)}`;
     const read = (server: Member) => call({ url: server.url, key }, "GET", "/v1/endpoints");
     expect((await read(there)).status).toBe(401);
@@ -162,16 +162,16 @@ describe("resources that one server has made", () => {
   });
 });
 
-it("but unknown keys and endpoints do not cause a full read", async () => {
-  // a key that is not there costs a look at an index, which fetches no row
+it("unknown keys and endpoints do not cause a full read", async () => {
+  // An unknown key costs one index lookup, which fetches no row.
   const keysRead = async () => {
     const query = `SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`;
     return (await cluster.query<{ n: number }>(query))[0]?.n as number;
   };
   const keys = (await cluster.query<{ n: number }>("SELECT count(*)::int AS n FROM api_key"))[0]?.n as number;
-  // a session that has nothing more to do tells its last counts ten seconds later: those of the tests before are waited for
+  // An idle session reports its last counts after ten seconds: wait for the counts of earlier tests.
   const quietSeconds = 11;
-  const perSecondAlone = (keys * cluster.members.length) / 2; // each looks again every two seconds
+  const perSecondAlone = (keys * cluster.members.length) / 2; // each rereads every two seconds
   await until(async () => {
     const earlier = await keysRead();
     await new Promise((later) => setTimeout(later, quietSeconds * 1_000));
@@ -192,7 +192,7 @@ it("but unknown keys and endpoints do not cause a full read", async () => {
   const seconds = (performance.now() - startedAt) / 1_000;
   const read = (await keysRead()) - before;
   console.log(`${asked} unknown in ${seconds.toFixed(1)} s: ${read} rows read of ${keys} keys`);
-  // what was on its way before, and what the servers read by themselves
+  // Allow for reads that were on their way before, and for what the servers read by themselves.
   expect(read).toBeLessThan((seconds + quietSeconds) * perSecondAlone + 5 * keys);
 });
 
@@ -209,7 +209,7 @@ describe("a rate limit", () => {
       expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
       refused++;
     };
-    // a few at a time on each: more would meet the limit of concurrent calls
+    // Only a few at a time on each server: more would reach the limit of concurrent calls.
     const keepOn = async (server: Member) => {
       while (refused < 60 && Date.now() < startedAt + 9_000) await Promise.all([1, 2, 3, 4].map(() => cancel(server)));
     };

@@ -6,7 +6,7 @@ import pg from "pg";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { freePort, root, startServer, type TestServer, until } from "../harness.js";
 
-/** What servers on one database have in common. */
+/** The environment shared by the servers of one database. */
 export const shared = {
   MILLRACE_SEAL_KEY: "5ea1".repeat(16),
   MILLRACE_API_KEY: "mr_test_0123456789abcdef0123456789abcdef",
@@ -14,7 +14,7 @@ export const shared = {
   MILLRACE_DEMO: "off",
 };
 
-/** One of several servers: each is a host of its own. */
+/** One of several servers; each is its own host. */
 export interface Member extends TestServer {
   /** Its host's number in the database. */
   readonly hostNo: number;
@@ -27,18 +27,18 @@ export interface Cluster {
   readonly members: readonly Member[];
   /** The address of the database. */
   readonly url: string;
-  /** Asks the database, beside the servers. */
+  /** Queries the database directly, not through the servers. */
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Starts one server more. */
+  /** Starts another server. */
   join(env?: Record<string, string>): Promise<Member>;
-  /** Resolves when the scaler has heard of every host that is there by now. */
+  /** Resolves when the scaler has heard of every host that exists now. */
   settled(): Promise<void>;
-  /** The server that owns a loop now; undefined while none does. */
+  /** The server that owns a loop now; undefined if none does. */
   ownerOf(loop: string): Promise<Member | undefined>;
   end(): Promise<void>;
 }
 
-/** Sends a query on a connection of its own: it may come while the database goes and returns. */
+/** Sends a query on its own connection, so that it works while the database stops and returns. */
 export async function ask<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url, types: { getTypeParser: readNumbers } });
   client.on("error", () => {});
@@ -61,7 +61,7 @@ export async function makeDatabase(postgres: TestPostgres, name: string): Promis
   return postgres.url(name);
 }
 
-/** Starts PostgreSQL and so many servers on it. */
+/** Starts PostgreSQL and `size` servers on it. */
 export async function startCluster(size: number, env: Record<string, string> = {}): Promise<Cluster> {
   const postgres = await startPostgres();
   const members: Member[] = [];
@@ -84,7 +84,7 @@ export async function startCluster(size: number, env: Record<string, string> = {
     },
     async settled() {
       const now = Date.now();
-      // a lease lasts 5 s from the beat that renews it; the beat after the next has begun when the next is over
+      // A lease lasts 5 s from the beat that renews it. Once the next beat has ended, the beat after it has begun.
       const isPast = async () => {
         const leases = await query<{ until_at: number }>("SELECT until_at FROM lease WHERE name = 'scale'");
         return leases.some(({ until_at: until }) => until > now + 6_000);
@@ -114,11 +114,11 @@ export interface Attempt {
   log(): string;
   /** Resolves with its exit code. */
   readonly ended: Promise<number | null>;
-  /** Ends it where it still runs, and removes its directory. */
+  /** Ends it if it still runs, and removes its directory. */
   end(): Promise<void>;
 }
 
-/** Starts a server that may be refused; `command` comes before node's. */
+/** Starts a server that may be refused; `command` is put before the node command. */
 export async function attemptServer(env: Record<string, string>, command: readonly string[] = []): Promise<Attempt> {
   const dataDir = mkdtempSync(join(tmpdir(), "millrace-test-"));
   const [program = "", ...args] = [...command, process.execPath, join(root, "packages/server/dist/main.js")];
@@ -136,7 +136,7 @@ export async function attemptServer(env: Record<string, string>, command: readon
   });
   let output = "";
   for (const out of [child.stdout, child.stderr]) out?.on("data", (text) => (output += text));
-  // its output is read to the end before it counts as ended
+  // Read its output to the end before it counts as ended.
   const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
   return {
     child,
@@ -150,5 +150,5 @@ export async function attemptServer(env: Record<string, string>, command: readon
   };
 }
 
-/** The lines of a log that are no records: sentences for whoever started it. */
+/** The lines of a log that are not JSON records: sentences for the operator. */
 export const sentencesOf = (log: string): string[] => log.split("\n").filter((line) => line !== "" && line[0] !== "{");

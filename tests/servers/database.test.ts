@@ -19,14 +19,14 @@ afterAll(async () => {
   scene?.end();
 });
 
-/** Ends every connection that a server of ours has. */
+/** Ends every connection of our servers. */
 const endConnections = () =>
   ask(
     cluster.postgres.url(),
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'millrace%'",
   );
 
-/** Waits until so many submissions more were acknowledged: the service has come back by itself. */
+/** Waits until `more` further submissions were acknowledged: the service has recovered by itself. */
 async function goesOn(load: Load, more = 10): Promise<void> {
   const before = load.acknowledged().length;
   await until(() => load.acknowledged().length >= before + more, 60_000);
@@ -57,7 +57,7 @@ it("a database that restarts, crashes and drops connections under load costs onl
     await endConnections();
     await goesOn(load, 5);
   }
-  // longer than a client's call waits
+  // Longer than a client's call waits.
   await postgres.stop();
   await until(() => load.refusals >= 4, 60_000);
   await postgres.start();
@@ -89,6 +89,6 @@ it("a database that restarts, crashes and drops connections under load costs onl
     for (const [at, run] of own.entries()) expect(own.slice(at + 1).some((later) => overlap(run, later))).toBe(false);
     again += own.length - 1;
   }
-  expect([...runs.keys()].sort()).toEqual([...jobs].sort()); // nothing ran that nobody was told of
-  console.log(`${jobs.length} jobs, ${load.refusals} refusals for now, ${again} runs more than jobs`);
+  expect([...runs.keys()].sort()).toEqual([...jobs].sort()); // every job that ran is known to a client
+  console.log(`${jobs.length} jobs, ${load.refusals} temporary refusals, ${again} more runs than jobs`);
 });

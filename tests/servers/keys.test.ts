@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.end());
 
 describe("A key made by one server", () => {
-  it("works at once at another, and what is held for it there ends when it is revoked", async (test) => {
+  it("works at once at another server, and requests held for it there end when it is revoked", async (test) => {
     const [one, other] = cluster.members;
     const endpoint = await makeEndpoint(one!, makeHandler(test), { workersMax: 0 });
     const { body: made } = await call(one!, "POST", "/v1/apikeys", { name: "k" });
@@ -23,13 +23,13 @@ describe("A key made by one server", () => {
     const held = call(theirs, "POST", `/v2/${endpoint}/runsync?wait=300000`, { input: {} });
     await until(async () => (await call(one!, "GET", `/v2/${endpoint}/health`)).body.jobs.inQueue === 1);
     expect((await call(one!, "DELETE", `/v1/apikeys/${made.id}`)).status).toBe(204);
-    expect(await held).toMatchObject({ status: 401, body: { code: "UNAUTHORIZED" } }); // long before its wait is over
+    expect(await held).toMatchObject({ status: 401, body: { code: "UNAUTHORIZED" } }); // long before its wait would end
     expect(await health()).toBe(401);
   });
 });
 
 describe("The bootstrap key", () => {
-  it("is rotated while the service runs, on all servers, and does not come back with the next that is given it", async () => {
+  it("is rotated while the service runs, on all servers, and a new server with the old key does not restore it", async () => {
     const [one, other] = cluster.members;
     const { body: keys } = await call(one!, "GET", "/v1/apikeys");
     const { id } = keys.find((each: { isBootstrap?: boolean }) => each.isBootstrap);
@@ -41,7 +41,7 @@ describe("The bootstrap key", () => {
       );
     await until(async () => (await statuses(rotated.key)).every((status) => status === 200));
     await until(async () => (await statuses(one!.key)).every((status) => status === 401));
-    const late = await cluster.join(); // its MILLRACE_API_KEY is the old one
+    const late = await cluster.join(); // its MILLRACE_API_KEY is the old key
     expect((await call({ url: late.url, key: one!.key }, "GET", "/v1/endpoints")).status).toBe(401);
     expect((await call({ url: late.url, key: rotated.key }, "GET", "/v1/endpoints")).status).toBe(200);
     expect(readFileSync(join(one!.dataDir, "api-key"), "utf8").trim()).toBe(rotated.key);

@@ -17,7 +17,9 @@ afterAll(async () => {
   proxy?.end();
 });
 
-it("decisions of an owner that arrive after another has taken over are refused", { timeout: 120_000 }, async (test) => {
+it("an owner's decisions that arrive after another server has taken over are refused", {
+  timeout: 120_000,
+}, async (test) => {
   const url = cluster.url.replace(/:\d+\//, `:${proxy.port}/`);
   const late = await cluster.join({ MILLRACE_DATABASE_URL: url });
   await until(async () => (await cluster.ownerOf("scale")) === late);

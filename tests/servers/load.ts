@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Body } from "../e2e/wire.js";
 import type { Member } from "./cluster.js";
 
-/** One submission: its key, and every id that an answer gave. */
+/** One submission: its key, and every id that an answer contained. */
 export interface Submission {
   readonly key: string;
   readonly ids: Set<string>;
 }
 
-/** Clients that use two servers in turn, try again after a 503, and note whatever they cannot make sense of. */
+/** Clients that use two servers in turn, retry after a 503, and record every unexpected answer. */
 export class Load {
   readonly submissions: Submission[] = [];
   readonly complaints: string[] = [];
@@ -24,14 +24,14 @@ export class Load {
     this.#endpoint = endpoint;
   }
 
-  /** So many clients submit, one reads, one manages. */
+  /** Starts this many submitting clients, one reader, and one manager. */
   start(clients: number): void {
     for (let n = 0; n < clients; n++) this.#running.push(this.#submitAll(`client-${n}`));
     this.#running.push(this.#askAll("GET", (server) => `${server}/v2/${this.#endpoint}/health`));
     this.#running.push(this.#askAll("PATCH", (server) => `${server}/v1/endpoints/${this.#endpoint}`));
   }
 
-  /** No more is begun; resolves when what was begun has its answer. */
+  /** Begins nothing more; resolves when every call has its answer. */
   async stop(): Promise<void> {
     this.#over = true;
     await Promise.all(this.#running);
@@ -46,7 +46,7 @@ export class Load {
       const submission: Submission = { key: `${name}-${n}`, ids: new Set() };
       this.submissions.push(submission);
       const body = JSON.stringify({ input: { key: submission.key, ms: n % 10 === 0 ? 1_000 : 20, fate: "return" } });
-      // every key has an answer in the end; some are asked again for nothing, at the other server
+      // Every key gets an answer in the end; some are sent once more than needed, to the other server.
       for (let again = n % 5 === 0 ? 1 : 0; again >= 0; ) {
         const reply = await this.#call("POST", (server) => `${server}/v2/${this.#endpoint}/run`, body, {
           "idempotency-key": submission.key,
@@ -66,7 +66,7 @@ export class Load {
     }
   }
 
-  /** The body of a 200; undefined where it is to be tried again. */
+  /** The body of a 200; undefined if the call must be retried. */
   async #call(
     method: string,
     url: (server: string) => string,

@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.end());
 
-/** The loops that an owner runs alone, and the server that runs the scaler. */
+/** The server that runs the scaler, and so the other loops with a single owner. */
 const owner = () => until(() => cluster.ownerOf("scale"), 30_000);
 
-/** Tells of every webhook that comes, and refuses the first of each job. */
+/** Records every webhook, and refuses the first of each job. */
 async function startReceiver(test: Ending) {
   const calls: { job: string; id: string | undefined }[] = [];
   const receiver = createServer((request, reply) => {
@@ -39,7 +39,10 @@ async function startReceiver(test: Ending) {
   return { url, callsOf: (job: string) => calls.filter((each) => each.job === job).map(({ id }) => id) };
 }
 
-/** Work for each of the loops that have one owner, begun before its owner goes; the survivor's word is asked after it. */
+/**
+ * Begins work for each loop that has a single owner, before that owner is lost; afterwards the survivor is asked about
+ * it.
+ */
 async function beginWork(test: Ending, survivor: Member) {
   const queue = await makeQueue(test, survivor);
   const receiver = await startReceiver(test);
@@ -66,7 +69,7 @@ async function beginWork(test: Ending, survivor: Member) {
   };
 }
 
-/** Keeps an endpoint of one worker at most busy, with pauses in which its worker ends, until it is told to stop. */
+/** Keeps an endpoint of at most one worker busy until it is told to stop, with pauses in which its worker ends. */
 function keepBusy(server: Member, endpoint: string) {
   let isOver = false;
   const jobs: string[] = [];
@@ -88,7 +91,7 @@ function keepBusy(server: Member, endpoint: string) {
   };
 }
 
-/** Workers of an endpoint for one worker at most that were there at the same time, as the database has it. */
+/** Workers that existed at the same time on an endpoint that allows one, according to the database. */
 const overlaps = () =>
   cluster.query(`
     SELECT a.id AS one, b.id AS other, e.id AS endpoint FROM worker a JOIN worker b ON a.endpoint_no = b.endpoint_no AND a.no < b.no
@@ -96,7 +99,7 @@ const overlaps = () =>
       AND (a.ended_at IS NULL OR b.created_at < a.ended_at - 50)`);
 
 describe("when the owner of the loops", { timeout: 120_000 }, () => {
-  it("is suspended for 10 s, another takes over, and nothing is done twice when it is back", async (test) => {
+  it("is suspended for 10 s, another server takes over, and nothing is done twice after its return", async (test) => {
     const stopped = await owner();
     const survivor = cluster.members.find((member) => member !== stopped) as Member;
     const finish = await beginWork(test, survivor);
@@ -120,7 +123,7 @@ describe("when the owner of the loops", { timeout: 120_000 }, () => {
     expect((await call(stopped, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
-  it("is killed, another scales, times out, delivers and sweeps", async (test) => {
+  it("is killed, another server scales, times out, delivers and sweeps", async (test) => {
     const killed = await owner();
     const survivor = cluster.members.find((member) => member !== killed) as Member;
     const finish = await beginWork(test, survivor);
@@ -149,7 +152,7 @@ describe("when the owner of the loops", { timeout: 120_000 }, () => {
     const [gone] = there.filter((puppet) => isLeaving(puppet.takeUrl(false)));
     const others = there.filter((puppet) => puppet !== gone);
     const stopping = leaving.stop();
-    // long before its stubborn worker has ended
+    // Long before its stubborn worker has ended.
     const next = await until(async () => {
       const now = await cluster.ownerOf("scale");
       return now !== leaving && now;

@@ -65,7 +65,7 @@ describe("servers on one database", () => {
     expect(freed.gpus).toHaveLength(1);
   });
 
-  it("pause and resume a worker of one host for a job that came to another", async (test) => {
+  it("pause and resume a worker of one host for a job that another host received", async (test) => {
     const endpoint = await makeRunning(test, plain, { flashboot: true, idleTimeout: 1, workersMax: 1 });
     expect(await runsync(plain, endpoint)).toMatchObject({ status: "COMPLETED", output: "here" });
     const [worker] = await workersOf(plain, endpoint);

@@ -11,9 +11,9 @@ import { call, until } from "../harness.js";
 import { type Cluster, type Member, startCluster } from "./cluster.js";
 import { startStallingProxy } from "./stalling-proxy.js";
 
-/** Its hosts fall silent. */
+/** The hosts of this cluster fall silent. */
 let cluster: Cluster;
-/** Its connections do. */
+/** The connections of this cluster fall silent. */
 let linked: Cluster;
 let scene: Scene;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(async () => {
   scene?.end();
 });
 
-/** The keepers of a server's workers: they are told where its directory is. */
+/** The keepers of a server's workers, found by its directory in their environment. */
 function keepersOf({ dataDir }: Member): number[] {
   const isKeeper = (pid: string) => {
     try {
@@ -47,7 +47,7 @@ function processesOf(host: Member, endpoint: string): number[] {
   return [host.pid, ...keepersOf(host), ...leaders.map(({ pid }) => pid)];
 }
 
-/** An endpoint with a worker on each host, and a job that runs on each until it may end. */
+/** An endpoint with a worker on each host, and a job on each worker that runs until its gate opens. */
 async function makeSpread(test: Ending, server: Member) {
   const { endpoint } = await scene.own(server, { workersMin: 3, workersMax: 3 });
   endWith(test, server, endpoint);
@@ -66,7 +66,7 @@ const hostOf = async (worker: string): Promise<Member | undefined> => {
   return cluster.members.find(({ hostNo }) => hostNo === row?.host_no);
 };
 
-/** Each job has ended once, its output is that of its last run, and that run was elsewhere where its host had gone. */
+/** Each job has ended once with the output of its last run. If its host was lost, that run was on another host. */
 async function expectMoved(
   server: Member,
   endpoint: string,
@@ -88,7 +88,7 @@ async function expectMoved(
   }
 }
 
-/** When another server has given up the workers of a host, in milliseconds after `since`. */
+/** When another server gave up a host's workers, in milliseconds after `since`. */
 async function givenUpAfter(host: Member, endpoint: string, since: number): Promise<number> {
   const [row] = await cluster.query<{ at: number }>(
     `SELECT max(ended_at) AS at FROM worker
@@ -98,7 +98,7 @@ async function givenUpAfter(host: Member, endpoint: string, since: number): Prom
   return (row?.at ?? Number.POSITIVE_INFINITY) - since;
 }
 
-/** One server more, whose way to the database can be cut. */
+/** Starts another server, whose connections to the database can be cut. */
 async function joinBehindProxy(test: Ending) {
   const proxy = await startStallingProxy(linked.postgres.port);
   test.onTestFinished(() => proxy.end());
@@ -107,7 +107,7 @@ async function joinBehindProxy(test: Ending) {
   return { proxy, server };
 }
 
-/** A puppet that speaks to this server. */
+/** A puppet that calls this server. */
 async function makePuppetOf(test: Ending, server: Member) {
   await linked.settled();
   const { id: endpoint, puppets } = await makePuppets(test, server, { workersMin: 4, workersMax: 4 });
@@ -116,7 +116,7 @@ async function makePuppetOf(test: Ending, server: Member) {
 }
 
 describe.concurrent("connections that die in silence", { timeout: 120_000 }, () => {
-  it("a listening one is opened again, and nothing is lost meanwhile", async (test) => {
+  it("a listening connection is opened again, and nothing is lost meanwhile", async (test) => {
     const { proxy, server: deaf } = await joinBehindProxy(test);
     const { endpoint, worker } = await makePuppetOf(test, linked.members[0] as Member);
     const answerOne = async (): Promise<number> => {
@@ -180,7 +180,7 @@ describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
     for (const host of [killed, stopped]) {
       const after = await givenUpAfter(host, endpoint, goneAt);
       console.log(`the workers of a ${host === killed ? "killed" : "stopped"} host were given up after ${after} ms`);
-      expect(after).toBeGreaterThan(25_000); // a host may be silent for a while
+      expect(after).toBeGreaterThan(25_000); // a short silence is allowed
     }
     const before = await Promise.all(jobs.map((job) => statusOf(staying, endpoint, job)));
     for (const pid of halted) signal(pid, "SIGCONT");
@@ -191,7 +191,7 @@ describe.concurrent("hosts that fall silent", { timeout: 200_000 }, () => {
   });
 });
 
-it("do not keep workers that were given up long ago: the host ends them when it returns", async (test) => {
+it("a host that returns after a long time ends the workers that were given up", async (test) => {
   const [staying] = cluster.members as [Member, Member, Member];
   await cluster.settled();
   const { id: endpoint, puppet } = await makePuppets(test, staying);
@@ -201,7 +201,7 @@ it("do not keep workers that were given up long ago: the host ends them when it 
     worker.id,
     Date.now() - 600_000,
   ]);
-  // nobody rings for a row that was changed behind the servers' backs: all rows are read every half minute
+  // No notification is sent for a row that was changed behind the servers' backs: all rows are read every half minute.
   await until(() => !worker.alive(), 90_000);
-  await puppet(1, 40_000); // and does not stand in the way of the next one
+  await puppet(1, 40_000); // and it does not block the next worker
 });

@@ -1,32 +1,32 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A statement on its way that has not arrived. */
+/** A statement that was sent, but has not reached the database. */
 export interface Held {
-  /** Lets it go on, and resolves when the database has answered it. */
+  /** Lets it pass, and resolves when the database has answered it. */
   release(): Promise<void>;
 }
 
-/** A TCP proxy before a database, whose connections can stall though nobody closes them. */
+/** A TCP proxy in front of a database, whose connections can stall without being closed. */
 export interface StallingProxy {
   readonly port: number;
   /** How many connections have begun to listen for notifications. */
   listeners(): number;
-  /** From now on nothing more passes on the connections that listen now, either way. */
+  /** Stops all data on the connections that listen now, in both directions. */
   silence(): void;
-  /** The same for every connection there is now. */
+  /** The same for every connection that is open now. */
   silenceAll(): void;
-  /** Holds the next statement with such a text on its way to the database, and resolves when it is held. */
+  /** Holds the next statement with matching text on its way to the database, and resolves when it is held. */
   holdNext(text: RegExp): Promise<Held>;
   end(): void;
 }
 
-/** Waits for one statement, and keeps what comes on its connection from then on. */
+/** Waits for one statement, and then keeps everything that follows on its connection. */
 interface Trap {
   readonly text: RegExp;
   readonly spring: (held: Held) => void;
 }
 
-/** Passes everything on to a database on this machine, until told otherwise. */
+/** Forwards everything to a database on this machine, until told otherwise. */
 export async function startStallingProxy(databasePort: number): Promise<StallingProxy> {
   const sockets = new Set<Socket>();
   const clients = new Set<Socket>();

@@ -8,7 +8,7 @@ import { ask, attemptServer, makeDatabase, sentencesOf, shared } from "./cluster
 
 let postgres: TestPostgres;
 let databases = 0;
-/** A server, and its database: others that start there are refused, and leave it alone. */
+/** A server and its database: servers that start there are refused and do not affect it. */
 let first: TestServer;
 let url: string;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const emptyDatabase = () => makeDatabase(postgres, `empty_${++databases}`);
 
-/** What a refused server says: one sentence, and exit code 1. */
+/** Expects a server to be refused: it prints one sentence and exits with code 1. */
 async function expectRefused(env: Record<string, string>, words: RegExp, command?: readonly string[]): Promise<void> {
   const attempt = await attemptServer(env, command);
   try {
@@ -49,7 +49,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
       expect(kept).toHaveLength(1);
       const key = readFileSync(kept[0] as string, "utf8").trim();
       expect(key).toMatch(/^mr_[\w-]{20,}$/);
-      // Journals are read by others than operators: they name the key's file, on the server that has it, and hold no key.
+      // Logs have more readers than operators, so they name the key's file, on the server that has it, but hold no key.
       const logs = servers.map((server) => server.log());
       expect(logs.join("")).not.toContain(key);
       expect(logs.filter((log) => /api-key/.test(log)).map((log) => kept.some((file) => log.includes(file)))).toEqual([
@@ -70,7 +70,7 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
       url,
       "SELECT no FROM server WHERE no > 1 AND seen_at > 0 UNION SELECT no FROM host WHERE no > 1",
     );
-    expect(others).toEqual([]); // nobody is to give them workers
+    expect(others).toEqual([]); // no scaler may give them workers
     expect((await call(first, "GET", "/v1/endpoints")).status).toBe(200);
   });
 
@@ -109,20 +109,20 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
     const behind = /^This machine's clock is \d\.\d s behind the database's: .+\.$/;
     await expectRefused(env, behind, ["faketime", "-f", "-5s"]);
     const seen = "SELECT no FROM host WHERE seen_at > 0 UNION SELECT no FROM server WHERE seen_at > 0";
-    expect(await ask(url, seen)).toEqual([]); // nobody is to give them workers
+    expect(await ask(url, seen)).toEqual([]); // no scaler may give them workers
   });
 });
 
 describe("a server that starts again on its database", () => {
-  it("at once after it was killed is not held up by it, and forgets hosts that have not returned for a day", async () => {
+  it("at once after a kill is not delayed by its old locks, and forgets hosts that were gone for a day", async () => {
     await first.kill();
     await ask(url, "INSERT INTO host (id, seen_at) VALUES ('old', 1)");
-    await first.restart(); // at once: what it held went with it
+    await first.restart(); // at once: its locks ended with its process
     await until(async () => (await ask(url, "SELECT 1 FROM host WHERE id = 'old'")).length === 0);
     expect(await ask(url, "SELECT 1 FROM host WHERE seen_at > 0")).toHaveLength(1);
   });
 
-  it("when that is of a newer version by then is refused with one sentence", async () => {
+  it("after a newer version has migrated it is refused with one sentence", async () => {
     await first.stop();
     await ask(url, "UPDATE schema SET version = 4711");
     await expectRefused({ MILLRACE_DATABASE_URL: url }, /^The database is of version 4711, newer than .+\.$/);
