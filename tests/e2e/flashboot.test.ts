@@ -7,7 +7,7 @@ import { makePuppets } from "./puppet.js";
 import { type Body, healthOf, reach, reachTime, submit } from "./wire.js";
 
 const settings = { flashboot: true, idleTimeout: 1, workersMax: 1 };
-/** Says which process did the job, and how often it did one. */
+/** Returns its process id and how many jobs that process has run. */
 const counting = "let n = 0;\nexport default () => ({ pid: process.pid, n: ++n });";
 
 let server: TestServer;
@@ -54,7 +54,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(letterOf(output.pid)).toBeUndefined();
   });
 
-  it("is not frozen below workersMin, and a frozen one is resumed for it", async (test) => {
+  it("is not frozen below workersMin, and a frozen worker is resumed for it", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     await complete(server, endpoint);
     const { id } = await frozen(server, endpoint);
@@ -92,7 +92,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect((await healthOf(server, endpoint)).workers.unhealthy).toBe(0);
   });
 
-  it("that is killed while it is frozen is recorded, and the next job gets another", async (test) => {
+  it("that is killed while it is frozen is recorded, and the next job gets another worker", async (test) => {
     const endpoint = await makeRunning(test, server, { ...settings, ...cpu }, counting);
     const { output, workerId } = await complete(server, endpoint);
     await frozen(server, endpoint, output.pid);
@@ -113,7 +113,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(letterOf(output.pid)).toBeUndefined();
   });
 
-  it("outlives a killed server, still frozen, and resumes with the next", async (test) => {
+  it("outlives a killed server, still frozen, and resumes with the next server", async (test) => {
     const own = await startServer({ MILLRACE_RATE_LIMITS: "off" });
     test.onTestFinished(() => own.end());
     const endpoint = await makeRunning(test, own, settings, counting);
@@ -140,7 +140,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
     expect(await allWorkersOf(own, endpoint)).toHaveLength(1);
   });
 
-  it("gives its GPU to a worker that can get no other", async (test) => {
+  it("gives its GPU to a worker that can get no other GPU", async (test) => {
     const onL4 = { gpuTypeIds: ["NVIDIA L4"], workersMax: 1 };
     const holder = await makeRunning(test, server, { ...settings, ...onL4 }, counting);
     const other = await makeRunning(test, server, { ...settings, gpuTypeIds: ["NVIDIA A40"] }, counting);
@@ -156,7 +156,7 @@ describe.concurrent("with FlashBoot an idle worker", () => {
   });
 });
 
-it("flashboot is said in REST and in GraphQL alike", async (test) => {
+it("REST and GraphQL show the same FlashBoot setting", async (test) => {
   const endpoint = await makeRunning(test, server, { ...cpu, flashboot: true });
   const query = "{ myself { endpoints { id flashBootType } } }";
   const shown = async () => {

@@ -67,7 +67,7 @@ describe.concurrent("GraphQL", () => {
     expect([null, ""]).toContain(cleared.locations);
   });
 
-  it("leaves GPU types alone where the tiers sent are those shown", async (test) => {
+  it("keeps GPU types if the tiers sent are the tiers shown", async (test) => {
     const gpuTypeIds = ["NVIDIA L4", "NVIDIA RTX A5000"];
     const made = await makeBare(test, server, { gpuTypeIds });
     const shown = (await rest("GET", `/endpoints/${made.id}`)).body;
@@ -128,7 +128,7 @@ describe.concurrent("GraphQL", () => {
     expect((await rest("GET", `/endpoints/${id}`)).status).toBe(200);
   });
 
-  it("answers 400 to what does not parse or validate", async () => {
+  it("answers 400 to a query that does not parse or validate", async () => {
     for (const query of ["{", "{ nothing }", "{ myself { nonsense } }", "mutation { nonsense }", ""]) {
       const { status, body } = await graphql(query);
       expect(status, query).toBe(400);

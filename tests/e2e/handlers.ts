@@ -4,32 +4,32 @@ import { join } from "node:path";
 import { call, makeEndpoint } from "../harness.js";
 import type { Target } from "./wire.js";
 
-/** What a test can ask of its clean-up: vitest's context has it. */
+/** A test's clean-up hook; vitest's context provides it. */
 export interface Ending {
   onTestFinished(undo: () => Promise<void> | void): void;
 }
 
-/** Makes an empty folder that goes with the test. */
+/** Makes an empty folder that is removed with the test. */
 export function makeFolder(test: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-e2e-"));
   test.onTestFinished(() => {
     try {
       rmSync(folder, { recursive: true, force: true });
     } catch {
-      // a worker that is still being stopped writes into it: the system's temporary files are cleaned by the system
+      // A worker that is still stopping writes into it: leave it to the system, which cleans its temporary files.
     }
   });
   return folder;
 }
 
-/** Writes a folder whose `handler.mjs` is the given source. */
+/** Writes a folder with this source as its `handler.mjs`. */
 export function makeHandler(test: Ending, source: string = scripted): string {
   const folder = makeFolder(test);
   writeFileSync(join(folder, "handler.mjs"), source);
   return folder;
 }
 
-/** Deletes an endpoint with its workers when the test is over, so that the next ones have the machine. */
+/** Deletes an endpoint and its workers when the test is over, which frees the machine for the next tests. */
 export function endWith(test: Ending, server: Target, endpoint: string): void {
   test.onTestFinished(async () => {
     await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`).catch(() => undefined);
@@ -37,9 +37,9 @@ export function endWith(test: Ending, server: Target, endpoint: string): void {
 }
 
 /**
- * A handler that does what its input says, in this order: `journal` (a file that gets a line with `name` and the
- * process id), `progress`, `gate` (a file to wait for), `exit` (a code), `fail` (a message), `env` (a variable to
- * give back); otherwise it gives `echo` back. It gives up waiting when it is told to stop.
+ * A handler that follows its input, in this order: `journal` (a file that gets a line with `name` and the process id),
+ * `progress`, `gate` (a file to wait for), `exit` (a code), `fail` (a message), `env` (a variable to return); otherwise
+ * it returns `echo`. It stops waiting when it is told to stop.
  */
 export const scripted = `
 import { appendFileSync, existsSync } from "node:fs";
@@ -70,7 +70,7 @@ export async function makeQueue(test: Ending, server: Target): Promise<string> {
   return endpoint;
 }
 
-/** Makes an endpoint with real workers that run a handler (the scripted one unless told). */
+/** Makes an endpoint with real workers that run a handler (by default the scripted one). */
 export async function makeRunning(
   test: Ending,
   server: Target,

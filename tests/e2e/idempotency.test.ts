@@ -24,7 +24,7 @@ function expectConflict(reply: { status: number; body: Body }) {
 }
 
 describe.concurrent("an idempotency key", () => {
-  it("gives the first job again, with its present status, and never a second", async (test) => {
+  it("gives the first job again, with its present status, and never a second job", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const body = { input: { n: 1 } };
@@ -66,7 +66,7 @@ describe.concurrent("an idempotency key", () => {
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 1, inQueue: 0 });
   });
 
-  it("is refused with another body, by its bytes", async (test) => {
+  it("is refused with a body whose bytes differ", async (test) => {
     const endpoint = await makeQueue(test, server);
     const first = await post(`${endpoint}/run`, "bytes", '{"input":{"a":1}}');
     expect(first.status).toBe(200);
@@ -136,7 +136,7 @@ describe.concurrent("an idempotency key", () => {
   });
 });
 
-it("a header given twice is refused rather than guessed at", async (test) => {
+it("a header given twice is refused", async (test) => {
   const endpoint = await makeQueue(test, server);
   const socket = await openRaw(server.port);
   const lines = [`POST /v2/${endpoint}/run HTTP/1.1`, "Host: 127.0.0.1", `Authorization: ${server.key}`];
@@ -146,7 +146,7 @@ it("a header given twice is refused rather than guessed at", async (test) => {
   socket.end();
 });
 
-it("a key finds its job again after a kill -9", async (test) => {
+it("a key gives its job again after a kill -9", async (test) => {
   const own = await startServer();
   test.onTestFinished(() => own.end());
   const endpoint = await makeQueue(test, own);
@@ -161,7 +161,7 @@ it("a key finds its job again after a kill -9", async (test) => {
   expect(other.status).toBe(400);
 });
 
-it("a retried job under its key is still the same job", async (test) => {
+it("the key of a retried job still gives the same job", async (test) => {
   const { id: endpoint, puppet } = await makePuppets(test, server);
   const worker = await puppet();
   const { id } = (await post(`${endpoint}/run`, "retried", { input: {} })).body;

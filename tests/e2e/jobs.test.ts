@@ -20,7 +20,7 @@ const post = (path: string, body?: unknown, headers?: Record<string, string>) =>
   call(server, "POST", `/v2/${path}`, body, headers);
 const get = (path: string) => call(server, "GET", `/v2/${path}`);
 
-/** A handler's job, already over: FAILED where it was told to raise an error. */
+/** Runs a job on a handler to its end: FAILED if its input says so. */
 async function finished(endpoint: string, input: unknown): Promise<string> {
   const reply = await post(`${endpoint}/runsync`, { input });
   expect(["COMPLETED", "FAILED"]).toContain(reply.body.status);
@@ -124,7 +124,7 @@ describe.concurrent("/status", () => {
     expect(later.delayTime).toBe(first.delayTime);
   });
 
-  it("is 404 for an unknown job, and for another endpoint's", async (test) => {
+  it("is 404 for an unknown job, and for another endpoint's job", async (test) => {
     const [endpoint, other] = [await makeQueue(test, server), await makeQueue(test, server)];
     const job = await submit(server, endpoint);
     for (const id of [unknownJob, "nonsense", "%00", "..%2f..", `${job}x`]) {
@@ -150,7 +150,7 @@ describe.concurrent("/status", () => {
     expect(Date.now() - submitted).toBeGreaterThan(9_000);
     await reachTime(submitted + 10_100);
     expect((await get(`${endpoint}/status/${long}`)).status).toBe(200);
-    expectRefusal(await get(`${endpoint}/status/${long}?ttl=10000`), 404); // its whole ttl has passed already
+    expectRefusal(await get(`${endpoint}/status/${long}?ttl=10000`), 404); // its new ttl has already passed
     expectRefusal(await get(`${endpoint}/status/${long}`), 404);
     await until(async () => (await healthOf(server, endpoint)).jobs.inQueue === 0);
   });
@@ -261,7 +261,7 @@ describe.concurrent("/retry", () => {
     expect(waiting).toMatchObject({ status: "IN_QUEUE", executionTime: 0, retries: 0 });
     expect(waiting).not.toHaveProperty("output");
     expect(waiting).not.toHaveProperty("error");
-    expect((await worker.take()).body.id).toBe(other); // the retried one went to the back
+    expect((await worker.take()).body.id).toBe(other); // the retried job went to the back
     await worker.done(other, {});
     expect((await worker.take()).body).toEqual({ id: job, input: { seed: 1 } });
     await worker.done(job, { output: "second time" });
@@ -305,7 +305,7 @@ describe.concurrent("/retry", () => {
 });
 
 describe.concurrent("/purge-queue", () => {
-  it("cancels waiting jobs, leaves running ones, and answers held requests", async (test) => {
+  it("cancels waiting jobs, leaves running jobs, and answers held requests", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const worker = await puppet();
     const running = await submit(server, endpoint);
@@ -326,7 +326,7 @@ describe.concurrent("/purge-queue", () => {
 });
 
 describe.concurrent("/health", () => {
-  it("has every count, always", async (test) => {
+  it("always has every count", async (test) => {
     const endpoint = await makeQueue(test, server);
     expect(await healthOf(server, endpoint)).toEqual({
       jobs: { completed: 0, failed: 0, inProgress: 0, inQueue: 0, retried: 0 },
@@ -373,7 +373,7 @@ describe.concurrent("/requests", () => {
       seen.push(...page.body.requests.map((one: Body) => one.id));
       cursor = page.body.nextCursor ?? "";
       if (cursor === "") break;
-      if (pages === 0) await submit(server, endpoint); // a newcomer does not shift the pages that follow
+      if (pages === 0) await submit(server, endpoint); // a new job does not shift the pages that follow
     }
     expect(seen).toEqual(jobs);
     expect(cursor).toBe("");

@@ -9,11 +9,11 @@ async function read(server: Target, path: string): Promise<Body> {
   return reply.body;
 }
 
-/** The live workers of an endpoint, the newest first. */
+/** The live workers of an endpoint, newest first. */
 export const workersOf = (server: Target, endpoint: string): Promise<Body[]> =>
   read(server, `/v1/endpoints/${endpoint}/workers`);
 
-/** Those that ended in the last day among them. */
+/** The same, with the workers that ended in the last day. */
 export const allWorkersOf = (server: Target, endpoint: string): Promise<Body[]> =>
   read(server, `/v1/endpoints/${endpoint}/workers?ended=true`);
 
@@ -25,21 +25,21 @@ export const decisionsOf = (server: Target, endpoint: string): Promise<Body[]> =
 export const releasesOf = (server: Target, endpoint: string): Promise<Body[]> =>
   read(server, `/v1/endpoints/${endpoint}/releases`);
 
-/** Changes an endpoint; resolves with it. */
+/** Changes an endpoint; resolves with the reply's body. */
 export async function save(server: Target, endpoint: string, settings: Record<string, unknown>): Promise<Body> {
   const reply = await call(server, "PATCH", `/v1/endpoints/${endpoint}`, settings);
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   return reply.body;
 }
 
-/** Runs a job to its end; it has to be COMPLETED. */
+/** Runs a job and expects it to be COMPLETED. */
 export async function complete(server: Target, endpoint: string, input: unknown = {}): Promise<Body> {
   const { body } = await call(server, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input });
   expect(body, JSON.stringify(body)).toMatchObject({ status: "COMPLETED" });
   return body;
 }
 
-/** Waits until a worker, whose id may be given, is in one of these states. */
+/** Waits until a worker, optionally the one with this id, is in one of these states. */
 export function inState(
   server: Target,
   endpoint: string,
@@ -55,7 +55,7 @@ export function inState(
   });
 }
 
-/** Waits until an endpoint's worker is frozen: its row says so, and then these of its processes. */
+/** Waits until an endpoint's worker is frozen: first in its row, then in these of its processes. */
 export async function frozen(server: Target, endpoint: string, ...pids: number[]): Promise<Body> {
   const worker = await until(async () => {
     const [newest] = await workersOf(server, endpoint);
@@ -65,10 +65,10 @@ export async function frozen(server: Target, endpoint: string, ...pids: number[]
   return worker;
 }
 
-/** What a worker's timeline names, in its order. */
+/** The phases of a worker's timeline, in order. */
 export const phasesOf = (worker: Body): string[] => worker.timeline.map(({ phase }: { phase: string }) => phase);
 
-/** The letter that /proc has for a process: T where it is stopped; undefined where it has ended. */
+/** The state of a process in /proc: T if it is stopped; undefined if it has ended. */
 export function letterOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

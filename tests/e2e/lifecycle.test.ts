@@ -9,14 +9,14 @@ import { type Ending, makeFolder, makeQueue, makeRunning } from "./handlers.js";
 import { type HeldJob, isAlive, makeHeld } from "./puppet.js";
 import { type Body, healthOf, reach, statusOf, submit } from "./wire.js";
 
-/** A server of the test's own, ended with it. */
+/** A server for one test, which ends with it. */
 async function startOwn(test: Ending, env: Record<string, string> = {}): Promise<TestServer> {
   const server = await startServer(env);
   test.onTestFinished(() => server.end());
   return server;
 }
 
-/** A server process with exactly this environment, whatever becomes of it. */
+/** A server process with exactly this environment, whether or not it becomes ready. */
 interface Process {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
@@ -40,7 +40,7 @@ function launch(test: Ending, env: Record<string, string>): Process {
   return { child, exit, log: () => output };
 }
 
-/** Waits until the address says that it is ready. */
+/** Waits until the server at this port is ready. */
 async function ready(port: number): Promise<void> {
   await until(async () => {
     const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
@@ -49,7 +49,7 @@ async function ready(port: number): Promise<void> {
   });
 }
 
-/** A start that must fail: with 1 or 2, a sentence with these words, and no stack. */
+/** Expects a start to fail with exit code 1 or 2 and a sentence that matches, without a stack trace. */
 async function expectNoStart(test: Ending, env: Record<string, string>, ...words: RegExp[]): Promise<string> {
   const { exit, log } = launch(test, env);
   expect([1, 2]).toContain(await exit);
@@ -59,14 +59,14 @@ async function expectNoStart(test: Ending, env: Record<string, string>, ...words
   return log();
 }
 
-/** A data directory that goes after the servers on it, which were launched later. */
+/** A data directory that is removed after the servers on it, because they were launched later. */
 function makeDataDir(test: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "millrace-e2e-data-"));
   test.onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   return folder;
 }
 
-/** What ends with a describe, rather than with a test. */
+/** Clean-up that runs after a whole describe block rather than after a test. */
 function endings(): { suite: Ending; end(): Promise<void> } {
   const undos: (() => Promise<void> | void)[] = [];
   const end = async () => {
@@ -75,16 +75,16 @@ function endings(): { suite: Ending; end(): Promise<void> } {
   return { suite: { onTestFinished: (undo) => void undos.push(undo) }, end };
 }
 
-/** Jobs that real workers have begun, and that end once a file is there. */
+/** Jobs that real workers have begun, and that end once a file exists. */
 interface Work {
   readonly endpoint: string;
   readonly jobs: readonly string[];
   readonly gate: string;
-  /** What ran, line by line. */
+  /** The lines that the jobs have written. */
   readonly ran: string;
 }
 
-/** A job for each name, which is what it gives back, with a worker for each. */
+/** Submits a job for each name, which is also its output, and starts a worker for each. */
 async function makeWork(test: Ending, server: TestServer, names: readonly string[]): Promise<Work> {
   const folder = makeFolder(test);
   const [gate, ran] = [join(folder, "gate"), join(folder, "ran")];
@@ -125,7 +125,7 @@ describe.concurrent("SIGTERM", () => {
     const server = await startOwn(test);
     const endpoint = await makeQueue(test, server);
     const job = await submit(server, endpoint);
-    const wait = "wait=300000"; // left to that, they would outlast the test
+    const wait = "wait=300000"; // unanswered, they would outlast the test
     const held = call(server, "POST", `/v2/${endpoint}/runsync?${wait}`, { input: {} });
     const held2 = call(server, "GET", `/v2/${endpoint}/status-sync/${job}?${wait}`);
     await until(async () => (await healthOf(server, endpoint)).jobs.inQueue === 2);
@@ -150,7 +150,7 @@ describe("a kill -9", () => {
   let outlived: boolean[];
   const statuses: number[] = [];
 
-  // one server is killed once, with all of this on it
+  // One server is killed once, with all of this on it.
   beforeAll(async () => {
     server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
     [working, orphaned, held, knocking] = await Promise.all([
@@ -176,7 +176,7 @@ describe("a kill -9", () => {
     isOver = true;
     await Promise.all(clients);
     outlived = starts(working.ran).map((line) => isAlive(pidOf(line)));
-    writeFileSync(working.gate, ""); // they end while nobody listens
+    writeFileSync(working.gate, ""); // they end while no server is listening
     await until(() => ends(working.ran).length === 2);
     process.kill(pidOf(starts(orphaned.ran)[0]), "SIGKILL");
     writeFileSync(orphaned.gate, "");
@@ -233,7 +233,7 @@ describe("a kill -9", () => {
     for (const job of acknowledged) expect((await statusOf(server, queue, job)).status).toBe("IN_QUEUE");
     const { inQueue } = (await healthOf(server, queue)).jobs;
     expect(inQueue).toBeGreaterThanOrEqual(acknowledged.length);
-    expect(inQueue).toBeLessThanOrEqual(acknowledged.length + 8); // at most the ones that were on their way
+    expect(inQueue).toBeLessThanOrEqual(acknowledged.length + 8); // at most the requests that were on their way
   });
 
   it("leaves settings as they were saved", async () => {
@@ -241,7 +241,7 @@ describe("a kill -9", () => {
     expect((await call(server, "GET", `/v1/endpoints/${saved.id}`)).body).toEqual(saved);
   });
 
-  it("is followed by a start that answers 503 rather than refuse, from the moment its port is open", async () => {
+  it("is followed by a start that answers 503 as soon as its port is open", async () => {
     for (const status of statuses.slice(0, -1)) expect(status).toBe(503);
     expect(await reach(server, knocking.endpoint, knocking.job, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
   });
@@ -286,7 +286,7 @@ describe.concurrent("a start", () => {
     const file = join(dataDir, "api-key");
     const key = readFileSync(file, "utf8").trim();
     await until(() => first.log().includes(file), 10_000);
-    expect(first.log()).not.toContain(key); // journals are read by others than operators
+    expect(first.log()).not.toContain(key); // logs have more readers than operators
     const target = { url, key };
     const endpoints = (await call(target, "GET", "/v1/endpoints")).body;
     expect(endpoints).toHaveLength(1);

@@ -14,7 +14,7 @@ const purge = (endpoint: string, to: TestServer = server) => call(to, "POST", `/
 const requests = (endpoint: string, query = "") => call(server, "GET", `/v2/${endpoint}/requests${query}`);
 
 describe.concurrent("a rate limit", () => {
-  it("refuses the third purge within ten seconds, and says when to come again", { timeout: 30_000 }, async (test) => {
+  it("refuses the third purge within ten seconds, and says when to try again", { timeout: 30_000 }, async (test) => {
     const endpoint = await makeQueue(test, server);
     const begun = Date.now();
     for (const reply of [await purge(endpoint), await purge(endpoint)]) expect(reply.status).toBe(200);

@@ -11,7 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** Says what its input says, in every way there is: as its job's line, as plain text, on either pipe, as the environment has it. */
+/**
+ * Prints its input in every supported way: as a line of its job, as plain text, on stdout and stderr, and from the
+ * environment.
+ */
 const talking = `
 export default async (input, job) => {
   job.log.info(input.say);
@@ -36,7 +39,7 @@ const lines = async (path: string): Promise<Body[]> => {
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 };
-/** Lines, once one of them holds this text. */
+/** A log's lines, once one of them contains this text. */
 const linesWith = (path: string, text: string): Promise<Body[]> =>
   until(async () => {
     const found = await lines(path);
@@ -45,7 +48,7 @@ const linesWith = (path: string, text: string): Promise<Body[]> =>
 const ran = async (endpoint: string, input: unknown): Promise<Body> =>
   (await call(server, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input })).body;
 
-/** The events of a log that is followed, as they come. */
+/** The events of a followed log, as they come. */
 async function* events(path: string, lastId?: string): AsyncGenerator<{ event: string; id: string; data: Body }> {
   const leaving = new AbortController();
   const reply = await fetch(server.url + path, {

@@ -96,7 +96,7 @@ describe.concurrent("/v1/templates", () => {
     expect(made.imageName).toMatch(/^(file:\/\/)?\/.*\/examples\/hello$/);
   });
 
-  it("can be deleted once nobody uses them", async (test) => {
+  it("can be deleted once no endpoint uses them", async (test) => {
     const endpoint = await makeBare(test, server);
     expectRefusal(await rest("DELETE", `/templates/${endpoint.templateId}`), 400);
     expect((await rest("GET", `/templates/${endpoint.templateId}`)).status).toBe(200);

@@ -10,8 +10,8 @@ beforeAll(async () => {
 afterAll(() => server?.end());
 
 /**
- * A worker that asks for its next job while one runs, and posts the result once both its handler and that take have
- * returned. It names only the running job in its pings, and never asks for jobs to stop.
+ * A worker that asks for its next job while one runs. It posts the result once both its handler and that take have
+ * returned. Its pings name only the running job, and it never polls for jobs to stop.
  */
 async function runAll(
   worker: Puppet,
@@ -37,7 +37,7 @@ describe("A worker that prefetches", () => {
     const worker = await puppet();
     const job = await submit(server, endpoint, {}, { policy: { executionTimeout: 10_000 } });
     const held = new AbortController();
-    // another poll of this worker is held for as long as ever, and shows that the take was not
+    // Another poll of this worker is held as usual. It shows that the take was not held.
     const stops = worker.stops(held.signal).then(
       () => "answered",
       () => "held",
@@ -54,9 +54,9 @@ describe("A worker that prefetches", () => {
     const begunAt = performance.now();
     const [first, second] = [await submit(server, endpoint), await submit(server, endpoint)];
     const submitsMs = performance.now() - begunAt;
-    await submit(server, endpoint); // so that no take has to be held
+    await submit(server, endpoint); // so that no take is held
     const begun = await runAll(worker, 2, async (job, asked) => {
-      await asked; // the next job is handed over, and pings name the one that runs
+      await asked; // the next job is handed over, and pings name the running job
       for (const isLate of [false, true]) {
         if (isLate) await until(async () => (await statusOf(server, endpoint, job)).executionTime > 300);
         await worker.ping([job]);
@@ -65,7 +65,7 @@ describe("A worker that prefetches", () => {
     expect(begun).toEqual([first, second]);
     const [one, two] = [await statusOf(server, endpoint, first), await statusOf(server, endpoint, second)];
     expect([one.status, two.status]).toEqual(["COMPLETED", "COMPLETED"]);
-    // the second waited until the first was posted; it was submitted at most so much later
+    // The second job waited until the first was posted; it was submitted later by at most this time.
     expect(two.delayTime).toBeGreaterThanOrEqual(one.delayTime + one.executionTime - Math.ceil(submitsMs) - 1);
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ completed: 2, retried: 0 });
   });

@@ -5,19 +5,19 @@ import { journal, makeEndpoint, until } from "../harness.js";
 import { type Ending, endWith, makeFolder } from "./handlers.js";
 import { type Body, statusOf, submit, type Target } from "./wire.js";
 
-/** What came back from a worker call; `job` is the parsed body of a take. */
+/** The reply to a worker call; `job` is the parsed body of a take. */
 export interface Answer {
   readonly status: number;
   readonly text: string;
   readonly body: Body;
 }
 
-/** A live worker process that does nothing: the test says its words, with its secret, on the real wire. */
+/** A live worker process that does nothing: the test makes its calls, with its secret, over real HTTP. */
 export interface Puppet {
   readonly id: string;
   readonly pid: number;
   readonly env: Readonly<Record<string, string>>;
-  /** Any worker call: `url` as in the worker's environment, already filled in. */
+  /** Any worker call: `url` as in the worker's environment, with its placeholders filled in. */
   call(method: string, url: string, body?: string | Uint8Array<ArrayBuffer>, options?: CallOptions): Promise<Answer>;
   takeUrl(inProgress: boolean): string;
   doneUrl(job: string, isStream?: boolean): string;
@@ -29,7 +29,7 @@ export interface Puppet {
   takeBatch(size: number | string, inProgress?: boolean): Promise<Answer>;
   /** Polls for jobs to stop. */
   stops(signal?: AbortSignal): Promise<Answer>;
-  /** Posts a job's end; an object is sent as JSON, a string as it is. */
+  /** Posts a job's result; an object is sent as JSON, a string as it is. */
   done(job: string, body: unknown, isStream?: boolean): Promise<Answer>;
   doneBatch(body: unknown): Promise<Answer>;
   chunk(job: string, body: unknown): Promise<Answer>;
@@ -49,7 +49,7 @@ export interface CallOptions {
 export interface PuppetEndpoint {
   readonly id: string;
   readonly folder: string;
-  /** The puppets that ever started, oldest first. */
+  /** All puppets that ever started, oldest first. */
   puppets(): Puppet[];
   /** Waits for the n-th puppet (from 0) to have started. */
   puppet(n?: number, withinMs?: number): Promise<Puppet>;
@@ -92,7 +92,7 @@ export async function makePuppets(
   return { id, folder, puppets, puppet: (n = 0, withinMs = 20_000) => until(() => puppets()[n], withinMs) };
 }
 
-/** A job in the hands of a puppet. */
+/** A job that a puppet holds. */
 export interface HeldJob extends PuppetEndpoint {
   readonly endpoint: string;
   readonly worker: Puppet;
@@ -185,7 +185,7 @@ function readJson(text: string): Body {
   }
 }
 
-/** Whether a process runs: one that has ended and waits to be collected does not. */
+/** Whether a process runs. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** Says of which make it is, after as many milliseconds as it is told; one that is BROKEN ends at its start. */
+/** Reports its make after the requested number of milliseconds; with BROKEN set it ends at its start. */
 const made = `
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +27,7 @@ const makeMade = (test: Parameters<typeof makeRunning>[0], settings: Record<stri
   makeRunning(test, server, { env: { MAKE: "1" }, ...settings }, made);
 const versionsOf = async (endpoint: string) => (await workersOf(server, endpoint)).map(({ version }) => version);
 
-describe.concurrent("a save that changes what a worker is made of", () => {
+describe.concurrent("a save that changes a worker's definition", () => {
   it("makes a new version, and replaces idle workers at once", async (test) => {
     const endpoint = await makeMade(test, { workersMin: 1, workersMax: 2 });
     const old = await inState(server, endpoint, "idle");
@@ -108,7 +108,7 @@ describe.concurrent("a save that changes what a worker is made of", () => {
     const makes = new Set(ends.map(({ output }) => output));
     expect([...makes].sort()).toEqual(["1", "2", "3", "4"].filter((make) => makes.has(make)));
     expect(ends.at(-1)?.output).toBe("4");
-    expect(least).toBeGreaterThan(0); // there was always one that could take a job
+    expect(least).toBeGreaterThan(0); // at every moment some worker could take a job
     expect(new Set(await versionsOf(endpoint))).toEqual(new Set([4]));
     const all = await allWorkersOf(server, endpoint);
     expect(all.filter(({ version, state }) => version < 4 && state !== "ended")).toEqual([]);
@@ -161,7 +161,7 @@ describe.concurrent("a version that does not come up", () => {
     await inState(server, endpoint, "ended", { id });
   });
 
-  it("leaves the work to the version before it, even if that has no worker at the moment", async (test) => {
+  it("leaves the work to the previous version, even if that has no worker at the moment", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 1 });
     await complete(server, endpoint);
     await save(server, endpoint, { env: { MAKE: "2", BROKEN: "1" } });
@@ -176,7 +176,7 @@ describe.concurrent("a version that does not come up", () => {
     await until(async () => (await complete(server, endpoint)).output === "3");
   });
 
-  it("keeps its jobs waiting if there is none before it; they say why, until a save fixes it", async (test) => {
+  it("without a previous version keeps its jobs waiting, with the reason, until a save fixes it", async (test) => {
     const endpoint = await makeMade(test, { env: { MAKE: "1", BROKEN: "1" } });
     const job = await submit(server, endpoint);
     const waiting = await until(async () => {
@@ -191,7 +191,7 @@ describe.concurrent("a version that does not come up", () => {
 });
 
 describe.concurrent("a rollback", () => {
-  it("restores what workers were made of, and nothing else", async (test) => {
+  it("restores the workers' definition, and nothing else", async (test) => {
     const endpoint = await makeMade(test, { workersMax: 1 });
     expect((await complete(server, endpoint)).output).toBe("1");
     await save(server, endpoint, { env: { MAKE: "2" }, name: "renamed", idleTimeout: 33 });

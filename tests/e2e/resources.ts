@@ -4,7 +4,7 @@ import { type Ending, endWith, makeHandler } from "./handlers.js";
 import type { Body, Target } from "./wire.js";
 
 export const idPattern = /^[a-z0-9]{14}$/;
-/** Well-formed, and nobody's. */
+/** A well-formed id that belongs to no resource. */
 export const unknownId = "unknown0000000";
 export const uniqueName = () => `m-${Math.random().toString(36).slice(2)}`;
 
@@ -14,12 +14,12 @@ async function make(server: Target, path: string, fields: Record<string, unknown
   return reply.body;
 }
 
-/** Makes a template over the scripted handler. */
+/** Makes a template with the scripted handler. */
 export function makeTemplate(test: Ending, server: Target, fields: Record<string, unknown> = {}): Promise<Body> {
   return make(server, "/templates", { name: uniqueName(), imageName: makeHandler(test), ...fields });
 }
 
-/** Makes an endpoint with nothing but what is sent. */
+/** Makes an endpoint with only the fields that are sent. */
 export async function makeBare(test: Ending, server: Target, fields: Record<string, unknown> = {}): Promise<Body> {
   const { id: templateId } = await makeTemplate(test, server);
   const endpoint = await make(server, "/endpoints", { templateId, ...fields });

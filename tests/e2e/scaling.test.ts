@@ -15,13 +15,13 @@ afterAll(() => server?.end());
 const change = (endpoint: string, settings: Record<string, unknown>) =>
   call(server, "PATCH", `/v1/endpoints/${endpoint}`, settings);
 
-/** How many workers there are, in whatever condition. */
+/** The number of workers, in any state. */
 async function workerCount(endpoint: string): Promise<number> {
   const { workers } = await healthOf(server, endpoint);
   return workers.initializing + workers.idle + workers.running + workers.paused;
 }
 
-/** Waits until a waiting job says one of these. */
+/** Waits until a waiting job shows one of these reasons. */
 function waitReason(endpoint: string, job: string, ...reasons: string[]): Promise<Body> {
   let last: Body;
   return until(async () => {
@@ -56,7 +56,7 @@ describe.concurrent("a worker", () => {
     expect(workers.size).toBe(1);
   });
 
-  it("follows a shorter idle time as soon as it is saved", async (test) => {
+  it("is subject to a shorter idle time as soon as that is saved", async (test) => {
     const endpoint = await makeRunning(test, server, { idleTimeout: 3_600 });
     await reach(server, endpoint, await submit(server, endpoint), "COMPLETED");
     expect(await workerCount(endpoint)).toBe(1);
@@ -82,7 +82,7 @@ describe.concurrent("a worker", () => {
     expect((await reach(server, endpoint, waiting, "COMPLETED")).output).toBe("waits");
   });
 
-  it("is replaced when its template's env changes, by one that has the new env", async (test) => {
+  it("is replaced by a worker with the new env when its template's env changes", async (test) => {
     const settings = { workersMin: 1, workersMax: 1 };
     const endpoint = await makeRunning(test, server, settings, undefined, { env: { COLOUR: "red" } });
     const run = async () => (await call(server, "POST", `/v2/${endpoint}/runsync`, { input: { env: "COLOUR" } })).body;
@@ -151,7 +151,7 @@ describe.concurrent("the number of workers", () => {
     for (const job of jobs) await reach(server, endpoint, job, "COMPLETED");
   });
 
-  it("grows under QUEUE_DELAY only when the oldest has waited for scalerValue seconds", async (test) => {
+  it("grows under QUEUE_DELAY only when the oldest job has waited for scalerValue seconds", async (test) => {
     const gate = join(makeFolder(test), "gate");
     const endpoint = await makeRunning(test, server, { workersMax: 3, scalerValue: 3 });
     const jobs = [await submit(server, endpoint, { gate })];
@@ -171,7 +171,7 @@ describe.concurrent("the number of workers", () => {
     const endpoint = await makeRunning(test, server, { idleTimeout: 60 });
     const low = await submit(server, endpoint, { echo: "low" }, { policy: { lowPriority: true } });
     const other = await makeRunning(test, server);
-    await reach(server, other, await submit(server, other), "COMPLETED"); // the scaler has looked meanwhile
+    await reach(server, other, await submit(server, other), "COMPLETED"); // the scaler has run meanwhile
     const body = await statusOf(server, endpoint, low);
     expect(body).toMatchObject({ status: "IN_QUEUE", waitReason: "low_priority", workerId: "" });
     expect(await workerCount(endpoint)).toBe(0);
@@ -180,7 +180,9 @@ describe.concurrent("the number of workers", () => {
     expect((await reach(server, endpoint, high, "COMPLETED")).output).toBe("high");
   });
 
-  it("falls to one when one suffices: the most recently busy worker stays", { timeout: 60_000 }, async (test) => {
+  it("falls to one worker when one suffices: the most recently busy worker stays", {
+    timeout: 60_000,
+  }, async (test) => {
     const endpoint = await makeRunning(test, server, { workersMin: 10, workersMax: 10, idleTimeout: 5 });
     await until(async () => (await healthOf(server, endpoint)).workers.idle === 10, 30_000);
     await change(endpoint, { workersMin: 0 });
@@ -239,7 +241,7 @@ describe.concurrent("a waiting job says why", () => {
   });
 });
 
-it("decisions are listed with their reasons", async (test) => {
+it("the scaler's decisions are listed with their reasons", async (test) => {
   const endpoint = await makeRunning(test, server, { idleTimeout: 1 });
   await reach(server, endpoint, await submit(server, endpoint), "COMPLETED");
   await until(async () => (await workerCount(endpoint)) === 0, 10_000);

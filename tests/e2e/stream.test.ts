@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** A job in the hands of a puppet, and every way to read its chunks. */
+/** A job that a puppet holds, with every way to read its chunks. */
 interface Read extends HeldJob {
-  /** The contract's array. */
+  /** Reads the contract's array. */
   chunks(query?: string): Promise<Body[]>;
-  /** What public clients read. */
+  /** Reads the envelope that public clients use. */
   envelope(query?: string): Promise<{ status: string; stream: Body[] }>;
   events(lastId?: string, signal?: AbortSignal): Promise<Response>;
 }
@@ -114,7 +114,7 @@ describe.concurrent("/stream", () => {
     expect(await envelope()).toEqual({ status: "COMPLETED", stream: [] });
   });
 
-  it("is held for a second while there is nothing to send, and no longer", async (test) => {
+  it("is held for at most a second while there is nothing to send", async (test) => {
     const { chunks } = await makeRead(test);
     const begun = performance.now();
     expect(await chunks()).toEqual([]);
@@ -156,7 +156,7 @@ describe.concurrent("/stream", () => {
     await chunks("?wait=0");
     hangUp.abort();
     expect(await held).toBe("AbortError");
-    await chunks("?wait=0"); // the server has had a turn to see the socket close
+    await chunks("?wait=0"); // by now the server has seen the socket close
     await worker.chunk(job, { output: "kept" });
     expect(outputs(await chunks())).toEqual(["kept"]);
   });
@@ -173,7 +173,7 @@ describe.concurrent("/stream", () => {
   it("begins again at 0 when the job starts over", async (test) => {
     const { worker, job, endpoint, chunks } = await makeRead(test);
     await worker.chunk(job, { output: "first start" });
-    const again = await worker.take(); // it says that it holds nothing, so its job is given back and comes again
+    const again = await worker.take(); // it reports no jobs, so its job is given back and handed out again
     expect(again.body.id).toBe(job);
     await worker.chunk(job, { output: "second start" });
     expect(await chunks()).toEqual([{ output: "second start", metrics: { stream_index: 0 } }]);
@@ -188,7 +188,7 @@ describe.concurrent("/stream", () => {
     expect(await reply.text()).toContain(`"output":${text}`);
   });
 
-  it("is 404 for an unknown job, and empty for one that waits", async (test) => {
+  it("is 404 for an unknown job, and empty for a waiting job", async (test) => {
     const endpoint = await makeQueue(test, server);
     const unknown = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
     for (const prefix of ["/v2", "/sdk/v2"]) {

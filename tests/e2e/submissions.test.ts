@@ -19,7 +19,7 @@ const post = (path: string, body?: unknown, headers?: Record<string, string>) =>
   call(server, "POST", `/v2/${path}`, body, headers);
 const get = (path: string) => call(server, "GET", `/v2/${path}`);
 
-/** The head of a raw request, key included. */
+/** The head of a raw request, including the key. */
 function head(method: string, path: string, ...more: string[]): string {
   const lines = [
     `${method} ${path} HTTP/1.1`,
@@ -61,7 +61,7 @@ describe.concurrent("/run", () => {
     expect((await healthOf(server, endpoint)).jobs.inQueue).toBe(0);
   });
 
-  it("refuses what is not JSON", async (test) => {
+  it("refuses a body that is not JSON", async (test) => {
     const endpoint = await makeQueue(test, server);
     for (const body of ["", "{", '{"input":{}}x', "{'input':{}}", '{"input":{"a":NaN}}', "input={}"]) {
       expectRefusal(await post(`${endpoint}/run`, body, { "content-type": "application/json" }), 400);
@@ -130,7 +130,7 @@ describe.concurrent("/run", () => {
     expect((await post(`${endpoint}/run`, { input: {}, s3Config })).status).toBe(200);
   });
 
-  it("ignores fields it does not know", async (test) => {
+  it("ignores unknown fields", async (test) => {
     const endpoint = await makeQueue(test, server);
     const reply = await post(`${endpoint}/run`, { input: {}, priority: 9, output: 1, id: "mine", status: "COMPLETED" });
     expect(reply.status).toBe(200);
@@ -179,7 +179,7 @@ describe.concurrent("/run", () => {
 });
 
 describe.concurrent("the size of a submission", () => {
-  /** A submission of exactly so many bytes. */
+  /** A submission of exactly this many bytes. */
   const submission = (bytes: number) => `{"input":{"a":"${"x".repeat(bytes - 18)}"}}`.padEnd(bytes);
 
   it.for([
@@ -287,7 +287,7 @@ describe.concurrent("the key", () => {
 });
 
 describe.concurrent("every reply", () => {
-  it("has a request id, and no two the same", async (test) => {
+  it("has a unique request id", async (test) => {
     const endpoint = await makeQueue(test, server);
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => (await get(`${endpoint}/health`)).headers.get("x-request-id")),
@@ -302,7 +302,7 @@ describe.concurrent("every reply", () => {
     expectRefusal(await call(server, "GET", "/v1/nonsense"), 404);
   });
 
-  it("is nosniff and opens nothing to other origins", async (test) => {
+  it("has nosniff, and no header that admits other origins", async (test) => {
     const endpoint = await makeQueue(test, server);
     const reply = await call(server, "GET", `/v2/${endpoint}/health`, undefined, { origin: "https://example.com" });
     expect(reply.headers.get("x-content-type-options")).toBe("nosniff");
@@ -340,7 +340,7 @@ describe.concurrent("a request on the wire", () => {
 });
 
 describe.concurrent("a secret of a submission", () => {
-  it("is passed to the worker and shown to nobody else", async (test) => {
+  it("is passed to the worker and shown nowhere else", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, server);
     const secret = "s3-secret-that-nobody-sees";
     const s3Config = { accessId: "id", accessSecret: secret, bucketName: "b", endpointUrl: "http://s3", region: "r" };

@@ -6,7 +6,7 @@ import { makeQueue, makeRunning } from "./handlers.js";
 import { makePuppets } from "./puppet.js";
 import { type Body, reach, statusOf, submit } from "./wire.js";
 
-/** One call of a webhook. */
+/** One webhook request. */
 interface Received {
   readonly method: string;
   readonly path: string;
@@ -16,7 +16,7 @@ interface Received {
   readonly at: number;
 }
 
-/** Answers each path with its statuses in turn, the last one from then on. */
+/** Answers each path with its statuses in turn, and keeps repeating the last one. */
 async function startReceiver(port: number, answers: Map<string, number[]>, received: Received[]): Promise<Server> {
   const receiver = createServer((request, reply) => {
     let text = "";
@@ -65,7 +65,7 @@ const deliveriesOf = async (job: string): Promise<Body[]> => {
   return reply.body;
 };
 
-/** The Standard Webhooks signature of a call, made by hand. */
+/** Computes the Standard Webhooks signature of a call by hand. */
 async function signatureOf({ headers, text }: Received): Promise<string> {
   const { body } = await call(server, "GET", "/v1/webhooks/secret");
   expect(Object.keys(body)).toEqual(["secret"]);
@@ -178,7 +178,7 @@ describe.concurrent("a webhook", () => {
     expect((await statusOf(server, endpoint, job)).status).toBe("COMPLETED");
   });
 
-  it("is not redirected: a redirect is a failure", async (test) => {
+  it("follows no redirect: a redirect is a failure", async (test) => {
     const endpoint = await makeRunning(test, server);
     answers.set("/moved", [302]);
     const job = await submit(server, endpoint, { echo: 1 }, { webhook: hook("/moved") });

@@ -2,14 +2,14 @@ import { connect } from "node:net";
 import { expect } from "vitest";
 import { call, type TestServer, until } from "../harness.js";
 
-/** Where to call, and with which key. */
+/** The address to call, and the key to use. */
 export type Target = Pick<TestServer, "url" | "key">;
 
-/** One status reply, loosely typed: tests say what it must hold. */
+/** One status reply, loosely typed: each test checks its content. */
 // biome-ignore lint/suspicious/noExplicitAny: replies are judged by the tests, not by the compiler
 export type Body = any;
 
-/** A call whose reply is kept as the text it came as. */
+/** A call whose reply is kept as its original text. */
 export async function textCall(
   server: Target,
   method: string,
@@ -26,7 +26,7 @@ export async function textCall(
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
 }
 
-/** A job id that is well-formed, and nobody's. */
+/** A well-formed job id that belongs to no job. */
 export const unknownJob = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
 
 /** Submits a job to `/run`, and resolves with its id. */
@@ -41,7 +41,7 @@ export async function submit(
   return made.body.id;
 }
 
-/** The status body of a job; fails where it is not 200. */
+/** The status body of a job; throws if the status is not 200. */
 export async function statusOf(server: Target, endpoint: string, job: string): Promise<Body> {
   const reply = await call(server, "GET", `/v2/${endpoint}/status/${job}`);
   if (reply.status !== 200) throw new Error(`status: ${reply.status} ${JSON.stringify(reply.body)}`);
@@ -66,7 +66,7 @@ export async function healthOf(server: Target, endpoint: string): Promise<Body> 
   return reply.body;
 }
 
-/** Resolves once a moment has come; tests wait on the clock only where the contract speaks of one. */
+/** Resolves at a given time. Tests wait on the clock only where the contract defines a time. */
 export function reachTime(atMs: number): Promise<boolean> {
   return until(() => Date.now() >= atMs, atMs - Date.now() + 5_000);
 }
@@ -82,7 +82,7 @@ export async function isHeld(server: Target, endpoint: string, asked: Promise<un
   return !answered;
 }
 
-/** Checks a refusal: its status, and what every error reply must look like. */
+/** Checks a refusal: its status, and the form that all error replies share. */
 export function expectRefusal(reply: { status: number; headers: Headers; body: Body }, status: number, words?: RegExp) {
   expect(reply.status, JSON.stringify(reply.body)).toBe(status);
   expect(reply.headers.get("content-type")).toMatch(/^application\/json/);
@@ -94,20 +94,20 @@ export function expectRefusal(reply: { status: number; headers: Headers; body: B
   if (words) expect(reply.body.error).toMatch(words);
 }
 
-/** An open socket on which the test writes the bytes of a request itself. */
+/** An open socket on which the test writes the bytes of a request. */
 export interface RawConnection {
   write(part: string | Uint8Array): Promise<void>;
-  /** Everything that has come back so far. */
+  /** All data received so far. */
   received(): string;
   closed(): boolean;
-  /** Waits for a whole status line, and resolves with its number. */
+  /** Waits for a complete status line, and resolves with its code. */
   status(withinMs?: number): Promise<number>;
-  /** Waits until the reply's body (by its Content-Length, or the close) is there. */
+  /** Waits for the whole body of the reply (by its Content-Length, or the close). */
   body(withinMs?: number): Promise<string>;
   end(): void;
 }
 
-/** Opens a socket to the server. Errors on it read as a close: a refusal may come with a reset. */
+/** Opens a socket to the server. Errors count as a close, because a refusal may arrive with a reset. */
 export async function openRaw(port: number): Promise<RawConnection> {
   const socket = connect(port, "127.0.0.1");
   let text = "";
@@ -149,7 +149,7 @@ export interface SentEvent {
   readonly data: string;
 }
 
-/** Reads a reply as server-sent events until it ends, or until `enough` says so. */
+/** Reads a reply as server-sent events until it ends, or until `enough` returns true. */
 export async function readEvents(
   reply: Response,
   enough: (events: readonly SentEvent[]) => boolean = () => false,
@@ -176,6 +176,6 @@ function readEvent(block: string): SentEvent | undefined {
       .filter((line) => line.startsWith(`${name}:`))
       .map((line) => line.slice(name.length + 1).replace(/^ /, ""));
   const data = field("data");
-  if (data.length === 0 && field("event").length === 0) return undefined; // a comment that keeps the line open
+  if (data.length === 0 && field("event").length === 0) return undefined; // a comment that keeps the connection open
   return { event: field("event")[0] ?? "message", id: field("id")[0], data: data.join("\n") };
 }

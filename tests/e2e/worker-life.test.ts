@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** Opens and closes the way of a job. */
+/** A gate file for a job: opening it lets the job end. */
 function gateIn(folder: string, name = "gate") {
   const path = join(folder, name);
   return { path, open: () => writeFileSync(path, "") };
@@ -38,7 +38,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect(Date.parse(running.since)).toBeLessThanOrEqual(Date.now() + 1);
     gate.open();
     await reach(server, endpoint, job, "COMPLETED");
-    // its first output is written beside the job's end
+    // The worker's first output is written at the same time as the job's end.
     const idle = await until(async () => {
       const now = await inState(server, endpoint, "idle", { id: running.id });
       return phasesOf(now).includes("first output") && now;
@@ -79,7 +79,7 @@ describe.concurrent("a worker's life can be read:", () => {
     expect((await statusOf(server, endpoint, job)).waitReason).toBe("starting");
   });
 
-  it("an unknown one is a 404, the same as another user's", async (test) => {
+  it("an unknown worker is a 404, and so is another user's", async (test) => {
     const endpoint = await makeRunning(test, server);
     expectRefusal(await call(server, "GET", "/v1/workers/unknown0000000"), 404, /unknown0000000/);
     expectRefusal(await call(server, "GET", "/v1/endpoints/unknown0000000/workers"), 404);
@@ -102,7 +102,7 @@ describe.concurrent("a worker's life can be read:", () => {
 });
 
 describe.concurrent("workers that end at their start", () => {
-  /** An endpoint whose workers run a shell's words, with a job that waits for them. */
+  /** An endpoint whose workers run a shell script, with a job that waits for them. */
   async function makeFailing(test: Ending, words: string) {
     const endpoint = await makeRunning(test, server, {}, undefined, { dockerStartCmd: ["sh", "-c", words] });
     return { endpoint, job: await submit(server, endpoint, { echo: 1 }) };
@@ -111,7 +111,7 @@ describe.concurrent("workers that end at their start", () => {
 
   it.for([
     {
-      it: "by themselves are reported with their last lines",
+      it: "by themselves are reported with the last lines of their log",
       words: "echo 'Traceback (most recent call last):' >&2; echo \"KeyError: 'MODEL'\" >&2; exit 1",
       exit: { code: 1, cause: "start", note: expect.stringMatching(/exit code 1.*KeyError: 'MODEL'/s) },
       detail: /exit code 1.*KeyError: 'MODEL'/s,
@@ -129,7 +129,7 @@ describe.concurrent("workers that end at their start", () => {
       detail: /memory runs out/,
     },
     {
-      it: "for lack of a GPU are reported so",
+      it: "for lack of a GPU are reported with that cause",
       words: "echo 'RuntimeError: No CUDA GPUs are available' >&2; exit 1",
       exit: { code: 1, cause: "gpu", note: expect.stringMatching(/no GPU.*No CUDA GPUs are available/s) },
       detail: /no GPU.*No CUDA GPUs are available/s,
@@ -150,7 +150,7 @@ describe.concurrent("workers that end at their start", () => {
     expect((await firstEnd(endpoint)).exit.note).toMatch(/'no-such-program'.*ENOENT/);
   });
 
-  it("are retried after growing pauses, count as a crash loop, and recover with a save that fixes them", async (test) => {
+  it("are retried after growing pauses, count as a crash loop, and recover after a save that fixes them", async (test) => {
     const { endpoint, job } = await makeFailing(
       test,
       '[ -n "$MENDED" ] && exec node $RUNNER handler.mjs; echo broken; exit 3',
@@ -161,7 +161,7 @@ describe.concurrent("workers that end at their start", () => {
       return body.waitReason === "crash_looping" && body;
     });
     expect(waiting.waitDetail).toMatch(/exit code 3: broken/);
-    await until(async () => (await healthOf(server, endpoint)).workers.unhealthy === 1); // between two tries
+    await until(async () => (await healthOf(server, endpoint)).workers.unhealthy === 1); // between two attempts
     await until(async () => (await allWorkersOf(server, endpoint)).length >= 4);
     const made = (await allWorkersOf(server, endpoint)).reverse();
     const at = (worker: Body, phase: string) =>
@@ -174,7 +174,7 @@ describe.concurrent("workers that end at their start", () => {
     expect((await healthOf(server, endpoint)).workers.unhealthy).toBe(0);
   });
 
-  it("no longer count once one comes up", async (test) => {
+  it("no longer count once a worker comes up", async (test) => {
     const folder = makeFolder(test);
     const count = join(folder, "count");
     const runner = new URL("../../packages/worker/dist/run-handler.js", import.meta.url).pathname;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => server?.end());
 
 describe.concurrent("a lost job", () => {
-  it("is one that a later take leaves out: given back to the front, FAILED the third time", async (test) => {
+  it("is a job that a later take does not name: given back to the front, and FAILED the third time", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     const behind = await submit(server, endpoint);
     for (const retries of [1, 2]) {
@@ -28,11 +28,11 @@ describe.concurrent("a lost job", () => {
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ retried: 2, failed: 1 });
     await call(server, "POST", `/v2/${endpoint}/retry/${job}`);
     await worker.done(behind, {});
-    expect((await worker.take()).body.id).toBe(job); // a retried job has its three starts anew
+    expect((await worker.take()).body.id).toBe(job); // a retried job has three starts again
     expect((await worker.take()).body.id).toBe(job);
   });
 
-  it("is not one that a take with jobs in progress leaves out", async (test) => {
+  it("is not a job that a take with jobs in progress does not name", async (test) => {
     const { worker, job, status, endpoint } = await makeHeld(test, server);
     const next = await submit(server, endpoint);
     expect((await worker.take({ inProgress: true })).body.id).toBe(next);
@@ -41,12 +41,12 @@ describe.concurrent("a lost job", () => {
     expect((await status()).status).toBe("COMPLETED");
   });
 
-  it("is one that two pings in a row leave out, both five seconds after its take", async (test) => {
+  it("is a job that two pings in a row do not name, both five seconds after its take", async (test) => {
     const { worker, job, status, takenAt } = await makeHeld(test, server);
     expect((await worker.ping()).status).toBe(200); // too early to count
     await reachTime(takenAt + 5_300);
     await worker.ping();
-    expect(await status()).toMatchObject({ status: "IN_PROGRESS", retries: 0 }); // one is never enough
+    expect(await status()).toMatchObject({ status: "IN_PROGRESS", retries: 0 }); // one ping is never enough
     await worker.ping(["someone-else", job]);
     await worker.ping();
     expect((await status()).status).toBe("IN_PROGRESS"); // they were not in a row
@@ -56,7 +56,7 @@ describe.concurrent("a lost job", () => {
     expect((await worker.take()).body.id).toBe(job);
   });
 
-  it("is one whose worker is killed: given back at once, and FAILED the third time", async (test) => {
+  it("is a job whose worker is killed: given back at once, and FAILED the third time", async (test) => {
     const { worker, job, status, puppet, endpoint } = await makeHeld(test, server);
     let holder: Puppet = worker;
     for (const retries of [1, 2]) {
@@ -73,7 +73,7 @@ describe.concurrent("a lost job", () => {
     expect((await healthOf(server, endpoint)).jobs).toMatchObject({ retried: 2, failed: 1, inQueue: 0 });
   });
 
-  it("is one whose worker has pinged, and has been silent for 30 seconds", { timeout: 60_000 }, async (test) => {
+  it("is a job whose worker has pinged, and has been silent for 30 seconds", { timeout: 60_000 }, async (test) => {
     const { worker, job, status, puppet } = await makeHeld(test, server);
     await worker.ping([job]);
     const silentAt = Date.now();
@@ -149,7 +149,7 @@ describe.concurrent("a job to stop", () => {
     expect((await worker.take()).body.id).toBe(next);
   });
 
-  it("is one whose ttl has passed: it is gone, and its late result is dropped", async (test) => {
+  it("is a job whose ttl has passed: it is gone, and its late result is dropped", async (test) => {
     const { worker, job, endpoint } = await makeHeld(test, server, { ttl: 10_000 });
     expect((await worker.stops()).body).toEqual({ jobsToStop: [job] });
     expect((await worker.done(job, { output: 1 })).status).toBe(200);

@@ -338,7 +338,7 @@ describe.concurrent("a result", () => {
   it.for([
     ["small", 1],
     ["large", "x".repeat(400_000)],
-  ] as const)("with stopPod brings a fresh worker: a %s one", async ([, output], test) => {
+  ] as const)("with stopPod brings a fresh worker: a %s result", async ([, output], test) => {
     const { endpoint, worker, job, puppet, status } = await makeHeld(test, server);
     expect((await worker.done(job, { output, stopPod: true })).status).toBe(200);
     expect(await status()).toMatchObject({ status: "COMPLETED", output });

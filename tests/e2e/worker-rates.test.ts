@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** More than a client may submit in 10 s, and more than may be held of its waiting calls. */
+/** More calls than a client may submit in 10 s, and more than the limit of held calls. */
 const calls = 1_050;
 const pollsHeld = 450;
 
@@ -27,10 +27,10 @@ it("polls, results, chunks and pings have no rate limit", { timeout: 120_000 }, 
     }
     expect([...statuses]).toEqual([200]);
   }
-  // a newer poll ends the one before, so that many can be asked: each is empty, none is refused
+  // A newer poll ends the previous one, so this many are possible: each is empty, and none is refused.
   await worker.done(job, { output: 1 });
   const polls = Array.from({ length: pollsHeld }, () => worker.take({ inProgress: true }));
-  worker.kill(); // the last one is let go with its worker, or after its 20 s
+  worker.kill(); // the last poll ends with its worker, or after its 20 s
   const statuses = (await Promise.all(polls)).map(({ status }) => status);
   expect([...new Set(statuses)]).toEqual([204]);
 });
