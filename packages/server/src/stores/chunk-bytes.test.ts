@@ -7,7 +7,7 @@ import { migrate } from "./sqlite/schema.js";
 import { TextCutter } from "./sqlite/stored-texts.js";
 import type { CallSize } from "./sqlite/writer.js";
 
-/** The bytes of each write that a store has asked for. */
+/** The size in bytes that the store declared for each write. */
 const asked: number[] = [];
 const note = async (_verb: unknown, _args: unknown, bytes: number) => void asked.push(bytes);
 const word = async (_verb: unknown, _args: unknown, { bytes = 0 }: CallSize) => void asked.push(bytes);

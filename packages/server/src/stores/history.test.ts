@@ -7,7 +7,7 @@ import { makeDatabase, openEmptied } from "./contracts/postgres-fixture.js";
 import { type Opened, Scene } from "./contracts/scene.js";
 import { openSqlite } from "./sqlite/open.js";
 
-/** What the test itself knows of a job: enough to foretell every answer of the store. */
+/** The test's model of a job: enough to predict every answer of the store. */
 interface Known {
   readonly id: string;
   readonly lowPriority: boolean;
@@ -16,7 +16,7 @@ interface Known {
   status: JobStatus | "DELETED";
   starts: number;
   worker: number | undefined;
-  /** Where it stands in the order: submissions and retries count up. */
+  /** Its position in the order: submissions and retries count up. */
   place: number;
   expiresAt: number;
   stopWanted: boolean;
@@ -68,7 +68,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: is("pass"), ms: fc.constantFrom(1, 2_000, 8_000, 40_000) }) },
 );
 
-/** Runs steps against a store and beside it against what is known, and compares every answer. */
+/** Runs steps against a store and a model, and compares every answer. */
 class History {
   readonly jobs: Known[] = [];
   readonly #counts = { completed: 0, failed: 0, retried: 0 };
@@ -152,8 +152,8 @@ class History {
   }
 
   /**
-   * All ask at the same moment, each in a call of its own: no job goes to two, none is passed over, and each gets its own in
-   * order. Which of the calls comes first is nobody's business: PostgreSQL has them at once.
+   * Several takes at the same moment: no job goes to two workers, none is skipped, and each worker gets its jobs in
+   * order. The order of the takes themselves is not defined: PostgreSQL runs them concurrently.
    */
   async #take(asks: readonly { workerNo: number; count: number }[]): Promise<void> {
     const { stores, endpointNo, now } = this.#scene;
@@ -196,7 +196,7 @@ class History {
     known.expiresAt = Math.min(known.ttlEndAt, this.#scene.now + known.retentionMs);
   }
 
-  /** As operations do: read, decide by the table, then change. */
+  /** Changes a job as operations do: read, decide by the table, then change. */
   async #change(known: Known | undefined, change: Change): Promise<void> {
     const job = known && (await this.#scene.find(known.id));
     if (!known || !job || !mayHappen(change.by, job.status)) return;
@@ -204,11 +204,14 @@ class History {
     this.#changed(known, change);
   }
 
-  /** A change of a job as it was read some steps ago: it holds only where nothing has happened to it since. */
+  /**
+   * Applies a change to a job as it was read some steps ago: it must succeed only if nothing has happened to the job
+   * since.
+   */
   async #stale(change: Change): Promise<void> {
     if (!this.#read) return;
     const { job, known, place } = this.#read;
-    // a retry in between begins the count of starts anew: the contract has an own test for that
+    // A retry in between restarts the count of starts: the contract has a separate test for that.
     if (!mayHappen(change.by, job.status) || known.place !== place || !this.#shown(known)) return;
     const same = known.status === job.status && known.starts === job.starts;
     const settled = await this.#scene.stores.jobs.change(job, change, this.#scene.now);
@@ -241,7 +244,7 @@ class History {
   }
 
   async #purge(limit: number): Promise<void> {
-    // of expired jobs the contract has an own test
+    // The contract has a separate test for expired jobs.
     if (this.jobs.some((known) => known.status === "IN_QUEUE" && !this.#shown(known))) return;
     const { stores, endpointNo, now } = this.#scene;
     const upTo = await stores.reader.lastPlace();
@@ -263,7 +266,7 @@ class History {
       expect(known?.status).toBe("IN_PROGRESS");
       Object.assign(known!, { status: "CANCELLED", stopWanted: true });
     }
-    // of equal times any may go first: what is gone is what is listed no more
+    // Jobs with equal times may be deleted in any order: compare with the jobs that are no longer listed.
     const left = new Set(await this.#listed(due));
     for (const known of due) {
       if (!known.stopWanted && !left.has(known.id)) known.status = "DELETED";
@@ -271,7 +274,7 @@ class History {
     expect(due.filter(({ status }) => status === "DELETED")).toHaveLength(deleted);
   }
 
-  /** Which of these are still stored, expired or not: looked at as if no time had passed. */
+  /** Which of these are still stored, expired or not: the list is read as if no time had passed. */
   async #listed(due: readonly Known[]): Promise<string[]> {
     const { stores, endpointNo } = this.#scene;
     const found = await Promise.all(due.map(({ id }) => stores.reader.find(endpointNo, id, 0)));
@@ -331,26 +334,22 @@ const inMemory = async (): Promise<Opened> => {
   return { stores, reopen: undefined, end: () => stores.close() };
 };
 
-describe("Whatever happens in whatever order", () => {
+describe("Any history of steps in any order", () => {
   it.each([
     { name: "SQLite", open: inMemory, numRuns: 60 },
     { name: "PostgreSQL", open: () => openEmptied(url), numRuns: 12 },
-  ])(
-    "each answer, each job and each count is what the job table says: $name",
-    { timeout: 120_000 },
-    async (database) => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60, size: "max" }), async (steps) => {
-          const scene = await Scene.open(database.open);
-          try {
-            const workers = await Promise.all([1, 2, 3].map((n) => scene.worker(`worker0000000${n}`)));
-            await new History(scene, workers).run(steps);
-          } finally {
-            await scene.end();
-          }
-        }),
-        { numRuns: database.numRuns },
-      );
-    },
-  );
+  ])("gives the answers, jobs and counts that the job table defines: $name", { timeout: 120_000 }, async (database) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60, size: "max" }), async (steps) => {
+        const scene = await Scene.open(database.open);
+        try {
+          const workers = await Promise.all([1, 2, 3].map((n) => scene.worker(`worker0000000${n}`)));
+          await new History(scene, workers).run(steps);
+        } finally {
+          await scene.end();
+        }
+      }),
+      { numRuns: database.numRuns },
+    );
+  });
 });

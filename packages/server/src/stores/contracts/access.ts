@@ -47,7 +47,7 @@ export function access(setting: () => Setting): void {
       expect(await access.environmentKey()).toBe("three");
     });
 
-    it("know the latest use of each key, whichever server writes last", async () => {
+    it("show the latest use of each key, whichever server writes last", async () => {
       const { access, key } = await made();
       await access.noteUses(new Map());
       await access.noteUses(new Map([[key.no, 5]]));
@@ -60,7 +60,7 @@ export function access(setting: () => Setting): void {
       expect(await access.existing(["hash"])).toEqual([]);
     });
 
-    it("are deleted together; the user's row stays for a while, and what it gave away is another's", async () => {
+    it("are deleted together; the user's row stays for a while, and its resources go to another user", async () => {
       const { stores, access, user } = await made();
       const heir = await access.createUser({ ...plainUser, id: "user_heir", name: "heir" });
       const owner = { id: "resource000001", ownerNo: user.no };

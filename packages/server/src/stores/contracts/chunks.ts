@@ -77,7 +77,7 @@ export function chunks(setting: () => Setting): void {
       expect(await chunks.handOut(no, 1)).toEqual({ chunks: [], more: false });
     });
 
-    it("do not come back into a later start", async () => {
+    it("do not come back in a later start", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, '"old"');
@@ -122,7 +122,7 @@ export function chunks(setting: () => Setting): void {
       expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
       expect(await Promise.all([post("run-2", "2", "3"), post("run-2", "2", "3")])).toEqual([true, true]);
       expect(await stored()).toEqual(["1", "2", "3"]);
-      // another name is another chunk, and so is every chunk without a name
+      // A different name is a different chunk, and so is every chunk without a name.
       for (const name of ["other-2", undefined, undefined]) await post(name, "4");
       expect(await stored()).toEqual(["1", "2", "3", "4", "4", "4"]);
       expect((await scene.stores.chunks.handOut(no, 1_000)).chunks.map(({ index }) => index)).toEqual([

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { isFinal } from "../../domain/jobs/job.js";
 import { completed, day, failed, type Scene, type Setting, statuses } from "./scene.js";
 
-/** Webhooks are created when their job ends, and tried until they are settled. */
+/** Webhooks are created when their job ends, and attempted until they are settled. */
 export function deliveries(setting: () => Setting): void {
   describe("deliveries", () => {
     let scene: Scene;
@@ -71,7 +71,7 @@ export function deliveries(setting: () => Setting): void {
       ]);
     });
 
-    it("tell how large their bodies will be, from the bytes of the input and the output", async () => {
+    it("give the size of their bodies, from the bytes of the input and the output", async () => {
       for (const verdict of [failed("é"), completed('"漢漢"')]) {
         const id = await scene.submit({ webhook, body: '"é"' });
         await scene.takeOne(first);
@@ -81,7 +81,7 @@ export function deliveries(setting: () => Setting): void {
       expect(due.map(({ bytes }) => bytes)).toEqual([8, 12]);
     });
 
-    it("are superseded by a retry, whose end makes a new one with another id", async () => {
+    it("are superseded by a retry, whose end makes a new delivery with another id", async () => {
       const id = await scene.jobIn("FAILED", first, { webhook });
       const [old] = await scene.deliveries();
       await scene.change(id, { by: "retry" });

@@ -28,7 +28,7 @@ export function expiry(setting: () => Setting): void {
       expect(place).toBeLessThanOrEqual(await scene.stores.reader.lastPlace());
     });
 
-    it("looks past expired jobs for one that still waits", async () => {
+    it("looks past expired jobs for a job that still waits", async () => {
       await scene.submit({ ttlEndAt: startAt + 10_000 });
       const id = await scene.submit();
       scene.now += 10_000;
@@ -77,7 +77,7 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
     });
 
-    it("sweeps a job that was retried just before it was left alone for its webhook's sake", async () => {
+    it("sweeps a job that was retried just before a sweep kept it for its webhook", async () => {
       const hooked = { webhook: "https://example.com/hook", retentionMs: 60_000 };
       const id = await scene.jobIn("FAILED", first, hooked);
       const read = await scene.job(id);
@@ -88,7 +88,7 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.tally()).toMatchObject({ waiting: 0 });
     });
 
-    it("follows a ttl that was set anew", async () => {
+    it("follows a ttl that was changed", async () => {
       const id = await scene.submit();
       const job = await scene.job(id);
       expect(await scene.stores.jobs.setTtl(job, startAt + 20_000, scene.now)).toBe(true);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { failed, type Scene, type Setting } from "./scene.js";
 
-/** A repeated key finds its first job. */
+/** A repeated key returns its first job. */
 export function idempotency(setting: () => Setting): void {
   describe("an idempotency key", () => {
     let scene: Scene;
@@ -19,7 +19,7 @@ export function idempotency(setting: () => Setting): void {
       ...more,
     });
 
-    it("returns the first job again, with its present state, and makes no second one", async () => {
+    it("returns the first job again, with its present state, and makes no second job", async () => {
       const id = await scene.submit({ idempotency: key() });
       await scene.takeOne(first);
       expect(await scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))).toEqual({
@@ -29,7 +29,7 @@ export function idempotency(setting: () => Setting): void {
       expect(await scene.tally()).toMatchObject({ waiting: 0, running: 1 });
     });
 
-    it("gives one job to many who submit at once", async () => {
+    it("gives one job to many simultaneous submissions", async () => {
       const replies = await Promise.all(
         Array.from({ length: 20 }, () => scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))),
       );
@@ -37,7 +37,7 @@ export function idempotency(setting: () => Setting): void {
       expect(await scene.tally()).toMatchObject({ waiting: 1 });
     });
 
-    it("returns the body and route of its first use, whatever is sent now", async () => {
+    it("returns the body and route of its first use, whatever the new request sends", async () => {
       await scene.submit({ idempotency: key({ bodyHash: "first", route: "runsync" }) });
       const again = await scene.stores.jobs.submit(scene.newJob({ idempotency: key({ bodyHash: "other" }) }));
       expect(again).toMatchObject({ kind: "known", record: { bodyHash: "first", route: "runsync" } });

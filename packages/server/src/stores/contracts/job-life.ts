@@ -10,7 +10,7 @@ export function jobLife(setting: () => Setting): void {
       ({ scene, first } = setting());
     });
 
-    it("begins waiting, with nothing of a run", async () => {
+    it("begins waiting, without the values of a run", async () => {
       const id = await scene.submit({ lowPriority: true, executionTimeoutMs: 7_000, retentionMs: 60_000 });
       expect(await scene.job(id)).toMatchObject({
         id,
@@ -121,7 +121,7 @@ export function jobLife(setting: () => Setting): void {
       expect((await scene.job(id)).expiresAt).toBe(startAt + 20_000);
     });
 
-    it("keeps the reason of the one who ended it, and tells its worker to stop", async () => {
+    it("keeps the reason of its end, and tells its worker to stop", async () => {
       const id = await scene.jobIn("TIMED_OUT", first);
       expect(await scene.job(id)).toMatchObject({ error: "too slow", stopWanted: true, deadlineAt: undefined });
       expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);

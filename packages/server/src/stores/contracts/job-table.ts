@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Change, type JobEvent, mayHappen, transitions } from "../../domain/jobs/job.js";
 import { completed, idsOf, type Scene, type Setting, statuses } from "./scene.js";
 
-/** Jobs change state only by a row of the job table. */
+/** Jobs change state only by a transition in the job table. */
 export function jobTable(setting: () => Setting): void {
   describe("the job table", () => {
     let scene: Scene;

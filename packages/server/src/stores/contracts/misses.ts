@@ -4,9 +4,9 @@ import type { Stores } from "../../store/index.js";
 import { plainKey, plainUser, workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
-/** Lookups of ids and keys that a server does not know yet. */
+/** Lookups of ids and keys that a server has not read yet. */
 export function misses(setting: () => Setting): void {
-  describe("what a server does not know", () => {
+  describe("a row that a server has not read", () => {
     it("is found by its id while it exists", async () => {
       const { scene, first } = setting();
       const { stores, now } = scene;

@@ -24,7 +24,7 @@ export const olderRows = [
    VALUES (3, 'worker00000003', 1, 7, 1, 'running', 5, '{"container":"c","address":"172.17.0.2","published":{"80":8080}}')`,
 ];
 
-/** Checks that all of it is there, and that a new worker could be made from it. */
+/** Checks that all of these rows are there, and that a new worker could be made from them. */
 export async function expectOlderRows(stores: Stores): Promise<void> {
   const [endpoint] = await stores.endpoints.all();
   expect(endpoint).toMatchObject({ id: "endpoint000001", version: 7, provenVersion: 7, settings });

@@ -62,7 +62,7 @@ export function postgresContract(name: string, binaries: string | undefined): vo
   let url: string;
   let admin: pg.Client;
   let stores: Stores;
-  // no syncs: the suite checks order, not what survives a crash
+  // No syncs: the suite checks order, not durability.
   beforeAll(async () => {
     server = await startPostgres({ binaries, settings: { fsync: "off" } });
     url = await makeDatabase(server, "contract");

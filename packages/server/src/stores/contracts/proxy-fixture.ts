@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
  */
 export interface TestProxy {
   readonly port: number;
-  /** Breaks the next connection that sends such bytes, when their answer arrives. */
+  /** Breaks the next connection that sends matching bytes, when the answer to them arrives. */
   cutAnswerTo(isThose: (bytes: Buffer) => boolean): void;
   /** Breaks every connection. */
   cutAll(): void;

@@ -3,7 +3,7 @@ import { idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
 /** A purge ends waiting jobs and nothing else. */
 export function purges(setting: () => Setting): void {
-  describe("cancelling all that waits", () => {
+  describe("cancelling all waiting jobs", () => {
     let scene: Scene;
     let first: number;
     beforeEach(() => {
@@ -32,7 +32,7 @@ export function purges(setting: () => Setting): void {
       expect(await scene.tally()).toMatchObject({ waiting: 1, waitingNormal: 1, running: 1 });
     });
 
-    it("does not count what has expired", async () => {
+    it("does not count expired jobs", async () => {
       await scene.submit({ ttlEndAt: startAt + 10_000, webhook: "https://example.com/hook" });
       scene.now += 10_000;
       const upTo = await scene.stores.reader.lastPlace();

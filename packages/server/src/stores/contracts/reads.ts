@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { completed, failed, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** The results of the readers of jobs and tallies. */
+/** The results of reads of jobs and tallies. */
 export function reads(setting: () => Setting): void {
   describe("reads", () => {
     let scene: Scene;
@@ -52,7 +52,7 @@ export function reads(setting: () => Setting): void {
       },
     );
 
-    it("find what is overdue, the longest first, and when to look next", async () => {
+    it("find overdue jobs, the longest first, and when to look next", async () => {
       const slow = await scene.submit({ executionTimeoutMs: 9_000 });
       const fast = await scene.submit({ executionTimeoutMs: 5_000 });
       await scene.take(first, 2);
@@ -83,7 +83,7 @@ export function reads(setting: () => Setting): void {
       expect([held?.get(first), same?.get(first), none?.size]).toEqual([1, 1, 0]);
     });
 
-    it("know since when the oldest normal job waits", async () => {
+    it("return when the oldest normal job began to wait", async () => {
       await scene.submit({ lowPriority: true });
       expect(await scene.stores.tallies.oldestWaiting(scene.endpointNo)).toBeUndefined();
       scene.now += 1_000;
@@ -93,7 +93,7 @@ export function reads(setting: () => Setting): void {
       expect(await scene.stores.tallies.oldestWaiting(scene.endpointNo)).toBe(startAt + 1_000);
     });
 
-    it("count for each live worker what it holds", async () => {
+    it("count the jobs that each live worker holds", async () => {
       await scene.submitMany(3);
       await scene.take(first, 3);
       expect(await scene.stores.tallies.holdings(scene.endpointNo)).toEqual(

@@ -22,7 +22,7 @@ export function registryAuths(setting: () => Setting): void {
       expect((await registryAuths.all()).map(({ id }) => id)).toEqual([second.id]);
     });
 
-    it("have ids of their own", async () => {
+    it("have unique ids", async () => {
       await scene.stores.registryAuths.create(auth("auth0000000001"));
       await expect(scene.stores.registryAuths.create(auth("auth0000000001", "other"))).rejects.toThrow();
     });

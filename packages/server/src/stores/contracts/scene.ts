@@ -5,7 +5,7 @@ import { limits } from "../../limits/index.js";
 import type { NewJob, Stores, TakenJob } from "../../store/index.js";
 import { plainTemplate } from "../../testing/facts-fixture.js";
 
-/** A database as the contract opens it, empty at first. */
+/** A database opened for the contract, empty at first. */
 export interface Opened {
   readonly stores: Stores;
   /** Closes it and opens it again with its content; undefined if it keeps nothing. */
@@ -136,7 +136,7 @@ export class Scene {
     return this.stores.deliveries.list([this.endpointNo], undefined, 100);
   }
 
-  /** Brings a new job into a state, held by `workerNo` once it was taken, and leaves nothing else waiting. */
+  /** Brings a new job into a state, held by `workerNo` if it was taken, and leaves no other job waiting. */
   async jobIn(status: JobStatus, workerNo: number, more: Partial<NewJob> = {}): Promise<string> {
     const id = await this.submit(more);
     if (status === "IN_QUEUE") return id;

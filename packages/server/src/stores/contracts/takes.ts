@@ -35,12 +35,12 @@ export function takes(setting: () => Setting): void {
         const taken = await scene.take(first);
         await submitted;
         if (jobs.isInOrder) expect(taken).toHaveLength(1);
-        // the others are asked again once the first is committed
+        // The second take is repeated once the first is committed.
         else expect(taken.length + (await scene.take(first)).length).toBe(1);
       }
     });
 
-    it("serves the first asker first, and says whether any job was left", async () => {
+    it("serves the first worker in line first, and says whether any job was left", async () => {
       const ids = await scene.submitMany(4);
       const asks = [
         { workerNo: second, count: 2 },
@@ -59,10 +59,7 @@ export function takes(setting: () => Setting): void {
 
     it.each([
       ["a worker that asks for many", (workers: readonly number[]) => [{ workerNo: workers[0]!, count: 100 }]],
-      [
-        "workers that stand in a line",
-        (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 1 })),
-      ],
+      ["several workers in line", (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 1 }))],
       ["both", (workers: readonly number[]) => workers.map((workerNo) => ({ workerNo, count: 2 }))],
     ])("hands %s no more bytes at once than fit, and the rest in their order", async (_, asksOf) => {
       const workers = await Promise.all([3, 4, 5, 6, 7].map((n) => scene.worker(`worker0000000${n}`)));
@@ -80,7 +77,7 @@ export function takes(setting: () => Setting): void {
       expect([idsOf(rest.jobs), rest.dry]).toEqual([ids.slice(3), true]);
     });
 
-    it("hands out a job that is larger than a turn", async () => {
+    it("hands out a job that exceeds a turn's bytes", async () => {
       const ids = [await scene.submit({ body: `"${"x".repeat(limits.takeBytesMax)}"` }), await scene.submit()];
       for (const id of ids) expect(idsOf(await scene.take(first, 2))).toEqual([id]);
     });
@@ -126,7 +123,7 @@ export function takes(setting: () => Setting): void {
       expect(idsOf(await scene.take(second, 2))).toEqual([ids[1], ids[2]]);
     });
 
-    it("counts a lost start, and excuses one that we took back", async () => {
+    it("counts a lost start, and excuses a start that the server took back", async () => {
       const id = await scene.submit();
       await scene.takeOne(first);
       await scene.change(id, { by: "giveBack", excused: false });

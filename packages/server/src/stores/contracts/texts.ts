@@ -17,14 +17,14 @@ export function texts(setting: () => Setting): void {
       "a number beyond 64 bits": '{"n":12345678901234567890,"e":1e400}',
       "names in their order, some of them twice": '{"b":1,"a":2,"b":3,"__proto__":{"x":1}}',
       "blanks and escapes": '{ "a" :\t"\\u0000\\ud800\\/" ,\n"b": [ ] }',
-      "letters of every plane": '{"a":"é漢\u2028😀"}',
+      "characters of every plane": '{"a":"é漢\u2028😀"}',
       "a text of 20 MB": `{"a":"${"x".repeat(limits.runsyncBytesMax - 8)}"}`,
     };
     const ways: { as: string; json: (text: string) => JsonText }[] = [
       { as: "a text", json: (text) => text },
       { as: "bytes", json: (text) => Buffer.from(text) },
       // an input is a view into the bytes of a body
-      { as: "bytes among others", json: (text) => Buffer.from(`{"input":${text}}`).subarray(9, -1) },
+      { as: "bytes within a larger buffer", json: (text) => Buffer.from(`{"input":${text}}`).subarray(9, -1) },
     ];
     const cases = ways.flatMap((way) => Object.entries(traps).map(([it, text]) => ({ ...way, it, text })));
     it.each(cases)("pass unchanged as $as: $it", async ({ text, json }) => {
@@ -70,7 +70,7 @@ export function texts(setting: () => Setting): void {
       expect(await scene.find(id)).toMatchObject({ error: "no", progress: undefined, unreadBytes: 0 });
     });
 
-    it("are read with their errors, and of no job that has expired", async () => {
+    it("are read with their errors, and not for an expired job", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const error = "\u0000é".repeat(limits.textReadBytesMax);
       await scene.settle(id, first, failed(error));
@@ -81,7 +81,7 @@ export function texts(setting: () => Setting): void {
       expect(await scene.findTexts(id)).toBeUndefined();
     });
 
-    it("stay the call's own if they are views into bytes shared with others", async () => {
+    it("are copied if they are views into bytes shared with other calls", async () => {
       const bodies = Array.from({ length: 8 }, (_, n) => `{"n":"${`${n}`.repeat(limits.jsonThreadBytes)}"}`);
       await Promise.all(bodies.map((body, n) => scene.submit({ body: n % 2 === 0 ? Buffer.from(body) : body })));
       const taken = await scene.take(first, bodies.length);

@@ -19,10 +19,10 @@ const waysTo: Record<WorkerStage, readonly WorkerChange[]> = {
   stopped: [workerChanges.stop],
   ended: [workerChanges.stop, workerChanges.end],
 };
-/** Events that may happen only once, and have happened. */
+/** Events that may happen only once, once they have happened. */
 const done: readonly (readonly WorkerChange[])[] = [[], [workerChanges.place, workerChanges.ready]];
 
-/** Workers' rows change only by a row of the table of their life. */
+/** A worker's row changes only by an event in the table of a worker's life. */
 export function workerRows(setting: () => Setting): void {
   let scene: Scene;
   let no: number;
@@ -61,7 +61,7 @@ export function workerRows(setting: () => Setting): void {
       expect((await row()).wanted).toBe(isMade[0] ? "paused" : "closed");
     });
 
-    it("changes nothing of a worker that never was", async () => {
+    it("changes nothing for a worker that never existed", async () => {
       for (const change of Object.values(workerChanges))
         expect(await scene.stores.workers.change(987_654, change)).toBe(false);
     });
@@ -81,7 +81,7 @@ export function workerRows(setting: () => Setting): void {
       return scene.stores.workers.place(no, { hostNo, resources, placedAt: scene.now });
     };
 
-    it("is given it once", async () => {
+    it("is given a place once", async () => {
       const given = await Promise.all([place(1), place(2)]);
       expect([...given].sort()).toEqual([false, true]); // either may come first
       const cpus = given[0] ? 1 : 2;
@@ -91,7 +91,7 @@ export function workerRows(setting: () => Setting): void {
       });
     });
 
-    it.each(["closed", "stopped", "ended"] as const)("is given none if it is %s by now", async (stage) => {
+    it.each(["closed", "stopped", "ended"] as const)("is given no place if it is %s by now", async (stage) => {
       await apply(waysTo[stage]);
       expect(await place(1)).toBe(false);
       expect((await row()).placedAt).toBeUndefined();

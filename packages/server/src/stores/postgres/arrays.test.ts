@@ -19,27 +19,27 @@ afterAll(async () => {
   await server.end();
 });
 
-/** What the database makes of an array: its elements one by one, and how it prints them itself. */
+/** Reads an array through the database: its elements one by one, and then the database's own text of it. */
 async function sent(type: "text" | "bigint", array: Buffer): Promise<(string | null)[]> {
   const asked = `SELECT e::text AS e FROM unnest($1::${type}[]) WITH ORDINALITY AS u (e, n) ORDER BY n`;
   return (await client.query(asked, [array])).rows.map(({ e }) => e);
 }
 
-/** An array of texts that are sent in one message. */
+/** An array of texts that fits into one message. */
 function small(values: Parameters<typeof texts>[0]): Buffer {
   const array = texts(values);
   if (array instanceof LargeTexts) throw new Error("these texts are sent in pieces");
   return array;
 }
 
-describe("An array as it is sent", () => {
+describe("An array in a message", () => {
   it.each([
     ["nothing", []],
     ["empty texts", ["", ""]],
     ["NULLs alone", [null, undefined]],
     ["NULLs between texts", ["a", null, "", undefined, "b"]],
-    ["what is special in an array's text", ['"', "\\", "{", "}", ",", "NULL", " a "]],
-    ["letters of every plane", ["é", "漢", "😀", "\u2028", "\u{10FFFF}"]],
+    ["the special characters of an array's text", ['"', "\\", "{", "}", ",", "NULL", " a "]],
+    ["characters of every plane", ["é", "漢", "😀", "\u2028", "\u{10FFFF}"]],
     ["a long text", ["x".repeat(limits.storedPieceBytes)]],
     ["many texts", Array.from({ length: 5_000 }, (_, n) => `${n}`)],
   ])("keeps texts: %s", async (_, values) => {
@@ -62,15 +62,15 @@ describe("An array as it is sent", () => {
     );
   });
 
-  it("puts a sign in the place of a NUL and of half a letter, and keeps the rest of the group", async () => {
+  it("replaces a NUL and a lone surrogate, and keeps the rest of the group", async () => {
     expect(await sent("text", small(["a\0b", "c\ud800d", "e"]))).toEqual(["a\uFFFDb", "c\uFFFDd", "e"]);
   });
 
   it.each([
     ["nothing", []],
     ["NULLs between numbers", [1, null, undefined, 2]],
-    ["the largest and the smallest that we use", [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0, -1, 1]],
-    ["what needs more than 32 bits", [2 ** 31, 2 ** 32, -(2 ** 31) - 1]],
+    ["the largest and the smallest numbers that we use", [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0, -1, 1]],
+    ["numbers of more than 32 bits", [2 ** 31, 2 ** 32, -(2 ** 31) - 1]],
   ])("keeps numbers: %s", async (_, values) => {
     const kept = values.map((value) => (value === null || value === undefined ? null : `${value}`));
     expect(await sent("bigint", numbers(values))).toEqual(kept);
@@ -91,8 +91,8 @@ describe("Large texts", () => {
 
   it.each([
     ["one", ["x".repeat(3 * size + 7)]],
-    ["one whose letters lie across pieces", [`a${"漢".repeat(size)}`]],
-    ["one of bytes among small ones and NULLs", ["a", Buffer.from("é".repeat(size)), null, "", "z"]],
+    ["a text whose characters cross piece boundaries", [`a${"漢".repeat(size)}`]],
+    ["bytes among small texts and NULLs", ["a", Buffer.from("é".repeat(size)), null, "", "z"]],
     ["many", Array.from({ length: 8 }, (_, n) => `${n}`.repeat(size + 1))],
   ])("arrive as they were: %s", async (_, values) => {
     const connections = new Connections(server.url(), 1);
@@ -104,7 +104,7 @@ describe("Large texts", () => {
         const arrived = rows.map(({ e }) => e);
         const same = values.map((value, at) => arrived[at] === (value === null ? null : value.toString()));
         expect([arrived.length, same]).toEqual([values.length, values.map(() => true)]);
-        // a table that stayed would keep old transaction ids from being frozen
+        // A temporary table left behind would keep old transaction ids from being frozen.
         const [left] = await connections.read<{ table: string | null }>(
           "SELECT to_regclass('pg_temp.text_piece') AS table",
           [],
@@ -116,7 +116,7 @@ describe("Large texts", () => {
     }
   });
 
-  it("leave nothing behind where their statement fails", async () => {
+  it("leave nothing behind if their statement fails", async () => {
     const connections = new Connections(server.url(), 1);
     const large = texts(["x".repeat(2 * size)]);
     try {

@@ -11,7 +11,7 @@ let server: TestPostgres;
 let proxy: TestProxy;
 let url: string;
 let scene: Scene;
-/** A server whose way to the database is the proxy's. */
+/** A server that reaches its database through the proxy. */
 let stores: Stores;
 let worker: number;
 
@@ -41,7 +41,7 @@ async function countsHold(): Promise<void> {
   expect(await scene.stores.tallies.recount(scene.endpointNo)).toEqual(tally);
 }
 
-/** Keeps every statement that writes this table waiting, in the database, until the answer is called. */
+/** Makes every statement that writes this table wait in the database, until the returned function is called. */
 async function hold(table: string): Promise<() => Promise<void>> {
   const client = new pg.Client(url);
   await client.connect();
@@ -52,7 +52,7 @@ async function hold(table: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Resolves with the process whose statement waits for a lock, once that is another one than `former`. */
+/** Resolves with the backend process whose statement waits for a lock, once it is not `former`. */
 async function waitingProcess(former?: number): Promise<number> {
   const client = new pg.Client(url);
   await client.connect();
@@ -69,8 +69,9 @@ async function waitingProcess(former?: number): Promise<number> {
 }
 
 /**
- * Loses the connection of a call: before the answer to what holds `text`, or while its statement still runs in the database,
- * waiting for `table`: then the call is sent again while it may yet be committed.
+ * Breaks the connection of a call: either before the answer to a statement that contains `text`, or while its statement
+ * still waits in the database for `table`. In the second case the call is sent again while the first may still be
+ * committed.
  */
 async function lost<T>(when: string, text: string, table: string, call: () => Promise<T>): Promise<T> {
   const before = proxy.cuts();

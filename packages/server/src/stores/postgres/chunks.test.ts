@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { chunkSql, postgresChunkStore } from "./chunks.js";
 
-/** Connections that answer every read with these rows, and note its statement. */
+/** Connections that answer every read with these rows, and record its statement. */
 function connections(rows: readonly unknown[]) {
   const asked: string[] = [];
   const read = async (text: string) => {
@@ -22,7 +22,7 @@ describe("A page of chunks", () => {
     expect([reads.asked, largeReads.asked]).toEqual([[chunkSql.read], []]);
   });
 
-  it("is one of few that are read at a time, so that connections are left for other reads", async () => {
+  it("is read with only a few others at a time, so that other reads have connections", async () => {
     const waiting: (() => void)[] = [];
     const read = () => new Promise<never>((land) => waiting.push(() => land([row("1")] as never)));
     const store = postgresChunkStore({ read }, connections([]), {} as never);

@@ -26,7 +26,7 @@ const grow = `INSERT INTO job (no, endpoint_no, id, place, status, low_priority,
 it("statements planned while a table was small are planned again", async () => {
   let now = performance.now();
   vi.spyOn(performance, "now").mockImplementation(() => now);
-  /** How a take finds the rows that it has picked. */
+  /** The plan by which a take finds the rows that it has picked. */
   const planOfTake = () =>
     connections.lend(async (connection) => {
       await connection.query(takeSql.take, [1, 1, 1, 0, "{}", "{}", 1]);
@@ -39,7 +39,7 @@ it("statements planned while a table was small are planned again", async () => {
       return lines.map((line) => line["QUERY PLAN"]).join("\n");
     });
   const byNumber = /Index Scan using job_pkey on job j/;
-  expect(await planOfTake()).not.toMatch(byNumber); // through all jobs of the endpoint: there are none
+  expect(await planOfTake()).not.toMatch(byNumber); // it scans all jobs of the endpoint: there are none
   await connections.lend((connection) => connection.query(grow));
   expect(await planOfTake()).not.toMatch(byNumber);
   now += limits.plansKeptMsMin;

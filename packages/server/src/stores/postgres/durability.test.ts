@@ -3,7 +3,7 @@ import { startPostgres } from "../../../../../scripts/postgres.mjs";
 import { makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 import { Scene } from "../contracts/scene.js";
 
-it("acknowledged writes survive a crash, even if the database's default is to answer before it writes", async () => {
+it("acknowledged writes survive a crash, even if the database by default answers before it writes", async () => {
   const server = await startPostgres({ settings: { synchronous_commit: "off", wal_writer_delay: "10s" } });
   try {
     const url = await makeDatabase(server, "durability");

@@ -30,13 +30,13 @@ afterEach(async () => {
   await scene.end();
 });
 
-/** An old snapshot, as a backup holds one: until it ends, what was taken cannot be cleaned from the index. */
+/** An old snapshot, as a backup holds: until it ends, the index keeps its entries for taken jobs. */
 async function holdSnapshot(): Promise<void> {
   await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
   await holder.query("SELECT count(*) FROM job");
 }
 
-/** Jobs that were taken and are over, as the database would have them after so many takes: in statements of a thousand. */
+/** Stores jobs that were taken and have ended, as after so many takes, a thousand in each statement. */
 async function passJobs(count: number): Promise<void> {
   const { endpointNo, now } = scene;
   await asAdmin(
@@ -49,7 +49,7 @@ async function passJobs(count: number): Promise<void> {
   );
 }
 
-/** Time passes, for what counts it without a clock. */
+/** Lets time pass for code that measures it without the store's clock. */
 function advance(ms: number): void {
   const real = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => real() + ms);
@@ -57,7 +57,7 @@ function advance(ms: number): void {
 
 const take = async (count: number) => idsOf(await scene.take(worker, count));
 
-/** How many pages a statement reads, whatever the machine is doing. */
+/** How many pages a statement reads, which does not depend on the machine's load. */
 async function pagesOf(floor: number): Promise<number> {
   const client = new pg.Client(url);
   await client.connect();
@@ -71,7 +71,7 @@ async function pagesOf(floor: number): Promise<number> {
   return Plan["Shared Hit Blocks"] + Plan["Shared Read Blocks"];
 }
 
-describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries before what waits`, () => {
+describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries before the waiting jobs`, () => {
   beforeEach(async () => {
     await holdSnapshot();
     await passJobs(dead);
@@ -92,15 +92,15 @@ describe(`Beside an old snapshot, with ${dead.toLocaleString("en")} dead entries
     console.info(`a take from the beginning: ${first.toFixed(1)} ms; from the floor: ${middle.toFixed(1)} ms`);
   });
 
-  it("only the floor saves them the scan", async () => {
+  it("they avoid the scan only by the floor", async () => {
     await scene.submitMany(3);
     const { place } = await scene.job("job-1");
     expect(await pagesOf(0)).toBeGreaterThan(50 * (await pagesOf(place)));
   });
 });
 
-describe("A take that looks from a floor", () => {
-  it("serves first the jobs that were given back, and then the others in order", async () => {
+describe("A take that starts from a floor", () => {
+  it("first serves the jobs that were given back, and then the others in order", async () => {
     const ids = await scene.submitMany(40);
     expect(await take(20)).toEqual(ids.slice(0, 20));
     expect(await take(5)).toEqual(ids.slice(20, 25));
@@ -116,7 +116,7 @@ describe("A take that looks from a floor", () => {
     expect(await take(3)).toEqual([ids[1], ids[2], ids[0]]);
   });
 
-  /** Submissions that drew their places first, and commit last. */
+  /** Submissions that take their places first, and commit last. */
   async function lateSubmission(...ids: string[]) {
     const { endpointNo, now } = scene;
     await holder.query(`BEGIN;
@@ -129,7 +129,7 @@ describe("A take that looks from a floor", () => {
     return () => holder.query("COMMIT");
   }
 
-  it("finds a job that was committed late when no other is left", async () => {
+  it("finds a job that was committed late when no other job is left", async () => {
     const commit = await lateSubmission("late");
     const ids = await scene.submitMany(4);
     expect(await take(1)).toEqual([ids[0]]);

@@ -9,7 +9,7 @@ import { Connections } from "./connections.js";
 let server: TestPostgres;
 let url: string;
 let scene: Scene;
-/** Seen for the last time at `startAt`; the scene's own a day later. */
+/** A server last seen at `startAt`; the scene's own server was seen a day later. */
 let gone: Stores;
 let goneNo: number;
 let worker: number;
@@ -40,7 +40,7 @@ const idsIn = async (table: "host" | "server") =>
   (await reads.read<{ id: string }>(`SELECT id FROM ${table} ORDER BY id`, [])).map(({ id }) => id);
 const hosts = () => idsIn("host");
 const servers = () => idsIn("server");
-/** How many tally rows are the server's own. */
+/** How many tally rows belong to this server. */
 const lanesOf = async ({ shared }: Stores) => {
   const counted = "SELECT count(*)::int AS n FROM tally WHERE lane / 100 = $1";
   return (await reads.read<{ n: number }>(counted, [shared!.serverNo]))[0]?.n;
@@ -56,7 +56,7 @@ const beatOf = (host: HostReport): Beat => ({
   signs: [],
 });
 
-/** Both hosts write what is counted. */
+/** Makes both hosts write counts. */
 async function work(): Promise<void> {
   for (const { jobs } of [gone, scene.stores]) {
     await Promise.all(Array.from({ length: 5 }, () => jobs.submit(scene.newJob())));
@@ -115,7 +115,7 @@ describe("Servers and hosts that have not been seen for a day", () => {
     expect(await lanesOf(gone)).toBeGreaterThan(0);
   });
 
-  it("do not include servers that are only starting, or that left a moment ago", async () => {
+  it("do not include servers that are still starting, or that left a moment ago", async () => {
     const other = await openAs("new host", url);
     await scene.stores.shared!.leave({
       hostNos: [await scene.stores.hosts.ensure("host", scene.now)],

@@ -7,7 +7,7 @@ import { LargeTexts, queryLarge } from "./large-texts.js";
 const size = limits.storedPieceBytes;
 const atOnce = () => Buffer.from("at once");
 
-/** What a connection was sent, in order. */
+/** The statements that a connection was sent, in order. */
 async function sentBy(values: readonly unknown[]): Promise<{ text: string; values: readonly unknown[] }[]> {
   const sent: { text: string; values: readonly unknown[] }[] = [];
   const connection: Connection = {
@@ -59,7 +59,7 @@ it("No message carries more than a piece of a large text, and all are in one com
   );
 });
 
-it("A text of a multiple of a piece's size has no empty piece, and an empty one has one", () => {
+it("A text of a multiple of a piece's size has no empty piece, and an empty text has one", () => {
   const lengths = [...new LargeTexts([Buffer.alloc(2 * size), ""], atOnce).pieces()].map(([n, , piece]) => [
     n,
     piece?.length,

@@ -43,7 +43,7 @@ describe("Opening a database", () => {
     for (const statement of olderRows) await asAdmin(url, statement);
     const stores = await openAs("host", url);
     await expectOlderRows(stores);
-    // its number as a host was its number as a server, under which it counts
+    // Its old server number has become its host number, which its counts use.
     expect(stores.shared!.serverNo).toBe(1);
     await (await openAs("next", url)).close();
     expect(await read(url, "SELECT id FROM server ORDER BY no")).toEqual([{ id: "host" }, { id: "next" }]);
@@ -81,11 +81,11 @@ describe("Opening a database", () => {
   });
 
   it.each([
-    ["a port that is none", (url: string) => url.replace(/:\d+\//, ":port/")],
-    ["a port where nobody listens", (url: string) => url.replace(/:\d+\//, ":1/")],
-    ["a database that is not there", (url: string) => `${url}_not`],
-    ["a host that is not there", (url: string) => url.replace("127.0.0.1", "no-such-host.invalid")],
-    ["a user that is not there", (url: string) => url.replace("millrace:", "nobody:")],
+    ["an invalid port", (url: string) => url.replace(/:\d+\//, ":port/")],
+    ["a port without a listener", (url: string) => url.replace(/:\d+\//, ":1/")],
+    ["a database that does not exist", (url: string) => `${url}_not`],
+    ["a host that does not exist", (url: string) => url.replace("127.0.0.1", "no-such-host.invalid")],
+    ["a user that does not exist", (url: string) => url.replace("millrace:", "nobody:")],
   ])("never prints the password: %s", async (_, broken) => {
     const url = broken(server.url("fresh").replace("millrace@", "millrace:geheim-42@"));
     const error = await openAs("host", url).then(
@@ -98,8 +98,8 @@ describe("Opening a database", () => {
   });
 });
 
-describe("A database set up in its own way", () => {
-  it("keeps its promises under another default isolation", async () => {
+describe("A database with unusual settings", () => {
+  it("keeps its promises under another default isolation level", async () => {
     const url = await makeDatabase(server, "serializable");
     await asAdmin(url, "ALTER DATABASE serializable SET default_transaction_isolation = 'serializable'");
     const stores = await openAs("host", url);

@@ -64,7 +64,7 @@ interface Node {
 }
 
 let server: TestPostgres;
-/** One database whose tables were analyzed, and one where nobody ever has. */
+/** One database whose tables were analyzed, and one whose tables never were. */
 const clients = new Map<string, pg.Client>();
 
 beforeAll(async () => {
@@ -86,7 +86,7 @@ afterAll(async () => {
 });
 
 let statements = 0;
-/** The plan that a connection of ours keeps for a statement: version 15 explains a generic plan only as it executes one. */
+/** The plan that our connections keep for a statement. PostgreSQL 15 explains a generic plan only by EXECUTE. */
 async function planOf(client: pg.Client, text: string): Promise<Node[]> {
   const name = `p${++statements}`;
   await client.query(`PREPARE ${name} AS ${text}`);
@@ -98,16 +98,16 @@ async function planOf(client: pg.Client, text: string): Promise<Node[]> {
 }
 const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)];
 
-/** Tables of which there are few rows: a server, a host, a lease each. */
+/** Tables with few rows, such as servers, hosts and leases. */
 const small = /^(place|schema|server|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
-/** Indexes of what lives just now: going through the whole of one is short. */
+/** Indexes of live rows: a full scan of each is short. */
 const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
 
-/** Pages that a person asks for, and what is forgotten once in a while: they may look past rows that are not theirs. */
+/** Pages that a person requests, and clean-up that runs now and then: these may look past other rows. */
 const rare =
   /^(select \* from "delivery" where "endpoint_no" in \([^)]*\) order by|select \* from "decision"|select \* from "worker" where "endpoint_no" = \$1 order by|delete from "attempt")/;
 
-/** What goes through a whole table, or through the whole index of one. */
+/** The parts of a plan that scan a whole table or a whole index. */
 const scans = (plan: readonly Node[]): string[] =>
   plan
     .filter((node) => {
@@ -241,10 +241,10 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     for (const index of indexes) expect(used.join(" ")).toMatch(new RegExp(`(^| )(${index})( |$)`));
   });
 
-  it("no statement of the queue goes through a whole table", async () => {
+  it("no statement of the queue scans a whole table", async () => {
     const found: string[] = [];
     for (const [name, text] of Object.entries(hot)) {
-      if (name === "tallySql.recount") continue; // for tests, and for repair
+      if (name === "tallySql.recount") continue; // only for tests and repair
       for (const scan of scans(await plan(text))) found.push(`${name}: ${scan}`);
     }
     expect(found).toEqual([]);
@@ -270,7 +270,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
       const sorts = (await plan(hot[name]!)).filter((node) => node["Node Type"] === "Sort");
       expect([name, sorts]).toEqual([name, []]);
     }
-    // what was found is numbered, and so are those who ask: what is looked through is not sorted
+    // The results are numbered, and so are the workers in line; neither may need a sort of all candidates.
     const below = (node: Node, isLimited: boolean): Node[] => {
       const limited = isLimited || node["Node Type"] === "Limit";
       const own = limited && node["Node Type"] === "Sort" ? [node] : [];

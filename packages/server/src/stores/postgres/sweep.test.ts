@@ -26,7 +26,7 @@ it("a job whose result is stored during a sweep stays until its webhook was sent
   const jobId = await scene.submit({ webhook: "http://127.0.0.1/", ttlEndAt: scene.now + 1_000 });
   const worker = await scene.worker("worker00000001");
   await scene.take(worker, 1);
-  /** As the rows were found just before the word's commit, which creates the delivery. */
+  /** Returns the rows as they were just before the commit of the result, which creates the delivery. */
   const meanwhile = (connection: Connection): Connection => ({
     async query<Row>(text: string, values?: readonly unknown[]) {
       const rows = await connection.query<Row>(text, values);
@@ -59,7 +59,7 @@ it("a job whose delivery ends during a sweep does not wait for it forever", asyn
   scene.now += 2_000;
   const delivery = (await scene.deliveries()).find((each) => each.jobId === jobId);
   let recorded: Promise<void> | undefined;
-  /** The delivery's end is on its way once the sweep has seen that it is pending. */
+  /** The delivery ends after the sweep has seen that it is pending. */
   const meanwhile = (connection: Connection): Connection => ({
     async query<Row>(text: string, values?: readonly unknown[]) {
       const rows = await connection.query<Row>(text, values);

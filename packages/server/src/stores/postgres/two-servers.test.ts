@@ -40,7 +40,7 @@ const times = (count: number) => Array.from({ length: count }, (_, n) => n);
 const on = (n: number): Stores => both[n % 2]!;
 const submit = (n: number, more: Partial<NewJob> = {}) => on(n).jobs.submit(scene.newJob(more));
 
-/** What the counts say is what is there, on both servers. */
+/** Checks that the counts match the rows, on both servers. */
 async function countsHold(): Promise<void> {
   const { endpointNo } = scene;
   const tally = await both[0].tallies.tally(endpointNo);
@@ -79,7 +79,7 @@ describe("Two servers on one database", () => {
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 4_000 });
   });
 
-  it("hand out in the order of submission, whichever of them asks", async () => {
+  it("hand out jobs in the order of submission, whichever server's worker asks", async () => {
     const ids = await scene.submitMany(200);
     const order: string[] = [];
     for (const n of times(20)) {
@@ -98,7 +98,7 @@ describe("Two servers on one database", () => {
     await countsHold();
   });
 
-  it("make one job per key, whichever is asked and however often", async () => {
+  it("make one job per key, whichever server is called and however often", async () => {
     const keyed = (n: number) => ({
       idempotency: { keyHash: `key-${n % 20}`, bodyHash: "body", route: "run", expiresAt: scene.now + day },
     });
@@ -140,7 +140,7 @@ describe("Two servers on one database", () => {
       );
       expect(won).toEqual(read.map(() => 1));
       await countsHold();
-      // what was given back is not to disturb the next round
+      // Jobs that were given back must not disturb the next round.
       await scene.stores.jobs.cancelWaiting({
         endpointNo: scene.endpointNo,
         upToPlace: Number.MAX_SAFE_INTEGER,
@@ -247,7 +247,7 @@ describe("Two servers on one database", () => {
     }
   });
 
-  it("sweep different jobs at the same time, and stop each running one once", async () => {
+  it("sweep different jobs at the same time, and stop each running job once", async () => {
     await scene.submitMany(120, {
       ttlEndAt: startAt + 10_000,
       idempotency: undefined,
@@ -293,7 +293,7 @@ describe("Two servers on one database", () => {
   it.each([
     ["settle jobs", (id: string) => scene.settle(id, workers[0]!)],
     ["append chunks", (id: string) => scene.append(id, workers[0]!, '"chunk"')],
-  ])("%s in one order, however the calls came, and return each its own result", async (_, say) => {
+  ])("%s in one order, whatever the order of the calls, and return each call its own result", async (_, say) => {
     const [low, high] = (await scene.submitMany(2)) as [string, string];
     await scene.take(workers[0]!, 2);
     const other = new pg.Client(url);
@@ -304,7 +304,7 @@ describe("Two servers on one database", () => {
       await other.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE", [low]);
       const words = [say("nobody's"), say(high), say(low)];
       await vi.waitFor(async () => expect((await other.query(blocked)).rows).toHaveLength(1), { timeout: 20_000 });
-      // whoever waits for the first holds nothing that another may wait for
+      // A call that waits for the first row must hold no row that another call may need.
       await other.query("SELECT 1 FROM job WHERE id = $1 FOR UPDATE NOWAIT", [high]);
       await other.query("COMMIT");
       const [nobodys, ...both] = await Promise.all(words);
@@ -336,7 +336,7 @@ describe("Two servers on one database", () => {
     expect(await since((await shared!.marks()).workers)).toEqual([]);
   });
 
-  it("see from a table's revision that it was written: what was not is not read again", async () => {
+  it("see from a table's revision that it was written, and do not read unchanged tables again", async () => {
     const [writing, reading] = both;
     const { shared } = reading;
     const revision = async (table: RevisedTable) => (await shared!.marks()).revisions[table];
@@ -349,7 +349,7 @@ describe("Two servers on one database", () => {
     await writing.templates.remove(template.no);
     expect(new Set([before.template, created, saved, await revision("template")]).size).toBe(4);
     expect({ ...(await shared!.marks()).revisions, template: undefined }).toEqual({ ...before, template: undefined });
-    // a write that has yet to be committed shows once it is
+    // An uncommitted write is seen once it is committed.
     const client = await connectTo(url);
     await client.query("BEGIN");
     await client.query("UPDATE endpoint SET verdict = 'seen'");
@@ -359,7 +359,7 @@ describe("Two servers on one database", () => {
     await client.end();
   });
 
-  it("read nothing again while nothing changes, and then only what has", async () => {
+  it("read nothing again while nothing changes, and then only the changes", async () => {
     const [writing, reading] = both;
     const read: string[] = [];
     const watched = <T extends object>(name: string, store: T): T =>
@@ -383,7 +383,7 @@ describe("Two servers on one database", () => {
     await registry.refresh();
     expect(read.toSorted()).toEqual(["access.keys", "access.users", "templates.all"]);
     expect(registry.template(made.id)).toEqual(template);
-    // where we write ourselves while a read is under way, the next one reads again
+    // If this server writes while a read is under way, the next refresh reads again.
     read.length = 0;
     const refreshed = registry.refresh();
     await registry.removeTemplate(template);
@@ -392,7 +392,7 @@ describe("Two servers on one database", () => {
     expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.all"])]);
   });
 
-  it("read the templates and endpoints that others changed, and keep the objects of unchanged ones", async () => {
+  it("read the templates and endpoints that other servers changed, and keep the objects of unchanged ones", async () => {
     const settings = { ...plainTemplate, readme: "first" };
     const made = [];
     for (const n of times(5)) made.push(await both[0].templates.create({ id: `resource${n}`, ownerNo: 1, settings }));
@@ -419,7 +419,7 @@ describe("Two servers on one database", () => {
     expect(renamed.map(({ settings: { name } }) => name)).toEqual(["renamed"]);
   });
 
-  it("record signs of the same workers in any order without a deadlock", async () => {
+  it("record signs of life of the same workers in any order without a deadlock", async () => {
     const many = await Promise.all(times(60).map((n) => scene.worker(`shared${String(n).padStart(8, "0")}`)));
     const names = ["host", "other host"] as const;
     const hosts = await Promise.all(names.map((name) => scene.stores.hosts.ensure(name, 0)));
@@ -442,7 +442,7 @@ describe("Two servers on one database", () => {
     }
   });
 
-  it("give a waiting worker its place if they own the scaler, and not if the other one does", async () => {
+  it("give a waiting worker its place if they own the scaler, and not if the other server does", async () => {
     const names = ["host", "other host"] as const;
     const hosts = await Promise.all(names.map((name) => scene.stores.hosts.ensure(name, 0)));
     const moments = { now: startAt, seenAt: startAt, untilAt: startAt + 5_000 };

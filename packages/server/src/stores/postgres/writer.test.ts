@@ -6,7 +6,7 @@ import { Lanes, type Verb } from "./writer.js";
 
 type Args = [name: string];
 
-/** Three lanes whose groups are committed when the test says so. */
+/** Three lanes whose groups are committed when the test decides. */
 function open() {
   const groups: { names: string[]; land: () => void }[] = [];
   const connections = { lend: <T>(use: (connection: Connection) => Promise<T>) => use({} as Connection) };
@@ -18,7 +18,7 @@ function open() {
         groups.push({ names: calls.map(([name]) => name), land: () => land(calls.map(() => undefined)) });
       }),
   };
-  /** What was sent, once the lanes have had their turns. */
+  /** The calls sent so far, once the lanes have had their turns. */
   const sent = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     return groups.map(({ names }) => names.join(" "));
@@ -44,7 +44,7 @@ describe("Large calls on PostgreSQL", () => {
     expect(await sent()).toEqual(["A", "x", "y", "B"]);
   });
 
-  it("get the next free connection, however many small ones wait", async () => {
+  it("get the next free connection, however many small calls wait", async () => {
     const { small, large, sent, land } = open();
     for (const name of ["a", "b", "c"]) {
       small(name);
@@ -56,14 +56,14 @@ describe("Large calls on PostgreSQL", () => {
     expect(await sent()).toEqual(["a", "b", "c", "A"]);
   });
 
-  it("never share a group with small ones, and share one up to its size", async () => {
+  it("never share a group with small calls, and share a group up to its size", async () => {
     const { small, large, sent } = open();
     for (const name of ["A", "B", "C"]) large(name, limits.groupBytesMax / 2);
     small("x");
     expect(await sent()).toEqual(["A B", "x"]);
   });
 
-  it("of many megabytes do not hold up those of a few hundred kilobytes", async () => {
+  it("of many megabytes do not hold up calls of a few hundred kilobytes", async () => {
     const { small, large, sent, land } = open();
     for (const name of ["A", "B"]) large(name, limits.hugeCallBytes);
     large("c", limits.largeCallBytes);

@@ -3,7 +3,7 @@ import { limits } from "../../limits/index.js";
 import { GroupWriter } from "./writer.js";
 import { codeOf } from "./writer-fixture.js";
 
-/** A writer whose groups are on disk when the test says so. */
+/** A writer whose groups reach the disk when the test decides. */
 function openSlow(checkpoint?: () => Promise<boolean>) {
   const groups: { names: string[]; land: () => void }[] = [];
   const fatal: Error[] = [];
@@ -21,7 +21,7 @@ function openSlow(checkpoint?: () => Promise<boolean>) {
     void writer.call("note", [name], { bytes: 1, endpointNo }).catch(() => {});
   const large = (name: string, endpointNo = 2, bytes: number = limits.groupBytesMax) =>
     void writer.call("note", [name], { bytes, endpointNo }).catch(() => {});
-  /** What was sent, once the writer has had its turns. */
+  /** The calls sent so far, once the writer has had its turns. */
   const sent = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     return groups.map(({ names }) => names.join(" "));
@@ -30,7 +30,7 @@ function openSlow(checkpoint?: () => Promise<boolean>) {
 }
 
 describe("Large calls", () => {
-  it("go one at a time, in a group of their own, after small ones", async () => {
+  it("go one at a time, in a group of their own, after small calls", async () => {
     const { small, large, sent, land } = openSlow();
     large("A");
     large("B");
@@ -87,7 +87,7 @@ describe("Large calls", () => {
     expect(await sent()).toEqual(["before take of 1", "A", "behind take of 2"]);
   });
 
-  it("of workers go before those of clients, which have their share of each group", async () => {
+  it("of workers go before calls of clients, which have their share of each group", async () => {
     const { writer, large, sent, land } = openSlow();
     for (const name of ["a", "b"]) large(name, 1, limits.groupBytesMax / 2);
     const word = (name: string) => void writer.word("note", [name], { bytes: limits.groupBytesMax / 2, endpointNo: 2 });
@@ -120,7 +120,7 @@ describe("Large calls", () => {
     expect((await sent()).at(-1)).toBe("b3 a4");
   });
 
-  it("wait during the checkpoint of a large log; small ones do not", async () => {
+  it("wait during the checkpoint of a large log; small calls do not", async () => {
     let brought = (_isBrought: boolean): void => {};
     let checkpoints = 0;
     const { writer, small, large, sent, land } = openSlow(() => {

@@ -44,7 +44,7 @@ describe("A list of a queue", () => {
     for (let n = 0; n < 6; n++) ids.push(await scene.submit());
     const newest = await Promise.all(ids.slice(3).map((id) => scene.job(id)));
     const listing = scene.stores.reader.list(scene.endpointNo, { limit: 2, status: "IN_QUEUE" }, scene.now);
-    // the search is over, and its page not yet read
+    // The search is over, but its page has not been read yet.
     for (const job of newest) await scene.stores.jobs.change(job, { by: "cancel" }, scene.now);
     const { jobs, more } = await listing;
     expect(jobs.every(({ status }) => status === "IN_QUEUE")).toBe(true);
@@ -52,7 +52,7 @@ describe("A list of a queue", () => {
     expect(worker).toBeGreaterThan(0);
   });
 
-  it("is not searched for a client that has gone", async () => {
+  it("is not searched for a client that has disconnected", async () => {
     await Promise.all(Array.from({ length: 1.5 * limits.searchedRows }, () => scene.submit()));
     const query = { limit: 1, status: "COMPLETED" as const, gone: { aborted: true } };
     const { waits } = await withTurns(() => scene.stores.reader.list(scene.endpointNo, query, scene.now));

@@ -8,7 +8,7 @@ import { codeOf } from "./writer-fixture.js";
 describe("Texts in pieces", () => {
   const pieceOf = (n: number, textNo = 1) => ({ textNo, n, bytes: Buffer.alloc(limits.storedPieceBytes) });
   const threePieces = [0, 1, 2].map((n) => pieceOf(n));
-  /** A writer whose writes are noted, and end as the test says. */
+  /** A writer that records its writes, which end as the test decides. */
   function openNoting(parts: { fails?: (write: Write) => boolean } = {}) {
     const groups: string[] = [];
     const writer = new GroupWriter({
@@ -48,7 +48,7 @@ describe("Texts in pieces", () => {
     expect(groups.at(-1)).toMatch(/^dropStaged \[1\]/);
   });
 
-  it("are transferred to the writing thread in memory of their own", async () => {
+  it("are transferred to the writing thread in separate memory", async () => {
     const text = Buffer.alloc(2 * limits.storedPieceBytes, 1);
     const sent: Uint8Array[] = [];
     const writer = new GroupWriter({
@@ -80,7 +80,7 @@ describe("Texts in pieces", () => {
   });
 
   it("are deleted later if that was not possible at once", async () => {
-    let failing = 2; // the call itself, and the first drop
+    let failing = 2; // the call itself, and the first attempt to delete
     const { writer, groups } = openNoting({ fails: ({ verb }) => verb !== "storePiece" && failing-- > 0 });
     expect(await codeOf(writer.call("submit", ["large"], whole))).toBe("Error: no");
     const pieces = [pieceOf(0, 2)];

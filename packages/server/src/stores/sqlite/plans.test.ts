@@ -32,7 +32,7 @@ const load = `
 let db: Database;
 const texts: string[] = [];
 
-/** All statements that the stores of the queue prepare, as they prepare them. */
+/** Collects all statements of the queue's stores as they prepare them. */
 function collect(): void {
   const watched: Database = {
     prepare(sql) {
@@ -53,12 +53,14 @@ const planOf = (sql: string): string[] =>
     .all()
     .map((row) => row.detail as string);
 
-/** Rows already found, a list of arguments, and the indexes of living workers and of held jobs: all are short. */
+/**
+ * Rows that were already found, a list of arguments, and the indexes of live workers and of held jobs: all are short.
+ */
 const isShort =
   /^SCAN (CONSTANT ROW|\(subquery|page$|sized$|waits$|json_each |worker USING INDEX worker_endpoint|job USING INDEX job_held)/;
 const isScan = (line: string) => line.startsWith("SCAN") && !isShort.test(line);
 
-/** The one statement that holds all these words. */
+/** The only statement that contains all these words. */
 function statement(...words: string[]): string {
   const found = [...new Set(texts)].filter((sql) => words.every((word) => sql.replaceAll(/\s+/g, " ").includes(word)));
   expect(found).toHaveLength(1);
@@ -79,18 +81,18 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["take of many", ["SET status = 1, worker_no", "LIMIT ?4"], "job_waiting"],
     ["find", ["WHERE j.endpoint_no = ? AND j.id = ?"], "job_id"],
     ["settle", ["SET status = ?1, finished_at", "AND worker_no = ?5"], "job_id"],
-    ["what a worker holds", ["FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)"], "job_held"],
-    ["the oldest that waits", ["SELECT queued_at"], "job_waiting_normal"],
-    ["what is overdue", ["deadline_at <= ?"], "job_deadline"],
+    ["the jobs that a worker holds", ["FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)"], "job_held"],
+    ["the oldest waiting job", ["SELECT queued_at"], "job_waiting_normal"],
+    ["the overdue jobs", ["deadline_at <= ?"], "job_deadline"],
     ["the next deadline", ["min(deadline_at)"], "job_deadline"],
-    ["what has expired", ["FROM job WHERE expires_at <= ?1"], "job_expiry"],
+    ["the expired jobs", ["FROM job WHERE expires_at <= ?1"], "job_expiry"],
     ["the next expiry", ["min(expires_at)"], "job_expiry"],
     ["a page of the list", ["j.endpoint_no = ?1 AND j.no < ?2", "j.expires_at > ?3 ORDER BY j.no"], "job_listed"],
     ["a part of the list by state", ["FROM job INDEXED BY job_listed", "AND no >= ?3"], "job_listed"],
     ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],
-    ["cancelling what waits", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
-    ["what is to be stopped", ["WHERE stop_wanted = 1 AND worker_no IN"], "job_held"],
+    ["cancelling waiting jobs", ["SET status = 4, finished_at", "place <= ?3"], "job_waiting"],
+    ["the jobs to stop", ["WHERE stop_wanted = 1 AND worker_no IN"], "job_held"],
   ])("the plan of %s uses an index", (_, words, index) => {
     const plan = planOf(statement(...words));
     expect(plan.join("\n")).toMatch(new RegExp(`SEARCH (job|j) .*USING (COVERING )?INDEX ${index}`));
@@ -134,7 +136,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     );
   });
 
-  it("no statement of the queue goes through a whole table", () => {
+  it("no statement of the queue scans a whole table", () => {
     const scans = [...new Set(texts)].filter((sql) => planOf(sql).some(isScan));
     expect(scans).toEqual([]);
     expect(new Set(texts).size).toBeGreaterThan(50);

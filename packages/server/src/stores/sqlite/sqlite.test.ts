@@ -80,8 +80,8 @@ describe("A database file", () => {
   it.each([
     ["a final job without its end", "status = 2"],
     ["an end without a final state", "finished_at = 5"],
-    ["a running job that nobody holds", "status = 1, taken_at = 1, deadline_at = 2"],
-    ["a state that there is none of", "status = 6, finished_at = 5"],
+    ["a running job that no worker holds", "status = 1, taken_at = 1, deadline_at = 2"],
+    ["an unknown state", "status = 6, finished_at = 5"],
   ])("cannot store %s", async (_, change) => {
     await openSqlite({ path, onFatal }).close();
     const db = openDatabase(path);
@@ -93,7 +93,7 @@ describe("A database file", () => {
 });
 
 describe("The lock of a data directory", () => {
-  it("is held by one at a time, and free again after its release", () => {
+  it("has one holder at a time, and is free again after its release", () => {
     const directory = newDirectory();
     const path = join(directory, "lock");
     const first = lockDirectory(path);

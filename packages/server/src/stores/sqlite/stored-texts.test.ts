@@ -33,7 +33,7 @@ describe("A text in pieces", () => {
     rmSync(directory, { recursive: true });
   });
 
-  /** What is stored of texts in pieces, once everything is written. */
+  /** The number of stored and staged texts in pieces, once everything is written. */
   async function stored(): Promise<{ texts: number; staged: number }> {
     await scene.stores.close();
     const db = openDatabase(path, { readOnly: true });
@@ -96,7 +96,7 @@ describe("A text in pieces", () => {
     expect(await stored()).toEqual({ texts: 0, staged: 0 });
   });
 
-  it("is made of each part of a cut chunk if the parts together are too large for one write", async () => {
+  it("is used for each part of a cut chunk if the parts together are too large for one write", async () => {
     const id = await scene.submit();
     const { no } = await scene.takeOne(worker);
     const parts = ["a", "b", "c"].map((letter) => `"${letter.repeat(limits.storedPieceBytes / 2)}"`);
@@ -118,7 +118,7 @@ describe("A text in pieces", () => {
     db.close();
   });
 
-  it("is read whole though its pieces are of another size than today's", async () => {
+  it("is read whole even if its pieces have another size than today", async () => {
     const id = await scene.submit({ body: large("i") });
     await scene.stores.close();
     const db = openDatabase(path);
@@ -131,7 +131,7 @@ describe("A text in pieces", () => {
     expect(Buffer.concat((await scene.stores.reader.input(no))!).toString()).toBe('"ab"');
   });
 
-  it("that a crash left without its row is deleted when the database is opened again", async () => {
+  it("that a crash has left without its row is deleted when the database is opened again", async () => {
     const id = await scene.submit({ body: large("i") });
     await scene.stores.close();
     const db = openDatabase(path);
@@ -140,7 +140,7 @@ describe("A text in pieces", () => {
     db.close();
     await scene.reopen();
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
-    // numbers of new texts do not meet those of old ones
+    // New texts must not reuse the numbers of old ones.
     await scene.submit({ body: large("j") });
     const [first, second] = await scene.take(worker, 2);
     const inputOf = async (no: number) => Buffer.concat((await scene.stores.reader.input(no))!).toString();
@@ -148,7 +148,7 @@ describe("A text in pieces", () => {
     expect([await inputOf(first!.no), await inputOf(second!.no)]).toEqual([large("i"), large("j")]);
   });
 
-  it("counts with its size in lists, takes and deliveries, and is in a page that it fits into", async () => {
+  it("counts with its size in lists, takes and deliveries, and is put into a page with room for it", async () => {
     const bytes = large("o").length;
     const id = await scene.submit({ body: large("i"), webhook: "https://example.com/" });
     const [taken] = await scene.take(worker, 2);

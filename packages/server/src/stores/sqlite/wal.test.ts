@@ -39,7 +39,7 @@ describe("The log", () => {
     }
   });
 
-  it("is checkpointed by a thread of its own, up to what a reader holds, and its end by the writing thread", async () => {
+  it("is checkpointed by a separate thread up to a reader's position, and its end by the writing thread", async () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
     const path = join(folder, "millrace.db");
     await openSqlite({ path, onFatal: (error) => expect.unreachable(error.message) }).close();

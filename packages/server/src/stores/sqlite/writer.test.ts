@@ -9,7 +9,7 @@ import { Transactions, type Write } from "./transactions.js";
 import { GroupWriter } from "./writer.js";
 import { codeOf } from "./writer-fixture.js";
 
-/** A writer over a database that notes what it is told, and the verbs `note` and `fail`. */
+/** A writer over a database that records its statements, with the verbs `note` and `fail`. */
 function open(parts: { room?: boolean; release?: () => boolean; onCommit?: () => void } = {}) {
   const told: string[] = [];
   const fatal: Error[] = [];
@@ -42,7 +42,7 @@ function open(parts: { room?: boolean; release?: () => boolean; onCommit?: () =>
   return { writer, told, fatal };
 }
 describe("The writer", () => {
-  it("runs what has gathered in one transaction, counts last, and answers after the commit", async () => {
+  it("runs the queued calls in one transaction, with the counts last, and answers after the commit", async () => {
     const { writer, told } = open();
     const answers = [writer.word("note", ["a"]), writer.call("note", ["b"])].map((promise) =>
       promise.then((answer) => told.push(`answered ${answer}`)),
@@ -51,7 +51,7 @@ describe("The writer", () => {
     expect(told).toEqual(["BEGIN IMMEDIATE", "a", "b", "flush", "COMMIT", "answered a!", "answered b!"]);
   });
 
-  it("runs a group that fails again call by call, so that the bad one fails alone", async () => {
+  it("runs a group that fails again call by call, so that only the bad call fails", async () => {
     const { writer, told } = open();
     const outcomes = await Promise.all([
       codeOf(writer.call("note", ["a"])),
@@ -121,7 +121,7 @@ describe("The writer", () => {
     expect(await large).toBe("done");
   });
 
-  it("bounds a group, and lets a large call travel alone", async () => {
+  it("bounds a group, and gives a large call its own group", async () => {
     const { writer, told } = open();
     const calls = Array.from({ length: limits.groupCallsMax + 1 }, () => writer.call("note", ["x"]));
     const large = writer.call("note", ["large"], { bytes: limits.groupBytesMax + 1 });
