@@ -52,7 +52,7 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     expect(all.filter(({ operation }) => !operation.summary).map(({ path }) => path)).toEqual([]);
   });
 
-  it("names every status that a valid or a simply invalid call can get", async () => {
+  it("names every status that a valid or an obviously invalid call can get", async () => {
     const undocumented: string[] = [];
     for (const { path, method, operation } of await operations()) {
       const endpoint = await scene.endpoint({ workersMax: 0 });
@@ -67,7 +67,7 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
         ["of unknown ids", filled(path, {}), hasBody ? { body } : {}],
         ["that is valid", filled(path, ids) + query, hasBody ? { body } : {}],
         ...(hasBody ? ([["without a body", filled(path, ids), {}]] as const) : []),
-        ...(hasBody ? ([["that is no JSON", filled(path, ids), { body: "{" }]] as const) : []),
+        ...(hasBody ? ([["that is not JSON", filled(path, ids), { body: "{" }]] as const) : []),
       ] as const;
       for (const [what, address, call] of calls) {
         const answer = http.call(method, address, call);
@@ -89,7 +89,7 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
   });
 });
 
-it("The OpenAPI document of /v2 says which texts are webhooks, and that an empty text and null mean none", async () => {
+it("The OpenAPI document of /v2 defines which strings are webhooks, and that an empty string and null mean none", async () => {
   const { paths } = (await http.get("/v2/openapi.json", { key: null })).json;
   const endpoint = await scene.endpoint({ workersMax: 0 });
   for (const route of ["run", "runsync"]) {

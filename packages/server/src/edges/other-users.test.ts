@@ -19,15 +19,15 @@ import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { schema } from "./graphql/schema.js";
 
-/** Stands in whatever the admin owns: no reply to anyone else may hold it. */
+/** A text in everything that the admin owns: no reply to another user may contain it. */
 const mark = "only-the-admin-sees-this";
-/** What anyone may read, with a key or without. */
+/** Routes that anyone may read, with or without a key. */
 const openToAll = new Set(["/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v2/openapi.json"]);
 
 let scene: Scene;
 let http: Http;
 const routes: { method: string; url: string }[] = [];
-/** Values for the parameters of routes: the admin's, and ones of the same form that nobody has. */
+/** Values for the parameters of routes: the admin's ids, and unknown ids of the same form. */
 let ids: Record<string, string>;
 const unknown: Record<string, string> = {
   endpointId: "aaaaaaaaaaaaaa",
@@ -108,7 +108,7 @@ beforeAll(async () => {
     keys.set(name, `mr_${keys.size}`);
     await scene.addKey(`mr_${keys.size - 1}`, ownerNo, scope);
   }
-  keys.set("none that exists", "mr_nothing");
+  keys.set("one that does not exist", "mr_nothing");
   const onRoute = (method: string, url: string) => void routes.push({ method, url });
   http = await openHttp(scene, { rates: undefined, onRoute });
 });
@@ -117,7 +117,7 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** Bodies that pass the checks of their form, so that what is refused is refused for whose it is. */
+/** Bodies that pass the checks of their form, so that a refusal can only be for their owner. */
 const bodies: readonly [RegExp, () => unknown][] = [
   [/\/run(sync)?$/, () => ({ input: {} })],
   [/\/apikeys$/, () => ({ name: "k", scope: { endpoints: [{ id: ids.endpointId, access: "run" }] } })],
@@ -146,7 +146,7 @@ async function call(method: string, url: string, key: string, values: Record<str
   return http.call(method, path, { key, ...(method === "GET" || method === "HEAD" ? {} : { body }) });
 }
 
-/** A reply without the ids it was asked for. */
+/** A reply without the ids that the request contained. */
 const withoutIds = ({ status, json, text }: Answer, values: Record<string, string>) => {
   const { requestId: _, ...rest } = json ?? {};
   let shown = json === undefined ? text : JSON.stringify(rest);
@@ -155,7 +155,7 @@ const withoutIds = ({ status, json, text }: Answer, values: Record<string, strin
   return { status, shown };
 };
 
-/** All that the admin can see, which nobody else may change. */
+/** Everything that the admin can see, which no other user may change. */
 async function everything(): Promise<unknown> {
   const paths = [
     "endpoints",
@@ -201,7 +201,7 @@ describe("No key but the admin's own", () => {
         expect(got.text, what).not.toContain(mark);
         if (key === "mr_nothing") expect(got.status, what).toBe(401);
         if (!/[:*]/.test(url.replace(":version", ""))) continue;
-        // admins see users and keys; what these own stays theirs
+        // Admins see users and keys, but not the resources of these users.
         const isForAdmins = name === "another admin's" && /:(userId|keyId)/.test(url);
         if (!isForAdmins || method !== "GET") expect(got.status, what).toBeGreaterThanOrEqual(400);
         if (isForAdmins) continue;
@@ -234,7 +234,7 @@ describe("No key but the admin's own", () => {
     expect(await everything()).toEqual(before);
   });
 
-  it("speaks for a worker of the admin's", async () => {
+  it("can act as a worker of the admin's", async () => {
     const paths = routes.filter(({ url }) => /^\/v2\/.*:workerId/.test(url));
     expect(paths.length).toBeGreaterThan(4);
     for (const { method, url } of paths) {

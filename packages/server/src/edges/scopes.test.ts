@@ -113,7 +113,7 @@ describe("A key of named endpoints", () => {
     }
   });
 
-  it("does not see any other endpoint among the resources", async () => {
+  it("sees no other endpoint among the resources", async () => {
     expect(await statusOf(key, "GET", `/v1/endpoints/${other.id}`)).toBe(404);
     expect(await statusOf(key, "GET", `/v1/endpoints/${other.id}/scaling`)).toBe(404);
     const list = await http.get("/v1/endpoints", { key });
@@ -121,7 +121,7 @@ describe("A key of named endpoints", () => {
     expect(list.text).not.toContain("of-other");
   });
 
-  it("does not see any other endpoint over GraphQL", async () => {
+  it("sees no other endpoint over GraphQL", async () => {
     const { json, text } = await graphql(key, "{ myself { endpoints { id env { value } } } }");
     expect(json.data.myself.endpoints.map(({ id }: { id: string }) => id)).toEqual([endpoint.id]);
     expect(text).not.toContain("of-other");

@@ -31,7 +31,7 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** Whatever is refused is refused like this. */
+/** Every refusal has this form. */
 function expectRefusal(answer: Answer, code: RefusalCode): void {
   expect(answer.json).toMatchObject({ code });
   expect(answer.status).toBe(refusals[code].status);
@@ -43,13 +43,13 @@ function expectRefusal(answer: Answer, code: RefusalCode): void {
   expect(answer.headers.get("x-request-id")).toBe(answer.json.requestId);
   expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
 }
-/** The same scene behind other parts, for one call. */
+/** Runs one call against the same scene with other parts. */
 async function behind(more: Parameters<typeof openHttp>[1], act: (other: Http) => Promise<Answer>): Promise<Answer> {
   const other = await openHttp(scene, more);
   return act(other).finally(other.close);
 }
 const draining = { draining: AbortSignal.abort() };
-/** A request to a load-balancing endpoint whose worker answers by `listener`; where there is none it has no worker. */
+/** A request to a load-balancing endpoint whose worker answers by `listener`; without a listener it has no worker. */
 async function balanced(
   listener: RequestListener | undefined,
   settings: Partial<EndpointSettings> = {},
@@ -125,7 +125,7 @@ describe("The table of refusals", () => {
     expectRefusal(await provoked[code](), code);
   });
 
-  it("says when to try again if that may help", async () => {
+  it("says when to try again if a retry may help", async () => {
     const limited = await provoked.RATE_LIMITED();
     expect(Number(limited.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(Number(limited.headers.get("retry-after"))).toBeLessThanOrEqual(10);
@@ -239,7 +239,7 @@ describe("A request", () => {
     expect(await raw(head)).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  it("with too many headers is refused before anyone looks at them", async () => {
+  it("with too many headers is refused before they are parsed", async () => {
     const reply = await raw(`GET /v2 HTTP/1.1\r\nhost: a\r\n${"a:\r\n".repeat(limits.headersMax)}\r\n`);
     expect(reply).toMatch(/^HTTP\/1.1 431 /);
     expect(reply).toContain("headers are too large or too many");
@@ -266,7 +266,7 @@ describe("A request", () => {
     expectRefusal(await http.get("/v2/nothing/run"), "ENDPOINT_NOT_FOUND");
   });
 
-  it("that repeats a parameter is refused if only one makes sense, and never fails", async () => {
+  it("that repeats a parameter is refused if only one value makes sense, and never fails", async () => {
     const id = await scene.submit(endpoint);
     const worker = await scene.worker(endpoint);
     for (const path of [`stream/${id}?wait=1&wait=2`, `status-sync/${id}?wait=1&wait=2`, `status/${id}?ttl=1&ttl=2`]) {
@@ -292,7 +292,7 @@ describe("A request", () => {
   });
 });
 
-describe("What operators read", () => {
+describe("A page for operators", () => {
   it("is open on loopback, and metrics need a key from elsewhere", async () => {
     expect((await http.get("/healthz", { key: null })).json).toEqual({
       status: "ok",
@@ -307,7 +307,7 @@ describe("What operators read", () => {
   });
 });
 
-it("A rate limit is of one operation and endpoint, and ends with its window", async () => {
+it("A rate limit applies to one operation of one endpoint, and ends with its window", async () => {
   const other = await scene.endpoint();
   for (let n = 0; n < 3; n++) await http.post(`${base}/purge-queue`);
   expect((await http.post(`/v2/${other.id}/purge-queue`)).status).toBe(200);
@@ -318,7 +318,7 @@ it("A rate limit is of one operation and endpoint, and ends with its window", as
   expect((await http.post(`${base}/purge-queue`)).status).toBe(200);
 });
 
-it("A refusal for too many requests in flight names those, not the rate", async () => {
+it("A refusal for too many requests in flight names these requests, not the rate", async () => {
   const held: (() => void)[] = [];
   let bothCame = () => {};
   const both = new Promise<void>((resolve) => (bothCame = resolve));
@@ -340,7 +340,7 @@ it("A refusal for too many requests in flight names those, not the rate", async 
   expect(refused.json.error).not.toContain("in 10 s");
 });
 
-/** A store as a plain object, so that one of its verbs can be made to fail. */
+/** A store as a plain object, so that a test can make one of its methods fail. */
 const methods = <T extends object>(store: T): T =>
   Object.fromEntries(Object.keys(store).map((verb) => [verb, store[verb as keyof T]])) as T;
 

@@ -22,7 +22,7 @@ describe("A body on its way to a worker", () => {
     expect([value, waits]).toEqual([parts.join(""), parts.length]);
   });
 
-  it("keeps its order if its worker asks for more while a part waits", async () => {
+  it("keeps its order if the worker asks for more while a part waits", async () => {
     const { request, body } = passing();
     const whole = text(body);
     request.write("a");
@@ -35,7 +35,7 @@ describe("A body on its way to a worker", () => {
     expect(await whole).toBe("abcd");
   });
 
-  it("drops a part that waits when its worker is done with it", async () => {
+  it("drops a waiting part when the worker has finished with the body", async () => {
     const { request, body } = passing();
     body.resume();
     await new Promise((turn) => setImmediate(turn));

@@ -32,7 +32,7 @@ describe("the connections to a worker", () => {
     await (await reply).body.text();
   }
 
-  it("are lent to one request at a time, the one used last first", () => {
+  it("are lent to one request at a time, the most recently used first", () => {
     const [first, second] = [connections.lend(), connections.lend()];
     expect(first).not.toBe(second);
     connections.giveBack(first, true);

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { type Outcome, Passage } from "./forward.js";
 
-/** What tells the worker's connection to pause. */
+/** Tells the worker's connection to pause. */
 class Controller implements Dispatcher.DispatchController {
   readonly aborted = false;
   readonly reason = null;
@@ -29,7 +29,7 @@ describe("A reply on its way", () => {
     await new Promise((done) => server.close(done));
   });
 
-  /** A passage to a client, whose reply has begun, and what was written of its body. */
+  /** A passage to a client whose reply has begun, with the parts of its body that were written. */
   async function begun() {
     const asked = get({ port: (server.address() as AddressInfo).port, agent: false });
     const [, reply] = (await once(server, "request")) as [IncomingMessage, ServerResponse];
@@ -44,12 +44,12 @@ describe("A reply on its way", () => {
     const passage = new Passage(reply, ({ kind }) => outcomes.push(kind));
     passage.onRequestStart(controller);
     passage.onResponseStart(controller, 200, {});
-    await turn(); // its head has gone
+    await turn(); // its head is sent
     const [answer] = (await once(asked, "response")) as [IncomingMessage];
     return { controller, passage, answer, written, outcomes };
   }
 
-  it("in parts of one byte is written as few", async () => {
+  it("in parts of one byte is written in few parts", async () => {
     const { controller, passage, answer, written, outcomes } = await begun();
     const text = "a reply of many parts".repeat(10);
     for (const each of text) passage.onResponseData(controller, Buffer.from(each));

@@ -40,7 +40,7 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** A worker of the endpoint that is healthy, at the server of this test. */
+/** A healthy worker of the endpoint, at this test's server. */
 async function healthy() {
   const worker = await scene.worker(endpoint);
   await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
@@ -49,7 +49,7 @@ async function healthy() {
   return worker;
 }
 
-/** The reply to a request for a WebSocket with so many empty headers; the connection is then closed. */
+/** The reply to a WebSocket request with this many empty headers; the connection is then closed. */
 async function upgraded(empty: number): Promise<string> {
   const socket = connect(http.port, "127.0.0.1");
   const head = `GET /lb/${endpoint.id}/ HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n`;
@@ -58,7 +58,7 @@ async function upgraded(empty: number): Promise<string> {
 }
 
 describe("A request for a WebSocket", () => {
-  it("with too many headers is refused before anyone looks at them", async () => {
+  it("with too many headers is refused before they are parsed", async () => {
     expect(await upgraded(limits.headersMax)).toMatch(/^HTTP\/1.1 431 /);
     expect(await upgraded(limits.headersMax - 3)).toMatch(/^HTTP\/1.1 401 /);
   });
@@ -88,7 +88,7 @@ describe("A key", () => {
     expect(seen.map((line) => line.split(" ")[0])).toEqual(["GET", "HEAD"]);
   });
 
-  it("of named endpoints may send to those, and does not see the others", async () => {
+  it("of named endpoints may send to these, and does not see the others", async () => {
     await healthy();
     const [key, other] = ["mr_one-endpoint", await scene.endpoint({ type: "LB" })];
     await scene.addKey(key, scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "run" } });
@@ -106,7 +106,7 @@ describe("A key", () => {
 });
 
 describe("A request that finds no worker", () => {
-  it("gets 503 with the reason when its 2 minutes are over, and not before", async () => {
+  it("gets 503 with the reason after its 2 minutes, and not before", async () => {
     let answer: Awaited<ReturnType<Http["get"]>> | undefined;
     const asked = http.get(`/lb/${endpoint.id}/`).then((reply) => (answer = reply));
     await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
@@ -119,7 +119,7 @@ describe("A request that finds no worker", () => {
     expect(scene.parts.gate.loadOf(endpoint.no).waiting).toBe(0);
   });
 
-  it("is sent when one is healthy, with what the trusted proxy said of its client", async () => {
+  it("is sent when a worker becomes healthy, with the trusted proxy's facts about its client", async () => {
     const asked = http.get(`/lb/${endpoint.id}/`, { headers: { "x-forwarded-for": "1.2.3.4" } });
     await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
     const worker = await healthy();
@@ -138,7 +138,7 @@ describe("A request that finds no worker", () => {
     const reply = await arrived;
     await scene.until(() => scene.parts.gate.loadOf(endpoint.no).waiting === 1);
     await healthy();
-    reply.emit("close"); // before the request hears of its worker
+    reply.emit("close"); // before the request is given its worker
     expect(scene.parts.gate.loadOf(endpoint.no)).toMatchObject({ waiting: 0, inFlight: 1 });
     await scene.until(() => scene.parts.gate.loadOf(endpoint.no).inFlight === 0);
     leaving.abort();
@@ -156,7 +156,7 @@ describe("A request that finds no worker", () => {
     await Promise.all(waiting);
   });
 
-  it("of any method goes to another worker if no connection could be made, and fails if no worker accepts one", async () => {
+  it("of any method goes to another worker if it cannot connect, and fails if no worker accepts one", async () => {
     const dead = await scene.worker(endpoint);
     await scene.parts.registry.changeWorker(dead, { ...workerChanges.start, address: "127.0.0.1:1" });
     await scene.parts.registry.changeWorker(dead, { by: "ready", readyAt: scene.clock.now() });

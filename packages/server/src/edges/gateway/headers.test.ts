@@ -49,7 +49,7 @@ describe("A worker is sent", () => {
     "TE",
     "Upgrade",
     "Expect",
-  ])("no %s of a client's", (name) => {
+  ])("no %s from a client", (name) => {
     expect(requestHeaders([name, "evil"], hop)).toEqual(own);
   });
 
@@ -123,6 +123,6 @@ test.each([
   { url: "/", host: `a.${id}.lb.test` },
   { url: "/", host: `${id}.xlb.test` },
   { url: "/", host: `${id}.lb.test.evil` },
-])("$url at $host is for nobody here", ({ url, host }) => {
+])("$url at $host belongs to no endpoint", ({ url, host }) => {
   expect(targetOf(url, host, "lb.test")).toBeUndefined();
 });

@@ -31,7 +31,7 @@ describe("A mark", () => {
     ["endpoint", { endpointId: "nmlkjihgfedcba" }],
     ["method", { method: "GET" }],
     ["address", { url: "/lb/abcdefghijklmn/a?b=d" }],
-  ])("is for no other %s", (_what, change) => {
+  ])("is valid for no other %s", (_what, change) => {
     expect(theirs.accept(ours.make(there, request), { ...request, ...change })).toBe(false);
   });
 

@@ -14,7 +14,7 @@ let scene: Scene;
 let gateway: Gateway;
 let http: Http;
 let endpoint: Endpoint;
-/** What the other server does with a request; and what came there and at the worker of this server. */
+/** The other server's behaviour, and the requests received by it and by this server's worker. */
 let answer: (request: IncomingMessage, reply: ServerResponse) => void;
 const seen: string[] = [];
 let other: Server;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   await Promise.all([listen(other), listen(worker)]);
 });
 beforeEach(async () => {
-  await scene.advance(limits.gateAvoidMs); // no server is left out any more
+  await scene.advance(limits.gateAvoidMs); // no server is avoided any more
   endpoint = await scene.endpoint({ type: "LB" });
   seen.length = 0;
 });
@@ -90,8 +90,8 @@ describe("A request that another server has a worker for", () => {
 
   it.each<[string, (request: IncomingMessage, reply: ServerResponse) => void]>([
     ["declines it", giveBack("unsent")],
-    ["hangs up before it has asked for the body", (request) => void request.socket.destroy()],
-  ])("waits here as before where that server %s, with all of its body", async (_what, act) => {
+    ["disconnects before it has asked for the body", (request) => void request.socket.destroy()],
+  ])("stays in this server's line, with its whole body, if that server %s", async (_what, act) => {
     answer = act;
     tell();
     const asked = http.post(`/lb/${endpoint.id}/`, "body".repeat(50_000));
@@ -101,7 +101,7 @@ describe("A request that another server has a worker for", () => {
     expect(seen).toEqual(["other POST", "worker POST"]);
   });
 
-  it("waits here if that server cannot be reached, and is tried there again after a while", async () => {
+  it("stays in this server's line if that server cannot be reached, and is retried there after a while", async () => {
     tell(1);
     const asked = http.post(`/lb/${endpoint.id}/`, "x");
     await waits();
@@ -163,8 +163,8 @@ describe("A request that another server has a worker for", () => {
   });
 });
 
-describe("A request that another server has passed on", () => {
-  /** The mark that a request to a server was given. */
+describe("A request from another server", () => {
+  /** The mark that a request to this server number was given. */
   async function marked(serverNo: number): Promise<Record<string, string>> {
     let mark = "";
     answer = (request, reply) => {
@@ -175,7 +175,7 @@ describe("A request that another server has passed on", () => {
     await http.get(`/lb/${endpoint.id}/`);
     return { "x-millrace-passed-on": mark };
   }
-  /** Sends a request whose headers may name any host; answers its outcome. */
+  /** Sends a request whose headers may name any host; returns its outcome. */
   async function send(headers: Record<string, string>): Promise<unknown[]> {
     const sent = request({ port: http.port, path: `/lb/${endpoint.id}/`, headers }).end();
     const [reply] = (await once(sent, "response")) as [IncomingMessage];

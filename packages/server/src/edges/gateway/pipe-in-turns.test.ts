@@ -8,7 +8,7 @@ import { pipeInTurns } from "./pipe-in-turns.js";
 
 const highWaterMark = 16 * 2 ** 20;
 
-describe("Connections that are joined", () => {
+describe("Joined connections", () => {
   it("pass everything on in order, and then the end", async () => {
     const [from, to] = [new PassThrough(), new PassThrough()];
     pipeInTurns(from, to);
@@ -22,7 +22,7 @@ describe("Connections that are joined", () => {
     const [from, to] = [new PassThrough(), new PassThrough()];
     pipeInTurns(from, to);
     await turn();
-    turnFor(3 * limits.lentBytesPerTurn); // of others
+    turnFor(3 * limits.lentBytesPerTurn); // used by other connections
     from.write("last words");
     from.end();
     expect((await buffer(to)).toString()).toBe("last words");

@@ -5,7 +5,7 @@ import { EventText } from "./event-text.js";
 
 const chunk = (value: unknown) => ({ output: JSON.stringify(value), metrics: undefined });
 
-/** What is sent for each of these chunks, and at the end. */
+/** The text that is sent for each of these chunks, and at the end. */
 async function told(...values: unknown[]): Promise<string[]> {
   const text = new EventText();
   const parts: string[] = [];
@@ -16,7 +16,7 @@ async function told(...values: unknown[]): Promise<string[]> {
 const events = 'data: {"n":1}\n\ndata: {"n":2}\r\n\r\ndata: [DONE]\n\n';
 
 describe("Raw text", () => {
-  it("cut after any of its characters is joined unchanged, and nothing is added", async () => {
+  it("that is cut after any of its characters is joined unchanged, and nothing is added", async () => {
     for (let cut = 1; cut < events.length; cut++) {
       const parts = await told(events.slice(0, cut), events.slice(cut));
       expect(parts.join("")).toBe(events);
@@ -49,8 +49,8 @@ describe("Raw text", () => {
   });
 });
 
-describe("Text that is no event", () => {
-  it("is sent as it comes, and nothing is added", async () => {
+describe("Text that is not an event", () => {
+  it("is sent as it arrives, and nothing is added", async () => {
     expect(await told("Hel", "lo", " world\n", "and more")).toEqual(["Hel", "lo", " world\n", "and more", ""]);
     const joined = (await told(..."idea\n\ndata: 1\n\ndatum: 2\nretry")).join("");
     expect(joined).toBe("idea\n\ndata: 1\n\ndatum: 2\nretry");
@@ -79,7 +79,7 @@ describe("Very many short strings without an end", () => {
   it.each([
     { it: "in a list", act: (text: EventText) => text.add(JSON.stringify(["data: ", ...words])) },
     { it: "as chunks", act: (text: EventText) => text.addAll(["data: ", ...words].map(chunk)) },
-  ])("$it are joined, and others have their turns meanwhile", async ({ act }) => {
+  ])("$it are joined, while other work has its turns", async ({ act }) => {
     const text = new EventText();
     const { waits } = await withTurns(() => act(text));
     expect(waits).toBeGreaterThan(words.length);
@@ -142,7 +142,7 @@ describe("Objects", () => {
   });
 });
 
-describe("What was too large for one chunk", () => {
+describe("A value that was too large for one chunk", () => {
   const pieces = (text: string, count: number) =>
     Array.from({ length: count }, (_, part) => {
       const size = Math.ceil(text.length / count);
@@ -156,7 +156,7 @@ describe("What was too large for one chunk", () => {
     expect(text.end()).toBe("data: [DONE]\n\n");
   });
 
-  it("is raw text again if it was that", async () => {
+  it("is raw text again if it was raw text", async () => {
     const text = new EventText();
     expect(await text.addAll(pieces(events, 3))).toEqual({ text: events });
     expect(text.end()).toBe("");

@@ -28,7 +28,7 @@ afterAll(async () => {
 const chat = "/v1/chat/completions";
 const waiting = () => scene.until(async () => (await scene.health(endpoint)).waiting > 0);
 
-/** Sends a request whose job the worker takes; the answer comes once the worker has said its word. */
+/** Sends a request whose job the worker takes; the answer comes once the worker has reported its result. */
 async function asked(body: unknown, more: Call & { method?: string; path?: string } = {}) {
   const { method = "POST", path = chat, ...call } = more;
   const answer = http.call(method, `${base}${path}`, { ...call, ...(body === undefined ? {} : { body }) });
@@ -72,7 +72,7 @@ describe("A request", () => {
     expect((await answer).json).toEqual({ object: "model" });
   });
 
-  it("is held until its job is final, and then kept as long as a runsync", async () => {
+  it("is held until its job is final, and then kept as long as the job of a runsync", async () => {
     const { answer, id } = await asked({});
     await scene.advance(9 * 60_000);
     await scene.done(worker, id, { output: { a: 1 } });
@@ -142,7 +142,7 @@ describe("A job that fails", () => {
     expect([answer.status, answer.json]).toEqual([status, { error }]);
   });
 
-  it("by its timeout is 504, and not worth another try", async () => {
+  it("by its timeout is 504, and not retryable", async () => {
     scene.run(scene.loops.timeOut());
     const { answer } = await asked({});
     await scene.advance(600_000);
@@ -150,7 +150,7 @@ describe("A job that fails", () => {
     expect([status, json.error.code, headers.get("x-should-retry")]).toEqual([504, "JOB_TIMED_OUT", "false"]);
   });
 
-  it("by another caller's cancel is 409, and not worth another try", async () => {
+  it("because another caller cancelled it is 409, and not retryable", async () => {
     const { answer, id } = await asked({});
     await http.post(`/v2/${endpoint.id}/cancel/${id}`);
     const { status, json, headers } = await answer;
@@ -173,7 +173,7 @@ describe("A refusal has OpenAI's shape:", () => {
     { it: "400 for a body that is not an object", status: 400, code: "INVALID_INPUT", call: { body: [1] } },
     { it: "405 for another method", status: 405, code: "METHOD_NOT_ALLOWED", method: "DELETE", call: {} },
     { it: "400 for a malformed address", status: 400, code: "INVALID_INPUT", path: "/v1/%zz", call: { body: {} } },
-    { it: "404 for nothing in particular", status: 404, code: "NOT_FOUND", path: "/", call: { body: {} } },
+    { it: "404 for an unknown path", status: 404, code: "NOT_FOUND", path: "/", call: { body: {} } },
     {
       it: "400 for a malformed Idempotency-Key",
       status: 400,
@@ -233,7 +233,7 @@ describe("A refusal has OpenAI's shape:", () => {
   });
 });
 
-describe("A client that goes away", () => {
+describe("A client that disconnects", () => {
   it("before its job is taken cancels it", async () => {
     const client = new AbortController();
     const answer = http.post(`${base}${chat}`, {}, { signal: client.signal });
@@ -255,7 +255,7 @@ describe("A client that goes away", () => {
     expect(await scene.state(endpoint, id)).toBe("CANCELLED");
   });
 
-  it("cancels it under an Idempotency-Key too, if nobody else waits", async () => {
+  it("cancels it under an Idempotency-Key too, if no other client waits", async () => {
     const client = new AbortController();
     const more = { signal: client.signal, headers: { "idempotency-key": "alone" } };
     const { answer, id } = await asked({}, more);
@@ -338,7 +338,7 @@ describe("An Idempotency-Key", () => {
   });
 });
 
-it("A stopping service says so, and cancels jobs that nobody could request again", async () => {
+it("A stopping service says so, and cancels jobs that no client could request again", async () => {
   const own = await Scene.open();
   const web = await openHttp(own);
   const place = await own.endpoint();

@@ -27,7 +27,7 @@ afterAll(async () => {
 const path = () => `/v2/${endpoint.id}/openai/v1/chat/completions`;
 const done = "data: [DONE]\n\n";
 
-/** A client that reads a stream as it comes. */
+/** A client that reads a stream as it arrives. */
 class Reader {
   readonly #leaving = new AbortController();
   readonly #reply: Promise<Response>;
@@ -49,7 +49,7 @@ class Reader {
       const decoder = new TextDecoder();
       for await (const part of (await this.#reply).body ?? []) this.text += decoder.decode(part, { stream: true });
     } catch {
-      // it left, or the stream broke: the text says how far it came
+      // The client left or the stream broke: the text shows how far it got.
     }
     this.isOver = true;
   }
@@ -69,7 +69,7 @@ async function streaming(headers?: Record<string, string>) {
   return { reader, id: job!.id, say, end: (word: unknown = { output: [] }) => scene.done(worker, job!.id, word) };
 }
 
-/** Takes the job from its worker, as if that were lost. */
+/** Takes the job from its worker, as if the worker were lost. */
 async function lose(): Promise<void> {
   const [held] = await scene.stores.reader.heldBy(worker.row.no);
   await loseJob(scene.parts, held!, "its worker was lost", false);
@@ -78,7 +78,7 @@ async function lose(): Promise<void> {
 const lastError = (reader: Reader) => JSON.parse(reader.text.split("\n\n").at(-2)!.replace("data: ", "")).error;
 
 describe("A stream", () => {
-  it("of raw text sends each piece as it comes, without waiting for others, and ends as the worker ends it", async () => {
+  it("of raw text sends each piece as it comes, without waiting for others, and ends with the worker's own ending", async () => {
     const { reader, say, end } = await streaming();
     await say('data: {"n":1}\n\n');
     await reader.says('data: {"n":1}\n\n'); // the clock stands still
@@ -234,7 +234,7 @@ describe("A worker that is lost", () => {
     await say({ n: 1 });
     await reader.says('data: {"n":1}\n\n');
     const [held] = await scene.stores.reader.heldBy(worker.row.no);
-    // nothing rings while all of this happens
+    // No notification is sent while all of this happens.
     await scene.stores.jobs.change(held!, { by: "giveBack", excused: true }, scene.clock.now());
     await scene.stores.jobs.take(endpoint.no, [{ workerNo: worker.row.no, count: 1 }], scene.clock.now());
     const again = [{ output: '{"n":"other"}' }, { output: '{"n":"than before"}' }];
@@ -243,11 +243,11 @@ describe("A worker that is lost", () => {
     await reader.over();
     expect(reader.text).not.toContain("than before");
     expect(lastError(reader)).toMatchObject({ code: "WORKER_LOST" });
-    expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS"); // it can be asked for again under its key
+    expect(await scene.state(endpoint, id)).toBe("IN_PROGRESS"); // a client can request it again under its key
   });
 });
 
-/** A client that reads nothing of a long answer. */
+/** A client that reads none of a long answer. */
 async function stalled(of: Scene, web: Http, place: Endpoint, by: LiveWorker) {
   const socket = connect(web.port, "127.0.0.1").pause();
   const body = '{"stream": true}';
@@ -261,7 +261,7 @@ async function stalled(of: Scene, web: Http, place: Endpoint, by: LiveWorker) {
   return { socket, id: job!.id };
 }
 
-describe("A reader that goes away", () => {
+describe("A reader that disconnects", () => {
   it("in the middle cancels its job", async () => {
     const { reader, id, say } = await streaming();
     await say({ n: 1 });
@@ -311,7 +311,7 @@ describe("A reader that goes away", () => {
   });
 });
 
-it("A reader that takes nothing does not delay a server's stop", async () => {
+it("A reader that reads nothing does not delay a server's stop", async () => {
   const own = await Scene.open();
   const web = await openHttp(own);
   const place = await own.endpoint();

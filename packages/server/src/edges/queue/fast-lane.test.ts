@@ -26,7 +26,7 @@ afterAll(async () => {
 const run = () => `/v2/${endpoint.id}/run`;
 const status = (jobId: string) => `/v2/${endpoint.id}/status/${jobId}`;
 
-/** What differs from one request to the next of the same kind, taken out. */
+/** A reply without the values that differ between requests of the same kind. */
 const alike = ({ status, headers, text }: Answer) => ({
   status,
   headers: [...headers.keys()],
@@ -34,7 +34,7 @@ const alike = ({ status, headers, text }: Answer) => ({
 });
 
 describe("The fast lane answers as the routes do", () => {
-  /** A query that no route reads leads past the fast lane. */
+  /** A query string that no route reads makes the request bypass the fast lane. */
   const bothWays = async (method: string, path: string, call: Call = {}): Promise<[Answer, Answer]> => [
     await http.call(method, path, call),
     await http.call(method, `${path}?x=1`, call),
@@ -43,7 +43,7 @@ describe("The fast lane answers as the routes do", () => {
   it.each<[string, Call]>([
     ["a job", { body: { input: { a: 1 } } }],
     [
-      "a job with all that may be given",
+      "a job with every field that a client may send",
       { body: { input: {}, webhook: "https://example.com/", policy: { ttl: 20_000 } } },
     ],
     ["a text that is not JSON", { body: "{" }],
@@ -63,7 +63,7 @@ describe("The fast lane answers as the routes do", () => {
     if (call.headers?.["x-request-id"]) expect(fast.headers.get("x-request-id")).toBe("mine");
   });
 
-  it("for a job that waits, one that has ended, and one that never existed", async () => {
+  it("for a job that waits, a job that has ended, and a job that never existed", async () => {
     const { id } = (await http.post(run(), { input: {} })).json;
     const waiting = await bothWays("GET", status(id));
     await http.post(`/v2/${endpoint.id}/cancel/${id}`);
@@ -137,7 +137,7 @@ describe("The fast lane", () => {
     socket.destroy();
   });
 
-  it("stores nothing of a client that goes away in the middle of its body", async () => {
+  it("stores nothing of a client that disconnects in the middle of its body", async () => {
     const one = await scene.endpoint();
     const head = `POST /v2/${one.id}/run HTTP/1.1\r\nhost: here\r\nauthorization: ${scene.key}\r\n`;
     const socket = connect(http.port, "127.0.0.1");
@@ -149,7 +149,7 @@ describe("The fast lane", () => {
     expect((await http.get(`/v2/${one.id}/health`)).json.jobs.inQueue).toBe(1);
   });
 
-  it("serves no request that is pipelined behind an unfinished reply once the client disconnects", async () => {
+  it("serves no request that is pipelined after an unfinished reply once the client disconnects", async () => {
     const rates = new Rates();
     const letIn: string[] = [];
     const emit = (event: MillraceEvent) => void (event.type === "request.served" && letIn.push(event.route));
@@ -160,7 +160,7 @@ describe("The fast lane", () => {
       `GET /v2/${one.id}/${path} HTTP/1.1\r\nhost: here\r\nauthorization: ${scene.key}\r\n\r\n`;
     const socket = connect(other.port, "127.0.0.1");
     const stream = head(`stream/${id}`).replace("\r\n\r\n", "\r\naccept: text/event-stream\r\n\r\n");
-    // events that go on for as long as the job waits
+    // Events that go on for as long as the job waits.
     socket.write(stream + head(`status/${id}`).repeat(400));
     await once(socket, "data");
     socket.destroy();

@@ -40,7 +40,7 @@ function expectShape(answer: Answer, schema: TSchema): void {
   expect([...Errors(schema, answer.json)]).toEqual([]);
   expect(answer.text).not.toMatch(/:null[,}]/);
 }
-/** A call that is held: `answer` once there is one. */
+/** A call that is held: `answer` is set once there is one. */
 function held(call: Promise<Answer>) {
   const made = { answer: undefined as Answer | undefined };
   void call.then((answer) => {
@@ -164,7 +164,7 @@ describe("/status and /status-sync", () => {
     expect((await http.get(`${base}/status/${id}?ttl=${ttl}`)).status).toBe(status);
   });
 
-  it("answer 404 if the new ttl has passed already", async () => {
+  it("answer 404 if the new ttl has already passed", async () => {
     const id = await scene.submit(endpoint);
     await scene.advance(15_000);
     expect((await http.get(`${base}/status/${id}?ttl=10000`)).json.code).toBe("JOB_NOT_FOUND");
@@ -198,7 +198,7 @@ describe("/stream", () => {
     expect((await http.get(`${base}/stream/${id}?wait=-5`)).json).toEqual([]);
   });
 
-  it("gives back chunks that a client did not wait for", async () => {
+  it("returns chunks again if a client did not wait for them", async () => {
     const id = await scene.running(endpoint, worker);
     const client = new AbortController();
     const call = http.get(`${base}/stream/${id}`, { signal: client.signal }).catch(() => undefined);

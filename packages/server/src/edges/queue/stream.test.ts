@@ -30,7 +30,7 @@ afterEach(async () => {
 const say = (word: string) => appendChunk(scene.parts, worker, id, Buffer.from(word));
 const events = () => http.get(`/v2/${endpoint.id}/stream/${id}`, { headers: { accept: "text/event-stream" } });
 
-/** The bytes that replies are given in each turn of the event loop, and in one write at most, while `act` runs. */
+/** The most bytes of replies in one turn of the event loop, and in one write, while `act` runs. */
 async function written(act: () => Promise<unknown>): Promise<{ turnBytesMax: number; writeBytesMax: number }> {
   let [turnBytes, turnBytesMax, writeBytesMax] = [0, 0, 0];
   const { write } = ServerResponse.prototype;
@@ -73,7 +73,7 @@ describe("A large chunk as an event", () => {
     await scene.done(worker, id, { output: [] });
     const { turnBytesMax, writeBytesMax } = await written(() => Promise.all(Array.from({ length: 10 }, events)));
     expect(writeBytesMax).toBe(limits.lentWriteBytes);
-    // a turn of ours may span two of the budget
+    // A turn measured here may overlap two turns of the budget.
     expect(turnBytesMax).toBeLessThanOrEqual(2 * (limits.lentBytesPerTurn + limits.lentWriteBytes));
   });
 });

@@ -48,7 +48,7 @@ describe("A user", () => {
     expect(await made(http.get("/v1/webhooks/secret", { key }))).toEqual({ secret: webhookSecret });
   });
 
-  it("is refused without a name, with one that is taken, and with an unknown role", async () => {
+  it("is refused without a name, with a name that is taken, and with an unknown role", async () => {
     await newUser("Team A");
     await refused(http.post("/v1/users", {}), 400, /name/);
     await refused(http.post("/v1/users", { name: "Team A" }), 400, /Another user is named 'Team A'/);
@@ -59,7 +59,7 @@ describe("A user", () => {
     );
   });
 
-  it("sees itself and nobody else, and manages no users", async () => {
+  it("sees only itself, and manages no users", async () => {
     const [one, other] = [await newUser("one"), await newUser("other")];
     const { key } = await newKey({ userId: one.id });
     expect((await made(http.get("/v1/users", { key }))).map(({ id }: { id: string }) => id)).toEqual([one.id]);
@@ -74,7 +74,7 @@ describe("A user", () => {
     expect((await made(http.get("/v1/users"))).length).toBe(3);
   });
 
-  it("gets another name and role; its keys follow at once", async () => {
+  it("gets another name and role, which apply to its keys at once", async () => {
     const user = await newUser("one");
     const { key } = await newKey({ userId: user.id });
     const changed = { name: "boss", role: "admin" };
@@ -101,7 +101,7 @@ describe("A user", () => {
     expect(await newUser("one")).toMatchObject({ name: "one" }); // the name is free again
   });
 
-  describe("who owns resources", () => {
+  describe("with resources", () => {
     let user: { id: string };
     let key: string;
     let owned: { id: string };
@@ -117,7 +117,7 @@ describe("A user", () => {
       owned = await made(http.post("/v1/endpoints", { name: "e", templateId: template.id, workersMax: 0 }, { key }));
     });
 
-    it("is not deleted until the admin says what becomes of them", async () => {
+    it("is not deleted until the admin decides what happens to them", async () => {
       const words = /owns 1 endpoint, 1 template, 1 network volume, 1 container registry auth: add \?transferTo=/;
       await refused(http.call("DELETE", `/v1/users/${user.id}`), 400, words);
       const both = `/v1/users/${user.id}?deleteResources=true&transferTo=${adminId()}`;
@@ -134,7 +134,7 @@ describe("A user", () => {
       const look = async () => {
         for (const list of ["endpoints", "templates", "networkvolumes", "containerregistryauth"])
           expect(await made(http.get(`/v1/${list}`, { key: heirs }))).toHaveLength(1);
-        expect((await http.get(`/v1/endpoints/${owned.id}`)).status).toBe(404); // not the admin's
+        expect((await http.get(`/v1/endpoints/${owned.id}`)).status).toBe(404); // it is not the admin's
       };
       await look();
       await http.close();
@@ -143,7 +143,7 @@ describe("A user", () => {
       await look();
     });
 
-    it("gives nothing away if a name is taken: nothing has changed then", async () => {
+    it("gives nothing away if a name is taken, and nothing changes", async () => {
       await made(http.post("/v1/templates", { name: "t", imageName: "alpine:3" }));
       await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=${adminId()}`), 400, /template named 't'/);
       expect(await made(http.get("/v1/templates", { key }))).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("A user", () => {
     });
   });
 
-  it("gets a new webhook secret, and for a day the old one signs beside it", async () => {
+  it("gets a new webhook secret, and for a day the old secret signs as well", async () => {
     const [{ status }, before] = [await http.get("/v1/users"), await made(http.get("/v1/webhooks/secret"))];
     expect(status).toBe(200);
     scene.sender.status = 200;
@@ -214,7 +214,7 @@ describe("An API key", () => {
     expect(await statuses()).toEqual([200, 200, 200, 200]);
   });
 
-  it("is refused with a scope that is none, an endpoint of another user, and an expiry that is no time", async () => {
+  it("is refused with an invalid scope, an endpoint of another user, and an expiry that is not a time", async () => {
     const { key } = await newKey({ userId: (await newUser("one")).id });
     const scope = { endpoints: [{ id: endpoint.id, access: "run" }] };
     const create = (body: object) => http.post("/v1/apikeys", { name: "k", ...body }, { key });
@@ -255,7 +255,7 @@ describe("An API key", () => {
     expect((await rename(key)).status).toBe(200);
   });
 
-  it("that is rotated works on for as long as asked, and then only the new one", async () => {
+  it("that is rotated works for the requested time, and then only the new key does", async () => {
     const { key: old, id } = await newKey({});
     const rotated = await made(http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 60 }));
     expect(rotated).toMatchObject({ id, oldPrefix: old.slice(0, 6), oldUntil: expect.any(String) });
@@ -272,7 +272,7 @@ describe("An API key", () => {
     expect((await rename(third.key)).status).toBe(200);
   });
 
-  it("that is deleted works no more", async () => {
+  it("that is deleted no longer works", async () => {
     const { key, id } = await newKey({});
     expect((await http.call("DELETE", `/v1/apikeys/${id}`)).status).toBe(204);
     await refused(rename(key), 401, /valid API key/);
@@ -301,7 +301,7 @@ describe("An API key", () => {
   });
 });
 
-describe("What is held for a key ends when the key does:", () => {
+describe("The requests held for a key end with the key:", () => {
   beforeEach(() => scene.run(endCallsLoop(scene.parts)));
   const held = async (calls: number) => scene.until(() => scene.parts.heldCalls.size === calls);
 
@@ -330,7 +330,7 @@ describe("What is held for a key ends when the key does:", () => {
     expect((await http.get(`/v2/${endpoint.id}/health`)).json.jobs.inQueue).toBe(2); // the jobs go on
   });
 
-  it("not what is held for the same key's new text, nor for other keys", async () => {
+  it("not the requests held for the rotated key's new text, nor for other keys", async () => {
     const { key, id } = await newKey({});
     const { key: fresh } = await made(http.post(`/v1/apikeys/${id}/rotate`, { overlapSeconds: 60 }));
     const syncs = [key, fresh, scene.key].map((each) =>

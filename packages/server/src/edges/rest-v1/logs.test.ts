@@ -142,7 +142,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     expect((await http.get(ofWorker())).json.code).toBe("NOT_FOUND");
   });
 
-  it("is refused for another user's worker like an unknown one's, and outside a key's scope", async () => {
+  it("is refused for another user's worker like an unknown worker's, and outside a key's scope", async () => {
     const stranger = await scene.stranger();
     const other = await scene.endpoint();
     await scene.addKey("mr_bound-to-another", scene.admin.ownerNo, {
@@ -191,7 +191,7 @@ describe("GET /v1/workers/{id}/logs", () => {
 });
 
 describe("GET /v1/endpoints/{id}/logs", () => {
-  it("merges its workers' lines by time, those that ended too, and keeps the last ones", async () => {
+  it("merges the lines of live and ended workers by time, and keeps the last ones", async () => {
     const other = await running(endpoint);
     const gone = await running(endpoint);
     for (let n = 0; n < 9; n++) say(`${n}`, now + n * 10, [worker, other, gone][n % 3]);
@@ -202,7 +202,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(await texts(ofEndpoint("?tail=4"))).toEqual(["5", "6", "7", "8"]);
   });
 
-  it("reads no more of the logs that ended long ago than it needs", async () => {
+  it("reads no more of logs that ended long ago than it needs", async () => {
     const old = await running(endpoint);
     say("old", now, old);
     await end(old);
@@ -220,7 +220,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(await texts(ofEndpoint("?tail=2"))).toEqual(["old", "new"]);
   });
 
-  it("says which workers' logs other hosts keep", async () => {
+  it("names the workers whose logs other hosts keep", async () => {
     say("here");
     const far = await running(endpoint);
     far.row = { ...far.row, hostNo: 77 };
@@ -230,7 +230,7 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect((await http.get(ofEndpoint())).text).toMatch(/^# the logs of 1 more workers .*\n.* here\n$/);
   });
 
-  it("says whose log cannot be read, and shows the others'", async () => {
+  it("names a worker whose log cannot be read, and shows the other logs", async () => {
     say("here");
     const away = await running(endpoint);
     const logs: typeof scene.provider.logs = async function* (id, ...rest) {
@@ -345,7 +345,7 @@ describe("A log that is followed", () => {
     reader.leave();
   });
 
-  it("of an endpoint brings its workers' lines in the order of their times, whichever comes first", async () => {
+  it("of an endpoint brings its workers' lines in the order of their times, whichever arrives first", async () => {
     const other = await running(endpoint);
     say("1");
     say("2", now + 1, other);
@@ -354,7 +354,7 @@ describe("A log that is followed", () => {
     await scene.until(() => scene.provider.followers === 2);
     say("4", now + 40, other);
     await scene.settle();
-    await scene.advance(2 * limits.logGatherMs); // it waits for older ones, a little longer than this
+    await scene.advance(2 * limits.logGatherMs); // it waits for older lines, a little longer than this
     say("3", now + 30);
     await reader.until(4);
     expect(reader.texts()).toEqual(["1", "2", "3", "4"]);
@@ -362,13 +362,13 @@ describe("A log that is followed", () => {
     await scene.until(() => scene.provider.followers === 0);
   });
 
-  it("of an endpoint brings the first lines of a worker that had not started in their order", async () => {
+  it("of an endpoint brings the first lines of a worker that had not started yet in order", async () => {
     const late = await scene.worker(endpoint);
     const { startedAt } = late.row;
     late.row = { ...late.row, startedAt: undefined };
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);
-    await scene.advance(limits.logGatherMs); // it was looked at, and has not started
+    await scene.advance(limits.logGatherMs); // its log was polled, and it has not started
     await scene.provider.start(plainSpec(late.row.id));
     late.row = { ...late.row, startedAt };
     const startAt = scene.clock.now();
@@ -380,7 +380,7 @@ describe("A log that is followed", () => {
     await scene.until(() => scene.provider.followers === 0);
   });
 
-  it("of an endpoint goes on when a worker ends, with those that join, and ends with the endpoint", async () => {
+  it("of an endpoint goes on when workers end and others join, and ends with the endpoint", async () => {
     const reader = await follow(ofEndpoint("?follow=true"));
     await scene.until(() => scene.provider.followers === 1);
     say("first");

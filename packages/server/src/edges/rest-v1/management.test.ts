@@ -50,7 +50,7 @@ describe("Fields that a body may not have", () => {
     expect([json.readme, headers.get("x-millrace-ignored")]).toEqual(["", "__proto__, constructor"]);
   });
 
-  it("are named a few of many", async () => {
+  it("are named only in part if there are very many", async () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`field ${n} ${"x".repeat(30)}`, n]));
     const names = await ignored("/v1/templates", { name: "ignored 4", imageName, ...many });
     expect(names).toMatch(/^field%200%20x+, .*, and 4980 more$/);
@@ -114,7 +114,7 @@ describe("Endpoints over REST", () => {
     const before = (await http.get(`/v1/endpoints/${id}`)).json;
     expect((await http.post("/v1/endpoints", { templateId, ...body })).status).toBe(400);
     const changed = await patch(`/v1/endpoints/${id}`, body);
-    // what an update does not know is ignored
+    // An update ignores fields that it does not have.
     expect([200, 400]).toContain(changed.status);
     const after = await http.get(`/v1/endpoints/${id}`);
     expectShape(after, api.Endpoint);
@@ -129,7 +129,7 @@ describe("Endpoints over REST", () => {
     expect(({} as Record<string, unknown>).workersMax).toBeUndefined();
   });
 
-  it("show why they did, or did not, scale", async () => {
+  it("show why they did or did not scale", async () => {
     const { id } = await create();
     scene.run(scene.loops.scale());
     await scene.advance(100);
@@ -139,7 +139,7 @@ describe("Endpoints over REST", () => {
   });
 });
 
-describe("A value that its field does not take", () => {
+describe("A value that its field does not accept", () => {
   it.each([
     [
       { executionTimeoutMs: 1_000 },

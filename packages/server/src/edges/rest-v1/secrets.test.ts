@@ -59,7 +59,7 @@ describe("A secret", () => {
     expect(await made(http.get("/v1/secrets"))).toEqual([]);
   });
 
-  it("is refused without a name that an environment can refer to, too short, twice, and without end", async () => {
+  it("is refused with an invalid or taken name, with too short a value, and beyond a number", async () => {
     for (const name of ["", "a b", "a.b", "é"]) await refused(create({ name, value }), 400, /name/);
     await refused(create({ name: "short", value: "abc" }), 400, /value/);
     await refused(create({ name: "nul", value: "a\0bcd" }), 400, /NUL/);
@@ -86,7 +86,7 @@ describe("A worker whose environment refers to secrets", () => {
     return endpoint;
   };
 
-  it("gets their values as they are when it starts, and says where they are", async () => {
+  it("gets the values that they have at its start, and shows which variables hold them", async () => {
     await made(create({ name: "token", value }));
     await made(create({ name: "own", value: "another-value" }));
     await started();
@@ -101,13 +101,13 @@ describe("A worker whose environment refers to secrets", () => {
     for (const { text } of shown) expect(text).not.toContain(value);
   });
 
-  it("is not started while one is missing, which its job's status says in words", async () => {
+  it("is not started while a secret is missing, and its job's status says so", async () => {
     await made(create({ name: "token", value }));
     const { key } = await scene.stranger();
     await create({ name: "own", value: "of somebody else" }, key);
     const endpoint = await started();
     expect(scene.provider.launches).toEqual([]);
-    await scene.advance(20_000); // the pause before the next start is many seconds by now
+    await scene.advance(20_000); // by now the pause before the next start is many seconds long
     const job = await scene.submit(endpoint);
     const status = await scene.status(endpoint, job);
     expect(status.waitDetail).toMatch(

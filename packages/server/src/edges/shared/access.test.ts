@@ -5,7 +5,7 @@ import { Grants, Rates, rateRows } from "../../rates.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
-/** What all servers together grant next. */
+/** The allowance that all servers together grant next. */
 let grant: () => Promise<number>;
 let scene: Scene;
 let http: Http;
@@ -28,7 +28,7 @@ const { concurrent } = rateRows.cancel;
 const cancel = (signal?: AbortSignal) =>
   http.post(`/v2/${endpoint.id}/cancel/nobody`, undefined, signal ? { signal } : {});
 
-describe("Requests that were not admitted use up no room:", () => {
+describe("Requests that were not admitted use up no allowance:", () => {
   afterEach(async () => {
     grant = async () => 1;
     expect((await cancel()).status).toBe(404);
@@ -39,12 +39,12 @@ describe("Requests that were not admitted use up no room:", () => {
     for (let n = 0; n < concurrent; n++) expect((await cancel()).status).toBe(429);
   });
 
-  it("those about which no server could be asked", async () => {
+  it("those that could not be counted because the database is away", async () => {
     grant = () => Promise.reject(new Error("the database is away"));
     for (let n = 0; n < concurrent; n++) expect((await cancel()).status).toBe(500);
   });
 
-  it("those that were given up meanwhile", async () => {
+  it("those that were abandoned meanwhile", async () => {
     let asked = 0;
     let answer = () => {};
     const answered = new Promise<void>((resolve) => (answer = resolve));

@@ -29,11 +29,11 @@ describe("The lane of a request", () => {
       expect(lane(url, scene.key)).toEqual([scene.admin.ownerNo]);
   });
 
-  it("is one for all who have no key, or none that is known", () => {
+  it("is shared by all requests without a key or with an unknown key", () => {
     for (const key of [undefined, "", "Bearer wrong"]) expect(lane(`/v2/${endpoint.id}/run`, key)).toEqual(["nobody"]);
   });
 
-  it("is one for health checks, which wait for nobody else", () => {
+  it("is separate for health checks, which wait for no other request", () => {
     expect([lane("/healthz"), lane("/readyz"), lane("/healthz?x")]).toEqual([["health"], ["health"], ["nobody"]]);
   });
 

@@ -28,7 +28,7 @@ const call = async (address: string, path: string, body?: string) => {
   return [reply.status, await reply.text()];
 };
 
-describe("The workers' door", () => {
+describe("The workers' listener", () => {
   it("serves workers' calls like the main listener, one after another on one connection", async () => {
     const address = await side.open(gateway);
     expect(address).toBe(gateway);

@@ -5,7 +5,7 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../operations/needs.js";
 import { onceHeard } from "./repeats.js";
 
-/** A reply whose connection broke before its answer went out. */
+/** A reply whose connection broke before it was sent. */
 const broken = (): FastifyReply =>
   ({ raw: Object.assign(new EventEmitter(), { closed: true, writableFinished: false }) }) as unknown as FastifyReply;
 
@@ -18,6 +18,6 @@ it("a chunk whose reply was lost is stored once, for as many jobs as are remembe
   expect(stored).toEqual(jobs);
   await post(jobs.at(-1)!);
   expect(stored).toHaveLength(jobs.length);
-  await post(jobs[0]!); // forgotten: a worker that loses so many answers says more than is kept
+  await post(jobs[0]!); // forgotten: a worker lost more replies than the server remembers
   expect(stored).toHaveLength(jobs.length + 1);
 });

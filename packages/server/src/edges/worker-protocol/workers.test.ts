@@ -48,7 +48,7 @@ describe("A worker's calls", () => {
     expect((await http.get(`/v2/${elsewhere.id}/${path}`, { key: secret })).status).toBe(401);
   });
 
-  it("open nothing else", async () => {
+  it("give no access to anything else", async () => {
     const key = secretOf(worker);
     for (const path of [`/v2/${endpoint.id}/health`, "/v1/endpoints"]) {
       expect((await http.get(path, { key })).status).toBe(401);
@@ -166,7 +166,7 @@ describe("job-done and job-stream", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("take a batch, each judged on its own", async () => {
+  it("accept a batch, each result judged separately", async () => {
     const ids = [await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.take(worker, { count: 2 });
     const body = [

@@ -28,7 +28,7 @@ afterAll(async () => {
 interface Sending {
   readonly key: string;
   readonly body: Buffer;
-  /** Its length is not said beforehand. */
+  /** True if the body has no Content-Length. */
   readonly chunked: boolean;
   readonly headers?: Record<string, string>;
 }
@@ -50,7 +50,7 @@ const done = (id: string, body: Buffer, chunked: boolean) =>
 
 const sizes = [10, limits.bodyBytesSmall - 100, limits.bodyBytesSmall + 100, 5_000_000];
 const ways = sizes.flatMap((size) => [false, true].map((chunked) => ({ size, chunked })));
-/** JSON that would be another were it parsed and written again. */
+/** JSON whose text would change if it were parsed and written again. */
 const json = (size: number) => `{ "b":1e400,"a":"é漢😀${"x".repeat(size)}" }`;
 
 describe("A body", () => {

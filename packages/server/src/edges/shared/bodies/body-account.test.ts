@@ -14,7 +14,7 @@ let endpoint: Endpoint;
 let paths: Record<string, string>;
 const clients: Socket[] = [];
 beforeAll(async () => {
-  vi.useFakeTimers({ toFake: ["setInterval"] }); // the looks are the tests' alone
+  vi.useFakeTimers({ toFake: ["setInterval"] }); // only the tests run the checks
   scene = await Scene.open();
   http = await openHttp(scene);
   endpoint = await scene.endpoint();
@@ -51,7 +51,7 @@ function begin(path: string, bytes: number): Socket {
 const held = () => bodyBytesHeld("clients") + bodyBytesHeld("workers");
 const names = ["the fast lane", "the routes", "OpenAI", "management", "GraphQL", "workers"];
 
-describe("A body that has not come whole", () => {
+describe("An incomplete body", () => {
   it.each(names)("counts its bytes in memory until its client disconnects: %s", async (name) => {
     const client = begin(paths[name]!, 100_000);
     await expect.poll(held).toBe(100_000);
@@ -74,7 +74,7 @@ describe("A body that has not come whole", () => {
     expect(await said).toMatch(name === "workers" ? /^HTTP\/1.1 503 / : /^HTTP\/1.1 408 /);
   });
 
-  /** Sends a body that stalls `at` a byte and is refused, and then its rest; answers what was said to it. */
+  /** Sends a body that stalls `at` a byte and is refused, and then the rest of it; returns the reply. */
   async function stall(path: string, body: string, at: number): Promise<string> {
     const client = connect({ port: http.port, host: "127.0.0.1", allowHalfOpen: true });
     clients.push(client);
@@ -101,7 +101,7 @@ describe("A body that has not come whole", () => {
     expect((await http.get(`/v2/${id}/health`)).json.jobs.inQueue).toBe(1);
   });
 
-  it("settles no job once it was refused; the worker's next try does", async () => {
+  it("settles no job once it was refused, but the worker's next attempt does", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);
     const path = `/v2/${endpoint.id}/job-done/${worker.row.id}/${id}?token=${secretOf(worker)}`;
@@ -111,7 +111,7 @@ describe("A body that has not come whole", () => {
     expect(await scene.state(endpoint, id)).toBe("COMPLETED");
   });
 
-  it("does not count its first bytes, because most bodies are no longer", async () => {
+  it("does not count its first bytes, because most bodies are shorter than that", async () => {
     const body = new CountedBody({} as never, "clients", 1);
     expect([body.count(limits.bodyBytesFree), held()]).toEqual([true, 0]);
     expect([body.count(1), held()]).toEqual([true, limits.bodyBytesFree + 1]);
@@ -120,8 +120,8 @@ describe("A body that has not come whole", () => {
   });
 });
 
-describe("Where too much is in memory", () => {
-  /** Takes all but so many bytes of what an owner may have. */
+describe("When too much is in memory", () => {
+  /** Uses all but this many bytes of an owner's share. */
   function fill(ownerNo: number, bytes: number): CountedBody {
     const body = new CountedBody({} as never, "clients", ownerNo);
     expect(body.count(bytes)).toBe(true);
@@ -138,12 +138,12 @@ describe("Where too much is in memory", () => {
     full.release();
   });
 
-  it("because of one owner, another still has room", async () => {
+  it("because of one owner, another owner still has room", async () => {
     const full = fill(scene.admin.ownerNo, share);
     const { key } = await scene.stranger();
     const body = { input: { a: "a".repeat(100_000) } };
     expect((await http.post(paths["the fast lane"]!, body)).status).toBe(503);
-    // the endpoint is not this owner's, but its body was read
+    // The endpoint is not this owner's, but its body was read.
     expect((await http.post("/v1/templates", body, { key })).status).toBe(400);
     full.release();
     expect((await http.post(paths["the fast lane"]!, body)).status).toBe(200);

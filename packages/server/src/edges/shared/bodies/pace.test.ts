@@ -10,7 +10,7 @@ async function body(isGone = false) {
   return made;
 }
 
-it("a body whose client is gone is skipped, and costs the others no turn", async () => {
+it("a body whose client has disconnected is skipped, and costs the others no turn", async () => {
   const live = await Promise.all(Array.from({ length: 3 }, () => body()));
   const gone = await Promise.all(Array.from({ length: 500 }, () => body(true)));
   for (const each of [...gone, ...live]) discardPace.count(each, limits.discardedBytesPerTurn);

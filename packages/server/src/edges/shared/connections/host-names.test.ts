@@ -58,7 +58,7 @@ describe("A request's Host", () => {
   });
 });
 
-describe("On loopback a page whose name was rebound", () => {
+describe("On loopback, a web page whose DNS name was rebound", () => {
   let scene: Scene;
   let http: Http;
   let gateway: Gateway;
@@ -83,7 +83,7 @@ describe("On loopback a page whose name was rebound", () => {
   };
   const webSocket = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
 
-  it("reads nothing here, and its operator is told what to set", async () => {
+  it("can read nothing, and the operator is told which setting to change", async () => {
     const endpoint = await scene.endpoint();
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
     const lines: [line: string, more?: string][] = [

@@ -20,7 +20,7 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** Sends a request as it stands, and returns the first bytes of the answer. */
+/** Sends a request unchanged, and returns the first bytes of the answer. */
 async function send(line: string, ...headers: string[]): Promise<string> {
   const socket = connect(http.port, "127.0.0.1");
   socket.write(`${[line, "host: localhost", ...headers].join("\r\n")}\r\n\r\n`);
@@ -30,7 +30,7 @@ async function send(line: string, ...headers: string[]): Promise<string> {
 }
 
 describe("A request that could be misread is refused", () => {
-  it("with a second Authorization header, whichever of them is right, on every interface", async () => {
+  it("with a second Authorization header, whichever of the two is right, on every interface", async () => {
     const right = `authorization: Bearer ${scene.key}`;
     const queued = await scene.endpoint();
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
@@ -60,7 +60,7 @@ describe("A request that could be misread is refused", () => {
   });
 });
 
-describe("A refusal says in its headers", () => {
+describe("A refusal's headers say", () => {
   it("that a key belongs in Authorization, on every interface", async () => {
     const balanced = await scene.endpoint({ type: "LB", workersMax: 0 });
     for (const path of ["/v1/endpoints", `/v2/${balanced.id}/health`, `/lb/${balanced.id}/`]) {

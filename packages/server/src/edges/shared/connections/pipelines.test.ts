@@ -8,7 +8,7 @@ import { spendPieces } from "../bodies/piece-turns.js";
 import { openDoor } from "./door.js";
 import { isHeldBack, takeTurns } from "./pipelines.js";
 
-/** A door behind which `listener` answers, and a connection to it. */
+/** A server whose requests `listener` answers, and a connection to it. */
 async function opened(listener: RequestListener): Promise<Socket> {
   const door = await openDoor("127.0.0.1", 0);
   door.take(listener);
@@ -45,7 +45,7 @@ async function textUntil(socket: Socket, isDone: (text: string) => boolean): Pro
 }
 
 describe("Pipelined requests", () => {
-  it("are all answered in their order, more than a thousand in one write too", async () => {
+  it("are all answered in order, even more than a thousand in one write", async () => {
     const socket = await opened(echo);
     const count = 1_500;
     socket.write(Array.from({ length: count }, (_, n) => get(n)).join(""));
@@ -101,14 +101,14 @@ describe("Pipelined requests", () => {
     expect(new Set(seen).size).toBe(400);
   });
 
-  it("wait unparsed behind an unanswered one, in bounded memory", async () => {
+  it("wait unparsed after an unanswered one, in bounded memory", async () => {
     const seen: [IncomingMessage, ServerResponse][] = [];
     let sent = 0;
     const socket = await opened((request, reply) => void seen.push([request, reply]));
     const many = get(2).repeat(1_000);
     socket.write(get(1));
     await expect.poll(() => seen.length).toBe(1);
-    // until the kernel's buffers are full: the server reads no further
+    // Fill the kernel's buffers: the server has stopped reading.
     while (socket.write(many) || socket.writableLength < 8 * 2 ** 20) sent += many.length;
     for (let n = 0; n < 200; n++) await turn();
     const server = seen[0]?.[0].socket as Socket;
@@ -136,7 +136,7 @@ describe("Pipelined requests", () => {
       socket.destroy();
       server.close();
     });
-    // the second head is begun in the slice of the first, and ends in another
+    // The second head begins in the slice of the first, and ends in another.
     const long = (n: number) => get(n).replace("host", `x: ${"x".repeat(0.7 * limits.headSliceBytes)}\r\nhost`);
     const timedOut = once(server, "clientError");
     socket.write(long(1) + long(2));
@@ -147,7 +147,7 @@ describe("Pipelined requests", () => {
 
   it("that arrived whole are served even if their client has half-closed the connection", async () => {
     const socket = await opened(echo);
-    // others have spent the pieces of many turns
+    // Other connections have spent the pieces of many turns.
     spendPieces(3 * limits.bodyPiecesPerTurn);
     let isOver = false;
     const spend = () => {
@@ -175,7 +175,7 @@ describe("Pipelined requests", () => {
     await expect.poll(() => isGivenUp).toBe(true);
   });
 
-  it("behind one whose client disconnects are dropped", async () => {
+  it("after a request whose client disconnects are dropped", async () => {
     const seen: string[] = [];
     let end = () => {};
     const socket = await opened((request, reply) => {
@@ -195,7 +195,7 @@ describe("A body in chunks of one byte", () => {
   const tiny = (chunks: number) =>
     `POST / HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(chunks)}0\r\n\r\n`;
 
-  /** The most bytes that came of all bodies in one turn of the event loop. */
+  /** The most bytes that arrived in one turn of the event loop, over all bodies. */
   async function mostPerTurn(connections: number, chunks: number, listener: RequestListener): Promise<number> {
     let total = 0;
     let inTurn = 0;
@@ -220,7 +220,7 @@ describe("A body in chunks of one byte", () => {
     return Math.max(most, inTurn);
   }
   const chunksPerSlice = Math.ceil(limits.bodySliceBytes / 6);
-  // our turns begin elsewhere in the loop than those of the server
+  // The turns measured here begin elsewhere in the loop than the server's.
   const bound = 2 * (limits.bodyPiecesPerTurn + chunksPerSlice);
 
   it("is handed over in few pieces", async () => {
@@ -246,11 +246,11 @@ describe("A body in chunks of one byte", () => {
     expect(await mostPerTurn(4, 30_000, echo)).toBeLessThan(bound);
   });
 
-  it("also does so after its request was answered", async () => {
+  it("also shares it after its request was answered", async () => {
     expect(await mostPerTurn(1, 60_000, (_request, reply) => void reply.end("<>"))).toBeLessThan(bound);
   });
 
-  it("that nobody reads waits unparsed", async () => {
+  it("waits unparsed if it is not read", async () => {
     let request: IncomingMessage | undefined;
     const socket = await opened((asked) => {
       request = asked;

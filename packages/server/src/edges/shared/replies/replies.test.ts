@@ -9,7 +9,7 @@ const server = createServer((_, reply) => void replies.push(reply));
 let replies: ServerResponse[];
 let client: Socket;
 
-/** A client that has sent so many requests at once, and their replies. */
+/** A client that has sent several requests at once, and their replies. */
 beforeEach(async () => {
   replies = [];
   server.listen(0, "127.0.0.1");
@@ -34,7 +34,7 @@ async function leaves(): Promise<void> {
 }
 const asReply = (raw: ServerResponse) => ({ raw }) as FastifyReply;
 
-it("A client that disconnected before anyone listened is known to be gone", async () => {
+it("A client that disconnected before the first listener is still reported as gone", async () => {
   const [reply] = await asks(1);
   await leaves();
   expect(goneSignal(asReply(reply!)).aborted).toBe(true);

@@ -11,7 +11,7 @@ let scene: Scene;
 let http: Http;
 let endpoint: Endpoint;
 let worker: LiveWorker;
-/** The address of a job whose output is larger than what sockets take unread. */
+/** The address of a job whose output is larger than sockets buffer unread. */
 let path: string;
 let sockets: Socket[];
 const outputBytes = 20 * 2 ** 20 - 100;
@@ -33,10 +33,10 @@ afterEach(async () => {
   await scene.close();
 });
 
-/** A client that has asked for the result so often, on one connection, and reads nothing yet. */
+/** A client that has requested the result this many times on one connection, and reads nothing yet. */
 function deaf(requests = 1): Socket {
-  const socket = connect(http.port, "127.0.0.1").on("readable", () => {}); // it has what its buffer takes, and no more
-  socket.on("error", () => {}); // a client that is hung up on may see a reset
+  const socket = connect(http.port, "127.0.0.1").on("readable", () => {}); // it receives only one buffer
+  socket.on("error", () => {}); // a client that is disconnected may see a reset
   const request = `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${scene.key}\r\n\r\n`;
   socket.write(request.repeat(requests));
   sockets.push(socket);
@@ -45,7 +45,7 @@ function deaf(requests = 1): Socket {
 const held = () => scene.parts.shares.heldBytes;
 const reads = () => scene.until(() => held() > outputBytes);
 const readsNoMore = () => scene.until(() => held() === 0);
-/** Owners other than the reader's take all that is left of an account, and one asks for more. */
+/** Other owners use all the rest of an account, and one asks for more. */
 async function crowd(shares = scene.parts.shares, bytesMax: number = limits.lentBytesMax) {
   const left = bytesMax - shares.heldBytes;
   for (const ownerNo of [1_001, 1_002]) await shares.ask(ownerNo, left / 2, new PlainSignal());
@@ -74,7 +74,7 @@ describe("A large result", () => {
     await readsNoMore();
   });
 
-  it("gives its memory back when its reader goes away", async () => {
+  it("gives its memory back when its reader disconnects", async () => {
     const socket = deaf();
     await reads();
     socket.resetAndDestroy();

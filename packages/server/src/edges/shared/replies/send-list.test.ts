@@ -37,7 +37,7 @@ describe("A list", () => {
     expect(JSON.parse(slices.join(""))).toEqual(items);
   });
 
-  it("is made in slices of bounded size, with turns for others between them", async () => {
+  it("is made in slices of bounded size, with turns for other work between them", async () => {
     const each = "x".repeat(10_000);
     const { value: slices, waits } = await withTurns(() => sliced(Array(1_000).fill(each)));
     for (const slice of slices) expect(slice.length).toBeLessThan(limits.listSliceBytes + 2 * each.length);
@@ -62,12 +62,12 @@ describe("A list", () => {
     expect(most).toBe(expected);
   });
 
-  it("leaves out an entry that is gone since it was listed", async () => {
+  it("leaves out an entry that was deleted after it was listed", async () => {
     const slices = await sliced([1, 2, 3, 4], (item) => (item === 1 || item === 3 ? undefined : item));
     expect(slices.join("")).toBe("[2,4]");
   });
 
-  it("whose later entry cannot be shown is cut short, and the log tells why", async () => {
+  it("with a later entry that cannot be shown is cut short, and the log gives the reason", async () => {
     const { registry } = scene.parts;
     const template = registry.templates().at(-1)!;
     const { settings } = template;

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { MovableClock } from "../../../testing/movable-clock-fixture.js";
 import { sharedPage } from "./shared-page.js";
 
-it("A shared page is made one at a time, for all who asked before it began, with a pause in between", async () => {
+it("A shared page is made one at a time, for all requests from before it began, with a pause in between", async () => {
   const clock = new MovableClock(0);
   const open: ((text: string) => void)[] = [];
   const make = () =>
@@ -15,7 +15,7 @@ it("A shared page is made one at a time, for all who asked before it began, with
   const ask = () => page().then(({ bytes }) => void texts.push(bytes.toString()));
   const all = [ask(), ask()];
   await expect.poll(() => open.length).toBe(1);
-  // these ask while it is made: what it says may be older than what they know
+  // These requests come while it is made: its content may be older than their facts.
   all.push(ask(), ask());
   await clock.advance(10, turn);
   open[0]?.("first");
