@@ -17,7 +17,7 @@ const onFatal = (error: Error) => {
   throw error;
 };
 
-/** Turns of the event loop, enough for requests over a socket as well. */
+/** Runs enough turns of the event loop for requests over a socket as well. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -30,7 +30,7 @@ async function post(path: string, body: object): Promise<{ id: string }> {
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "millrace-gap-"));
-  writeFileSync(join(directory, "handler.mjs"), ""); // a template is refused where its folder has no handler
+  writeFileSync(join(directory, "handler.mjs"), ""); // a template without a handler in its folder is refused
   clock = new MovableClock();
   provider = new StrictProvider();
   const env = { MILLRACE_DATA_DIR: directory, MILLRACE_PORT: "0", MILLRACE_LOG_LEVEL: "silent" };

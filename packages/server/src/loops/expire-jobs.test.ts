@@ -18,7 +18,7 @@ const policy = (more: object) => ({ input: {}, policy: more });
 const expired = () =>
   scene.events.flatMap((event) => (event.type === "job.expired" ? [event.count] : [])).reduce((a, b) => a + b, 0);
 
-describe("What has expired", () => {
+describe("An expired job", () => {
   it("is deleted at its time, finished or waiting, and counted", async () => {
     scene.run(scene.loops.expire());
     const done = await scene.running(endpoint, worker, { input: {} }, { route: "runsync" });
@@ -78,7 +78,7 @@ describe("What has expired", () => {
 describe("A running job's executionTimeout", () => {
   const timedOut = { status: "TIMED_OUT", error: expect.stringContaining("executionTimeout") };
 
-  it("ends it in time, and its worker is told", async () => {
+  it("ends it in time, and its worker is told to stop it", async () => {
     scene.run(scene.loops.timeOut());
     const id = await scene.running(endpoint, worker, policy({ executionTimeout: 5_000 }));
     const stops = scene.stops(worker);
@@ -92,7 +92,7 @@ describe("A running job's executionTimeout", () => {
     expect((await scene.health(endpoint)).failed).toBe(1);
   });
 
-  it("does not count the time in the queue, and counts from each start anew", async () => {
+  it("does not count the time in the queue, and counts again from each start", async () => {
     scene.run(scene.loops.timeOut());
     const id = await scene.submit(endpoint, policy({ executionTimeout: 5_000 }));
     await scene.advance(60_000);

@@ -14,7 +14,7 @@ import { scaleLoop } from "./scale.js";
 
 let scene: Scene;
 let now: number;
-/** A server that owns no loop, and the one that makes and deletes everything. */
+/** A server that owns no loop, and the server that makes and deletes everything. */
 let ours: Registry;
 let others: Registry;
 beforeEach(async () => {
@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** A bell that counts who listens. */
+/** A bell that counts its listeners. */
 function countingBell(bell: Bell): { bell: Bell; listening: () => number } {
   let listening = 0;
   const on: Bell["on"] = (topic, listener) => {
@@ -60,7 +60,7 @@ async function endAll(): Promise<void> {
   await ours.refresh();
 }
 
-/** A day later, on a server that owns no loop. */
+/** Advances by a day, on a server that owns no loop. */
 async function forget(): Promise<void> {
   const gone = new AbortController().signal;
   await forgetEndedLoop({ registry: ours }).tick(now, gone);
@@ -92,7 +92,7 @@ it("A server that owns no loop drops the state of ended workers and endpoints: s
   expect([ours.size, lines.size, listening(), gate.report().endpoints]).toEqual([0, 0, 0, {}]);
 });
 
-it("The scaler forgets endpoints that its server has forgotten, and no longer looks at them", async () => {
+it("The scaler forgets endpoints that its server has forgotten, and no longer checks them", async () => {
   const { bell, listening } = countingBell(scene.parts.bell);
   const loop = scaleLoop({ ...scene.parts, registry: ours, bell });
   const gone = new AbortController().signal;

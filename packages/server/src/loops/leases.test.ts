@@ -23,13 +23,13 @@ afterEach(async () => {
   await Promise.all(running);
 });
 
-/** Time passes, and whoever woke has done what it does. */
+/** Lets time pass, and whatever wakes up finish its work. */
 const pass = (ms: number) =>
   clock.advance(ms, async () => {
     for (let n = 0; n < 5; n++) await new Promise((turn) => setImmediate(turn));
   });
 
-/** A server with leases of its own; what its loops did, by the number of the loop. */
+/** A server with its own leases, and a record of what its loops did, by loop number. */
 function server() {
   const leases = new Leases(clock);
   const ticks: { loop: number; at: number; isOver: boolean }[] = [];
@@ -99,7 +99,7 @@ describe("A loop that has one owner", () => {
     expect(one.ticks.length).toBeGreaterThan(50);
   });
 
-  it("never looks after its lease has run out, even unannounced and however often it is rung", async () => {
+  it("never ticks after its lease has run out, even without notice and however often it is rung", async () => {
     const one = server();
     one.own();
     one.hold(1_000, "scale");
@@ -117,7 +117,7 @@ describe("A loop that has one owner", () => {
     expect(one.ticks.at(-1)?.loop).toBe(2);
   });
 
-  it("learns in the middle of a look that its lease is lost", async () => {
+  it("is told in the middle of a tick that its lease is lost", async () => {
     const one = server();
     const told: boolean[] = [];
     one.own(async (now, signal) => {

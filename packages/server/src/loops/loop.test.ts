@@ -21,14 +21,14 @@ function run(tick: Loop["tick"], gapMs = 10): void {
 }
 
 describe("A loop", () => {
-  it("looks at its start, when it said it would, and otherwise never", async () => {
+  it("ticks at its start and when it is due, and otherwise never", async () => {
     const at = startAt();
     run(async (now) => (now < at + 5_000 ? now + 2_000 : undefined));
     await scene.advance(3_600_000);
     expect(ticks.map((tick) => tick - at)).toEqual([0, 2_000, 4_000, 6_000]);
   });
 
-  it("looks when rung, but not more often than its gap allows", async () => {
+  it("ticks when rung, but not more often than its gap allows", async () => {
     run(async () => undefined, 100);
     await scene.advance(1_000);
     for (let n = 0; n < 10; n++) {
@@ -39,7 +39,7 @@ describe("A loop", () => {
     expect(ticks).toHaveLength(3);
   });
 
-  it("never overlaps itself, and looks again if it was rung meanwhile", async () => {
+  it("never overlaps itself, and ticks again if it was rung meanwhile", async () => {
     let running = 0;
     let most = 0;
     run(async () => {
@@ -55,7 +55,7 @@ describe("A loop", () => {
     expect([most, ticks.length]).toEqual([1, 2]);
   });
 
-  it("that failed reports it, and tries again after a while", async () => {
+  it("that failed reports it, and is retried after a while", async () => {
     run(async () => {
       if (ticks.length === 1) throw new Error("the database is away");
       return undefined;
@@ -67,7 +67,7 @@ describe("A loop", () => {
   });
 });
 
-it("With every loop running and nothing to do, next to nothing happens in a day", async () => {
+it("With every loop running and nothing to do, almost nothing happens in a day", async () => {
   await scene.endpoint();
   await scene.runAll();
   await scene.advance(60_000);

@@ -28,13 +28,13 @@ const write = (mib: number) =>
 const shown = () => showVolume(scene.parts, scene.parts.registry.volume(volume.id) as Volume) as { usedBytes?: number };
 const usedMib = () => Math.floor((shown().usedBytes ?? -1) / 2 ** 20);
 const passed = () => scene.events.filter(({ type }) => type === "volume.passed");
-/** Time passes; reading a disk takes no time of the clock's. */
+/** Lets time pass; reading the disk does not advance the clock. */
 const waited = async (ms: number, isSo: () => boolean) => {
   await scene.advance(ms);
   await scene.until(isSo);
 };
 
-/** A worker that has the volume. */
+/** An endpoint and worker that use the volume. */
 async function user(): Promise<{ endpoint: Endpoint; worker: LiveWorker }> {
   const endpoint = await scene.endpoint({ networkVolumeId: volume.id });
   const worker = await scene.worker(endpoint);
@@ -47,7 +47,7 @@ async function end({ endpoint, worker }: { endpoint: Endpoint; worker: LiveWorke
   measuring.hear({ type: "worker.ended", endpointId: endpoint.id, workerId: worker.row.id, exit, why: "" });
 }
 
-describe("What a volume holds", () => {
+describe("A volume's content", () => {
   it("is shown once it was measured, with the time of the measurement", async () => {
     expect(shown()).toEqual({ id: volume.id, name: "v", size: 1, dataCenterId: "here", sizeEnforced: false });
     write(1);
@@ -57,7 +57,7 @@ describe("What a volume holds", () => {
     expect(shown()).toMatchObject({ usedAt: new Date(at).toISOString(), sizePassed: false });
   });
 
-  it("is measured again while a worker has it, and once more after its end", async () => {
+  it("is measured again while a worker uses it, and once more after its end", async () => {
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
     const mine = await user();
@@ -70,7 +70,7 @@ describe("What a volume holds", () => {
     await waited(limits.volumeGapMs, () => usedMib() === 4);
   });
 
-  it("costs nothing while nobody uses it", async () => {
+  it("is not measured while no worker uses it", async () => {
     scene.run(measuring.loop());
     await scene.until(() => usedMib() === 0);
     await scene.advance(limits.volumeGapMs);
@@ -126,7 +126,7 @@ describe("A volume whose disk is slow", () => {
   });
   const isFirst = (path: string) => path.endsWith(volume.id);
 
-  it("is reported as a minimum as far as it was counted, and does not delay the others", async () => {
+  it("is reported as a minimum, as far as it was measured, and does not delay the others", async () => {
     const count: typeof measureFolder = async (path, signal) => {
       if (!isFirst(path)) return whole;
       await new Promise<void>((resolve) => signal.addEventListener("abort", resolve));
@@ -160,8 +160,8 @@ describe("A volume whose disk is slow", () => {
 });
 
 describe("A volume that holds more than its size", () => {
-  it("is reported once each time that happens, and is shown so", async () => {
-    // a size in GB is too much for a test's disk
+  it("is reported once each time that happens, and is shown as over its size", async () => {
+    // A size in GB is too large for a test's disk.
     let bytes = 2 ** 30;
     const tight = new VolumeMeasuring(scene.parts, async () => ({ bytes, isWhole: true }));
     await user();

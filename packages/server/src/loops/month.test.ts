@@ -14,7 +14,7 @@ const days = 30;
 const perDay = 4;
 
 let scene: Scene;
-/** The memory of another server, which owns no loop. */
+/** The registry of another server, which owns no loop. */
 let other: Registry;
 let otherLines: Map<number, TakeLine>;
 
@@ -50,7 +50,7 @@ async function live(): Promise<void> {
   await other.refresh();
 }
 
-/** How much there is of everything that could stay. */
+/** The size of every collection that could grow. */
 async function sizes(): Promise<Record<string, number>> {
   const { stores, parts } = scene;
   const endpointNos = Array.from({ length: days * perDay }, (_, n) => n + 1);

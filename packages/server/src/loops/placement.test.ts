@@ -32,7 +32,7 @@ const wanted = (endpoint: Endpoint) => scene.workersOf(endpoint).map(({ row }) =
 const update = (endpoint: Endpoint, input: Parameters<typeof updateEndpoint>[3]) =>
   updateEndpoint(scene.parts, scene.admin, scene.now(endpoint), input);
 
-/** An endpoint with as many workers, which have done a job each and are paused. */
+/** An endpoint with `count` workers that have done a job each and are paused. */
 async function paused(count: number): Promise<Endpoint> {
   const perJob = { scalerType: "REQUEST_COUNT", scalerValue: 1 } as const;
   const endpoint = await scene.endpoint({ flashboot: true, idleTimeout: 1, workersMax: count, ...perJob });
@@ -58,7 +58,7 @@ describe("A GPU", () => {
     expect(env[0]).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
   });
 
-  it("that is not free makes a worker wait, which says what is missing and who holds it", async () => {
+  it("that is not free makes a worker wait, with the reason and the holder of the GPU", async () => {
     await on({ gpus: [l4(1)] });
     const first = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -74,7 +74,7 @@ describe("A GPU", () => {
     expect((await readHealth(scene.parts, second)).workers).toMatchObject({ throttled: 1, initializing: 0 });
   });
 
-  it("is waited for by all workers for the same reason, which changes with its holder", async () => {
+  it("makes all workers wait for the same reason, which changes with its holder", async () => {
     await on({ gpus: [l4(1)] });
     const holder = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);
@@ -162,7 +162,7 @@ describe("A GPU", () => {
     expect(launchOf(only(endpoint))?.env).toMatchObject({ CUDA_VISIBLE_DEVICES: "GPU-1,GPU-2", RUNPOD_GPU_COUNT: "2" });
   });
 
-  it("stays with a paused worker until another needs it; then the paused one gives way", async () => {
+  it("stays with a paused worker until another worker needs it; then the paused worker gives way", async () => {
     await on({ gpus: [l4(1)] });
     const holder = only(await paused(1));
     const other = await scene.endpoint({ workersMin: 1 });
@@ -173,7 +173,7 @@ describe("A GPU", () => {
     expect(launchOf(only(other))?.env.CUDA_VISIBLE_DEVICES).toBe("GPU-1");
   });
 
-  it("is given up by only one paused worker for one that needs it", async () => {
+  it("is given up by only one paused worker for a worker that needs it", async () => {
     await on({ gpus: [l4(1), l4(2), l4(3)] });
     const flash = await paused(3);
     await scene.endpoint({ workersMin: 1 });
@@ -181,7 +181,7 @@ describe("A GPU", () => {
     expect(wanted(flash).sort()).toEqual(["paused", "paused", "stopped"]);
   });
 
-  it("is given up by no paused worker if a stopping one already frees it", async () => {
+  it("is given up by no paused worker if a stopping worker already frees it", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const flash = await paused(1);
     const leaving = await scene.endpoint({ workersMin: 1, workersMax: 1 });
@@ -207,7 +207,7 @@ describe("A GPU", () => {
     expect(scene.workersOf(endpoint).map(({ row }) => row.no)).toEqual([first]);
   });
 
-  it("that is the only one goes from a worker of the old version to one of the new", async () => {
+  it("that is the only one goes from a worker of the old version to a worker of the new", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 3 });
     await scene.advance(50);
@@ -218,7 +218,7 @@ describe("A GPU", () => {
       for (const worker of scene.workersOf(endpoint)) {
         if (!scene.provider.isRunning(worker.row.id)) continue;
         if (worker.row.wanted === "stopped") end(worker);
-        else await scene.take(worker); // it polls as workers do
+        else await scene.take(worker); // it polls, like a real worker
       }
     }
     const [fresh, ...others] = scene.workersOf(endpoint);
@@ -260,10 +260,10 @@ describe("A GPU", () => {
   const versions = (endpoint: Endpoint) => scene.workersOf(endpoint).map(({ row }) => `${row.version} ${row.wanted}`);
 
   it.each([
-    ["others have", "NVIDIA A40", "free here: 0 of 1"],
-    ["nobody has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
+    ["another endpoint holds", "NVIDIA A40", "free here: 0 of 1"],
+    ["no host has", "NVIDIA H100 PCIe", "here are 2 × NVIDIA L4"],
   ])(
-    "that %s keeps a release waiting, which says so, and the present workers continue to serve",
+    "that %s keeps a release waiting, with the reason, and the present workers continue to serve",
     async (_, type, why) => {
       await on({ gpus: [l4(1), l4(2), a40] });
       await scene.endpoint({ workersMin: 1, gpuTypeIds: ["NVIDIA A40"] });
@@ -280,7 +280,7 @@ describe("A GPU", () => {
     },
   );
 
-  it("that one old worker leaves is reserved while another makes way for the same new one", async () => {
+  it("that an old worker leaves is reserved while another one makes way for the same new worker", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 4 });
     await scene.advance(50);
@@ -326,7 +326,7 @@ describe("A GPU", () => {
     expect(only(endpoint).row.wanted).toBe("stopped");
   });
 
-  it("that an old worker leaves is not reserved for a new one that needs a different one", async () => {
+  it("that an old worker leaves is not reserved for a new worker that needs a different GPU", async () => {
     await on({ gpus: [l4(1), l4(2), a40] });
     const endpoint = await scene.endpoint({ workersMin: 2, workersMax: 6, gpuTypeIds: ["NVIDIA L4"] });
     await scene.advance(50);
@@ -393,7 +393,7 @@ describe("A GPU", () => {
     },
   );
 
-  it("that fails takes its worker out of use, which says so", async () => {
+  it("that fails takes its worker out of use, with that reason", async () => {
     await on({ gpus: [l4(1), l4(2)] });
     const endpoint = await scene.endpoint({ workersMin: 1 });
     await scene.advance(50);

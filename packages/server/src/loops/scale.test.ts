@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** An endpoint that the scaler looks after. */
+/** Makes an endpoint that the scaler watches. */
 async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
   endpoint = await scene.endpoint(more);
   scene.run(scene.loops.scale());
@@ -26,14 +26,14 @@ const submitMany = (count: number, body?: unknown) =>
   Promise.all(Array.from({ length: count }, () => scene.submit(endpoint, body)));
 const crash = (worker: LiveWorker) => endWorker(scene.parts, worker, { code: 1, note: "no module" }, "it ended");
 
-/** A worker's first poll finds nothing, and it is idle from now on. */
+/** Lets a worker's first poll find nothing: it is idle from then on. */
 async function idle(worker: LiveWorker): Promise<void> {
   await scene.take(worker);
   await scene.settle();
 }
 
 describe("A worker is started", () => {
-  it("for the first job that waits, and not without one", async () => {
+  it("for the first waiting job, and not without a job", async () => {
     await scaled();
     await scene.advance(60_000);
     expect(workers()).toEqual([]);
@@ -95,7 +95,7 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(1);
   });
 
-  it("even if the look at another endpoint has failed", async () => {
+  it("even if the check of another endpoint has failed", async () => {
     await scaled();
     const other = await scene.endpoint();
     vi.spyOn(scene.stores.decisions, "record").mockRejectedValueOnce(new Error("the disk is full"));
@@ -104,7 +104,7 @@ describe("A worker is started", () => {
     expect([workers().length, scene.workersOf(other).length]).toEqual([1, 1]);
   });
 
-  it("for a job that waits, and no further one when that worker comes up", async () => {
+  it("for a job that waits, and no further worker when that one comes up", async () => {
     await scaled({ workersMax: 5, scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -117,7 +117,7 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(2);
   });
 
-  it("only where the endpoint's locations hold this host", async () => {
+  it("only if the endpoint's locations include this host", async () => {
     await scene.close();
     scene = await Scene.open({ here: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     await scaled({ locations: "US", workersMin: 1 });
@@ -174,7 +174,7 @@ describe("An idle worker is stopped", () => {
     expect(wanted()).toEqual(["stopped", "stopped", "stopped"]);
   });
 
-  it("and not if a job came for it while another one was stopped: it does the job first", async () => {
+  it("and not if a job came for it while another worker was stopped: it runs the job first", async () => {
     await scaled({ idleTimeout: 1, workersMax: 2 });
     await idle(await scene.worker(endpoint));
     const second = await scene.worker(endpoint);
@@ -217,7 +217,7 @@ describe("An idle worker is stopped", () => {
     expect(wanted()).toEqual(["running"]);
   });
 
-  it("at once if workersMax is 0; a busy one after its job, and waiting jobs stay", async () => {
+  it("at once if workersMax is 0; a busy worker after its job, and waiting jobs stay", async () => {
     await scaled({ idleTimeout: 600, workersMax: 5 });
     const [idler, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await idle(idler);
@@ -232,7 +232,7 @@ describe("An idle worker is stopped", () => {
     expect(await scene.status(endpoint, waiting)).toMatchObject({ waitReason: "workers_max_zero" });
   });
 
-  it("with all others when its endpoint is deleted", async () => {
+  it("with all other workers when its endpoint is deleted", async () => {
     await scaled({ workersMax: 5 });
     const [starting, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await scene.running(endpoint, busy);
@@ -243,7 +243,7 @@ describe("An idle worker is stopped", () => {
 });
 
 describe("A worker of an older version", () => {
-  it("is replaced: an idle one is stopped at once, a busy one is closed when a new one is up, and stopped after its job", async () => {
+  it("is replaced: at once if idle; if busy it is closed when a new one is up, and stopped after its job", async () => {
     await scaled({ workersMax: 5, workersMin: 2, idleTimeout: 600 });
     const [idler, busy] = workers() as [LiveWorker, LiveWorker];
     await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMin: 0 });
@@ -266,7 +266,7 @@ describe("A worker of an older version", () => {
 describe("A release", () => {
   const newOnes = () => workers().filter(({ row }) => row.version === 2);
 
-  it("never leaves fewer workers than needed: an old one goes once its successor is up", async () => {
+  it("never leaves fewer workers than needed: an old worker is stopped once its successor is up", async () => {
     await scaled({ workersMax: 3, workersMin: 2, idleTimeout: 600 });
     const old = workers() as [LiveWorker, LiveWorker];
     for (const worker of old) await idle(worker);
@@ -285,7 +285,7 @@ describe("A release", () => {
     expect(old.map(({ row }) => row.wanted)).toEqual(["stopped", "stopped"]);
   });
 
-  it("stops if its workers fail three times at their start: the old ones stay, and a save resumes it", async () => {
+  it("stops if its workers fail three times at their start: the old workers stay, and a save resumes it", async () => {
     await scaled({ workersMax: 3, workersMin: 1, idleTimeout: 600 });
     const [old] = workers() as [LiveWorker];
     await idle(old);
@@ -319,7 +319,7 @@ describe("A release", () => {
     expect(old.row).toMatchObject({ version: 1, wanted: "running" });
   });
 
-  it("that stopped starts the version before it again when a job comes", async () => {
+  it("that stopped starts the previous version again when a job comes", async () => {
     await scaled({ idleTimeout: 1, scalerType: "REQUEST_COUNT", scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -340,7 +340,7 @@ describe("A release", () => {
 });
 
 describe("After a failed start", () => {
-  it("the next one comes after 1 s, 2 s, 4 s, and at last 5 min", async () => {
+  it("the next one comes after 1 s, 2 s, 4 s, and finally 5 min", async () => {
     await scaled();
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -371,7 +371,7 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 7, verdict: "no module" });
   });
 
-  it("failures before a worker that has lived for long are forgotten", async () => {
+  it("failures before a worker that has lived long are forgotten", async () => {
     await scaled({ workersMin: 1, workersMax: 1 });
     for (let n = 0; n < 4; n++) {
       await crash(workers()[0]!);
@@ -379,14 +379,14 @@ describe("After a failed start", () => {
     }
     await idle(workers()[0]!);
     await scene.advance(360_000);
-    await crash(workers()[0]!); // it had started well
+    await crash(workers()[0]!); // it had started successfully
     expect(scene.now(endpoint).failedStarts).toBe(0);
     await scene.advance(100);
     await crash(workers()[0]!);
     expect(scene.now(endpoint).failedStarts).toBe(1);
   });
 
-  it("workers that fail in turn, beside a healthy one, make the pauses grow", async () => {
+  it("workers that fail one after another, beside a healthy one, make the pauses grow", async () => {
     await scaled({ workersMin: 3, workersMax: 3 });
     const [well] = workers();
     await idle(well!);
@@ -404,7 +404,7 @@ describe("After a failed start", () => {
       if (second % 15 === 0) void scene.take(well!, { holdsNothing: true });
       await scene.advance(1_000);
     }
-    expect(crashes).toBeLessThan(25); // 58 where each moved the time from which the next pause counts
+    expect(crashes).toBeLessThan(25); // 58 if each moved the time from which the next pause counts
     expect(scene.now(endpoint).failedStarts).toBeGreaterThan(4);
   });
 
@@ -418,7 +418,7 @@ describe("After a failed start", () => {
     expect(scene.now(endpoint).failedStarts).toBe(2);
   });
 
-  it("one worker tries at a time, until one is ready", async () => {
+  it("only one worker starts at a time, until one is ready", async () => {
     await scaled({ workersMax: 5, workersMin: 5 });
     expect(workers()).toHaveLength(5);
     for (const worker of workers()) await crash(worker);
@@ -455,7 +455,7 @@ describe("The decisions", () => {
     expect(decisions.length).toBeLessThan(6);
   });
 
-  it("whose writes fail are stored with the next look, in order", async () => {
+  it("whose writes fail are stored with the next tick, in order", async () => {
     await scaled();
     const record = vi.spyOn(scene.stores.decisions, "record");
     for (let times = 0; times < 2; times++) record.mockRejectedValueOnce(new Error("the disk is full"));

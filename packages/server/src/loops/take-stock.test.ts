@@ -16,7 +16,7 @@ const stockOf = (...gpus: Gpu[]): Stock => ({ gpus, hasGpus: gpus.length > 0, pr
 const none: Stock = { ...stockOf(), problems: ["nvidia-smi finds no GPU."] };
 
 let scene: Scene;
-/** What the machine is like now, and how often it was looked at. */
+/** The machine's present stock, and how often it was read. */
 let machine: { stock: Stock; looks: number };
 let heard: HostFacts[];
 beforeEach(async () => {
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Takes stock as a server does: once before all else, then in its loop. */
+/** Takes stock as a server does: once before anything else, then in its loop. */
 async function start(enforceGpus?: boolean): Promise<StockTaking> {
   const read = async () => {
     machine.looks++;
@@ -58,7 +58,7 @@ describe("A host with GPUs", () => {
     expect([machine.looks, heard]).toEqual([11, []]);
   });
 
-  it("notices one that fails, and one that comes back", async () => {
+  it("detects a GPU that fails, and a GPU that comes back", async () => {
     const taking = await start();
     scene.events.length = 0;
     machine.stock = { ...stockOf(gpu(1)), problems: ["GPU0000:05:00.0 cannot be reached (Unknown Error)."] };
@@ -86,7 +86,7 @@ describe("A host with GPUs", () => {
     expect(scene.warnings()).toEqual([{ type: "server.warning", message: "GPU 1 does not work." }]);
   });
 
-  it("is checked as often after all of them failed", async () => {
+  it("is checked as often after all GPUs have failed", async () => {
     await start();
     machine.stock = none;
     await scene.advance(10 * limits.stockMs);
@@ -112,7 +112,7 @@ describe("A host without GPUs", () => {
     expect(machine.looks).toBe(11);
   });
 
-  it("is checked again when a worker has failed to start, only once if many fail", async () => {
+  it("is checked again when a worker has failed to start, but only once if many fail", async () => {
     machine.stock = none;
     const taking = await start();
     machine.stock = { ...none, cannotRun: ["image"] };

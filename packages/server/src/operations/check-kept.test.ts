@@ -20,7 +20,7 @@ it("The memory of one owner's endpoints and templates is bounded, and existing o
   const { ownerNo } = scene.admin;
   const endpoint = await scene.endpoint({ name: "before" });
   const made = [];
-  // written past the operation: as many as fit
+  // Written without the operation: as many as fit.
   const fitting = Math.floor((limits.settingsBytesMax - 100_000) / weightOf({ ...settings }));
   for (let n = 0; n < fitting; n++)
     made.push(await registry.createTemplate({ id: `kept${n}`, ownerNo, settings: { ...settings, name: `kept ${n}` } }));

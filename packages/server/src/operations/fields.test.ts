@@ -44,7 +44,7 @@ describe("A field", () => {
     ["a text that is too long", text(3), "four", /'field' may have 3 characters at most/],
     ["a number as text field", text(3), 5, /'field' must be a string/],
     ["a text with control characters", text(3, "none"), "a\n", /'field' contains a control character; /],
-    ["one with others than line ends", text(9, "lines"), "a\nb\x1b", /other than tabs and line breaks/],
+    ["a text of lines with other control characters", text(9, "lines"), "a\nb\x1b", /other than tabs and line breaks/],
     ["a negative size", integer(0, 9), -1, /'field' must be a whole number from 0 to 9\./],
     ["a number that is too large", integer(0, 9), 10, /from 0 to 9/],
     ["a fraction", integer(0, 9), 0.5, /whole number/],
@@ -66,16 +66,16 @@ describe("A field", () => {
   });
 
   it.each<[string, FieldRule, unknown]>([
-    ["what is absent, null or empty", integer(1, 2), undefined],
+    ["a value that is absent, null or empty", integer(1, 2), undefined],
     ["null", list(text(1)), null],
     ["the empty text", choice(["A"]), ""],
     ["characters of two units each", text(3), "😀😀😀"],
-    ["line ends where there may be some", text(9, "lines"), "a\n\tb\r\n"],
-    ["zero where it stands for the default", { is: "integer", from: 5, to: 9, zero: "the default" }, 0],
+    ["line ends in a text of lines", text(9, "lines"), "a\n\tb\r\n"],
+    ["zero for the default", { is: "integer", from: 5, to: 9, zero: "the default" }, 0],
     ["both ends of a range", integer(1, 1), 1],
     ["ports", list({ is: "port" }), ["1/tcp", "65535/http"]],
     [
-      "variables, also those that are named like an object's own",
+      "variables, even with the names of an object's own properties",
       variables,
       { A: "", constructor: "x", "b.c-d": "\n" },
     ],
@@ -84,7 +84,7 @@ describe("A field", () => {
   });
 });
 
-// ---- The document of the REST API states the same rules
+// ---- The REST API's document states the same rules
 
 interface Schema {
   readonly type?: string;

@@ -35,7 +35,7 @@ async function completed(webhook = hook, output = '{"b":2}'): Promise<string> {
   await scene.done(worker, id, Buffer.from(`{"output":${output}}`));
   return id;
 }
-/** Another owner's job with a webhook that is over. */
+/** Another owner's job with a webhook, which has ended. */
 async function hookedJob(caller: ApiKey, webhook: string, input = "{}"): Promise<void> {
   const { id: templateId } = await scene.template({ imageName: "handler:1" }, caller);
   const of = await scene.endpoint({ templateId }, caller);
@@ -65,7 +65,7 @@ describe("A webhook", () => {
     expect(post?.text).not.toContain("hidden");
   });
 
-  it("is not tried again at once because what is due was read while its attempt was being recorded", async () => {
+  it("is not sent again at once if the due deliveries were read while its attempt was being recorded", async () => {
     const { deliveries } = scene.parts;
     let held: Promise<void> | undefined;
     const slow: typeof deliveries = {
@@ -173,7 +173,7 @@ describe("A webhook", () => {
 });
 
 describe("Receivers", () => {
-  it("that are slow delay nobody but themselves", async () => {
+  it("that are slow delay no other webhook", async () => {
     await delivering();
     for (let n = 0; n < 6; n++) await completed("https://slow.example.com/");
     await completed("https://quick.example.com/");
@@ -185,7 +185,7 @@ describe("Receivers", () => {
     expect(at("slow")).toHaveLength(limits.webhookConcurrencyPerHost + 1);
   });
 
-  it("never get more calls at a time than there are places in all", async () => {
+  it("never have more calls at a time than there are slots in all", async () => {
     const [callsMax, owners] = [16, 20];
     const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax }) });
     for (let n = 0; n < owners; n++) {
@@ -200,7 +200,7 @@ describe("Receivers", () => {
     expect(posts()).toHaveLength(owners);
   });
 
-  it("that hang, 60 of one owner, delay neither that owner's healthy one nor another owner's", async () => {
+  it("that hang, 60 of one owner, delay neither that owner's healthy receiver nor another owner's", async () => {
     await delivering();
     for (let n = 0; n < 180; n++) await completed(`https://hanging-${n % 60}.example.com/`);
     await scene.advance(50);
@@ -211,7 +211,7 @@ describe("Receivers", () => {
     expect([at("healthy").length, at("other").length]).toEqual([1, 1]);
   });
 
-  it("that hang share the places with those of other owners, however many they are", async () => {
+  it("that hang share the slots with receivers of other owners, however many there are", async () => {
     const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax: 16 }) });
     scene.run(deliverWebhooksLoop(scene.parts, scene.sender, memory));
     for (let n = 0; n < 30; n++) await completed(`https://hanging-${n}.example.com/`);
@@ -258,7 +258,7 @@ describe("Large webhooks", () => {
     expect((await shown()).map(({ state }) => state)).toEqual(Array(12).fill("delivered"));
   });
 
-  it("do not delay small ones, nor another owner's", async () => {
+  it("do not delay small webhooks, nor another owner's", async () => {
     for (let n = 0; n < 12; n++) await completed(`https://large-${n}.example.com/`, large);
     await completed("https://small.example.com/");
     const { caller } = await scene.stranger();

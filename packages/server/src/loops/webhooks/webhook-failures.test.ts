@@ -26,7 +26,10 @@ async function completed(webhook = "https://hooks.example.com/"): Promise<void> 
   await scene.done(worker, await scene.running(endpoint, worker, { input: {}, webhook }));
 }
 
-/** The store of deliveries, on a disk that is full until `isFull` says no; `tries` are the times of the calls to `record`. */
+/**
+ * The store of deliveries, on a disk that is full while `isFull` returns true; `tries` are the times of the calls to
+ * `record`.
+ */
 function fullDisk(isFull: () => boolean, tries: number[]) {
   const { deliveries } = scene.parts;
   const record: typeof deliveries.record = async (...args) => {
@@ -106,7 +109,7 @@ describe("An attempt whose record cannot be written", () => {
 });
 
 describe("A webhook", () => {
-  it("whose secret cannot be decrypted has failed attempts that say so", async () => {
+  it("whose secret cannot be decrypted has failed attempts with that reason", async () => {
     let opened = 0;
     const open = () => {
       opened++;
@@ -123,7 +126,7 @@ describe("A webhook", () => {
     expect(await shown()).toMatchObject([{ state: "failed", attempts: [{ error }, { error }, { error }] }]);
   });
 
-  it("whose job cannot be read is tried again with growing pauses, and no attempt is lost by it", async () => {
+  it("whose job cannot be read is tried again with growing pauses, and loses no attempt", async () => {
     const { reader } = scene.parts;
     const reads: number[] = [];
     let isBroken = true;

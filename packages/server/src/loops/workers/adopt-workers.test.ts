@@ -16,7 +16,7 @@ afterEach(() => scene.close());
 
 const wanted = () => wantedWorker(scene, endpoint);
 const started = () => startedWorker(scene, endpoint);
-/** One that the loop has started, which its row does not say: as where the server died in between. */
+/** A worker that the loop has started although its row does not say so, as if the server died in between. */
 async function startedUnnoted(): Promise<LiveWorker> {
   const { change } = scene.stores.workers;
   vi.spyOn(scene.stores.workers, "change").mockImplementation((no, made) =>
@@ -101,7 +101,7 @@ describe("After a restart of the server", () => {
     expect(workerNow(worker).row).toMatchObject({ startedAt: scene.clock.now() - 5, handle: { ref: { pid: 100 } } });
   });
 
-  it("a worker that may have been started and is not found is ended for good, and another one is started", async () => {
+  it("a worker that may have been started and is not found is ended for good, and another is started", async () => {
     const worker = await startedUnnoted();
     const id = await scene.running(endpoint, worker);
     scene.provider.vanish(worker.row.id);
@@ -116,7 +116,7 @@ describe("After a restart of the server", () => {
     expect(await scene.take(next!)).toMatchObject([{ id }]);
   });
 
-  it("a worker that certainly was not started is started again, with the secret that its row has", async () => {
+  it("a worker that certainly was not started is started again, with the secret in its row", async () => {
     scene.provider.knowsAbsence = true;
     scene.provider.failNext("start", new StartUnsure("the engine went away"));
     scene.run(scene.loops.tend());
@@ -157,7 +157,7 @@ describe("After a restart of the server", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("a look that failed is tried again", async () => {
+  it("a check that failed is retried", async () => {
     const worker = await started();
     scene.provider.failNext("look", "the keeper does not answer");
     await restart();

@@ -21,7 +21,7 @@ const isAway = (...verbs: ("look" | "kill")[]) => {
   for (const verb of verbs) vi.spyOn(scene.provider, verb).mockRejectedValue(away);
 };
 
-/** A worker that holds a job, and falls silent from now on. */
+/** A worker that holds a job, and is silent from now on. */
 async function silent(): Promise<{ worker: LiveWorker; id: string }> {
   await scene.runAll();
   const id = await scene.submit(endpoint);
@@ -33,7 +33,7 @@ async function silent(): Promise<{ worker: LiveWorker; id: string }> {
 }
 
 describe("The job of a worker that falls silent while its engine is away", () => {
-  it("is given back all the same, and its late result is dropped", async () => {
+  it("is given back nevertheless, and its late result is dropped", async () => {
     const { worker, id } = await silent();
     isAway("look", "kill");
     await scene.advance(34_000);
@@ -81,7 +81,7 @@ describe("The job of a worker that falls silent while its engine is away", () =>
 });
 
 describe("An engine that hangs", () => {
-  it("delays only its own workers: another one wakes in time", async () => {
+  it("delays only its own workers: a worker elsewhere wakes in time", async () => {
     const flash = await scene.endpoint({ flashboot: true, idleTimeout: 5, workersMax: 1 });
     await scene.runAll();
     const first = await scene.submit(flash);

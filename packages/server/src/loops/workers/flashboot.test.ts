@@ -15,7 +15,7 @@ afterEach(() => scene.close());
 
 const only = (): LiveWorker => scene.workersOf(endpoint)[0] as LiveWorker;
 
-/** A worker that has done its job, with its poll held. */
+/** A worker that has done its job, and whose poll is held. */
 async function idleWorker(more: object = {}) {
   endpoint = await scene.endpoint({ flashboot: true, idleTimeout: 5, workersMax: 1, ...more });
   await scene.runAll();
@@ -30,7 +30,7 @@ async function idleWorker(more: object = {}) {
   return { worker, poll };
 }
 
-/** One that was frozen for being idle. */
+/** A worker that was frozen for being idle. */
 async function paused(more: object = {}) {
   const { worker, poll } = await idleWorker(more);
   await scene.advance(5_100);
@@ -98,7 +98,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row).toMatchObject({ wanted: "paused", killAt: undefined });
   });
 
-  it("wakes after its engine has failed once to wake it", async () => {
+  it("wakes after its engine has failed to wake it", async () => {
     const worker = await paused();
     for (let n = 0; n < 3; n++) scene.provider.failNext("resume", "the engine does not answer");
     const id = await scene.submit(endpoint);
@@ -212,15 +212,15 @@ describe("An idle worker with FlashBoot", () => {
     expect(scene.provider.isPaused(worker.row.id)).toBe(false);
   });
 
-  it("is considered again if the job that kept it from being frozen was over already", async () => {
+  it("is considered again if the job that kept it from being frozen has already ended", async () => {
     const { worker } = await idleWorker({ idleTimeout: 1 });
     const id = await scene.submit(endpoint);
     await scene.advance(50);
     await scene.take(worker);
     await cancelJob(scene.parts, endpoint, id);
-    await scene.advance(1_200); // it is idle, and not known to have stopped
+    await scene.advance(1_200); // it is idle, but has not confirmed the stop
     expect([worker.row.wanted, calls(worker)]).toEqual(["running", ["start", "resume"]]);
-    await scene.ping(worker); // by this it has
+    await scene.ping(worker); // this confirms it
     await scene.advance(1_200);
     expect(worker.row.wanted).toBe("paused");
   });
@@ -237,7 +237,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(only())).toMatchObject([{ id }]);
   });
 
-  it("whose pause is cancelled while its poll waits for it is answered at once, and polls again", async () => {
+  it("whose pause is cancelled while its poll is held back is answered at once, and polls again", async () => {
     endpoint = await scene.endpoint({ flashboot: true, workersMin: 1, workersMax: 1, idleTimeout: 600 });
     await scene.runAll();
     await scene.advance(50);
@@ -262,7 +262,7 @@ describe("An idle worker with FlashBoot", () => {
     expect(await scene.take(next!)).toMatchObject([{ id }]);
   });
 
-  it("is woken alone, of two, for one job that has waited for long", async () => {
+  it("is the only one of two that is woken for one job that has waited long", async () => {
     const { worker: first } = await idleWorker({ workersMax: 6, scalerValue: 1, idleTimeout: 1 });
     const [a, b] = [await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.advance(1_100);

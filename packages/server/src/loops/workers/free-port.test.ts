@@ -14,10 +14,10 @@ it("a worker's port is outside the range of outgoing connections, which could ta
     expect(port).toBeGreaterThanOrEqual(from);
     expect(port).toBeLessThan(outgoingPorts().first);
   }
-  expect(new Set(ports).size).toBeGreaterThan(1); // two servers on one machine do not know each other's
+  expect(new Set(ports).size).toBeGreaterThan(1); // two servers on one machine do not know each other's ports
 });
 
-it("it is one that no other worker was given and nothing listens on", async () => {
+it("a worker's port was given to no other worker, and nothing listens on it", async () => {
   const outgoing = { first: from + count, last: 65_535 };
   const all = Array.from({ length: count }, (_, n) => from + n);
   const free = await freePort(new Set(), outgoing);
@@ -28,11 +28,11 @@ it("it is one that no other worker was given and nothing listens on", async () =
   await new Promise((closed) => other.close(closed));
 });
 
-it("it is in the range of outgoing connections if that includes all ports", async () => {
+it("a worker's port is in the range of outgoing connections if that includes all ports", async () => {
   expect(await freePort(new Set(), { first: 1_024, last: 65_535 })).toBeGreaterThan(0);
 });
 
-it("the range is read as the system writes it, with the usual one as default", () => {
+it("the range is read in the system's format, with the usual range as default", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-ports-"));
   writeFileSync(join(folder, "range"), "40000\t50000\n");
   expect(outgoingPorts(join(folder, "range"))).toEqual({ first: 40_000, last: 50_000 });

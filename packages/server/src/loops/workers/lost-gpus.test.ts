@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** A worker that has GPU 0 and works on a job; then the host is as told, and looks after its workers. */
+/** A worker that has GPU 0 and runs a job; then the host's facts change, and it checks its workers. */
 async function becomes(next: Partial<HostFacts>) {
   await scene.runAll();
   const endpoint = await scene.endpoint({ gpuTypeIds: ["NVIDIA L4"], workersMax: 2 });
@@ -30,17 +30,17 @@ async function becomes(next: Partial<HostFacts>) {
   return { endpoint, worker: worker!, jobId };
 }
 
-describe("A worker whose GPU fell off", () => {
+describe("A worker whose GPU is lost", () => {
   const lost = { gpus: [l4(1)], gpuProblem: "GPU0000:05:00.0 cannot be reached (Unknown Error)." };
 
-  it("gets no more jobs, and may finish the one that it has", async () => {
+  it("gets no more jobs, and may finish its present job", async () => {
     const { endpoint, worker, jobId } = await becomes(lost);
     expect(worker.row).toMatchObject({ wanted: "closed", trouble: { why: expect.stringContaining("GPU-0") } });
     await scene.done(worker, jobId);
     expect(await scene.state(endpoint, jobId)).toBe("COMPLETED");
   });
 
-  it("is followed by one with another GPU", async () => {
+  it("is followed by a worker with another GPU", async () => {
     const { endpoint, worker } = await becomes(lost);
     await scene.submit(endpoint);
     await scene.advance(10_000);
@@ -67,7 +67,7 @@ describe("A worker whose GPU fell off", () => {
     expect(await scene.take(worker)).toEqual([]);
   });
 
-  it("gets no more jobs from the next server if the previous one died as it noticed", async () => {
+  it("gets no more jobs from the next server if the previous server died as it detected the loss", async () => {
     const { endpoint } = await becomes({});
     scene = await scene.restart();
     const [found] = scene.workersOf(endpoint);

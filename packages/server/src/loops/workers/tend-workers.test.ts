@@ -28,8 +28,8 @@ const wanted = () => wantedWorker(scene, endpoint);
 const started = () => startedWorker(scene, endpoint);
 const stop = (worker: LiveWorker, graceMs = 30_000) => stopWorker(scene.parts, worker, "a test", graceMs);
 
-describe("A worker of whatever provider", () => {
-  it("is reached at the address that its own network gave it, from every server if that is so", async () => {
+describe("A worker of any provider", () => {
+  it("is reached at the address that its own network gave it, from every server if the address allows it", async () => {
     const network = { reachedFrom: "anywhere", address: "10.1.0.7", published: { 80: 31_080 } } as const;
     scene.provider.traits = { network };
     const template = await scene.template({ imageName: "registry.example/image" });
@@ -115,7 +115,7 @@ describe("A worker that is wanted", () => {
     expect(scene.provider.calls).toEqual([]);
   });
 
-  it("that cannot be started is a failed start, with the reason for people", async () => {
+  it("that cannot be started is a failed start, with a readable reason", async () => {
     scene.run(scene.loops.tend());
     scene.provider.failNext("start", "there is no handler in the directory");
     const worker = await wanted();
@@ -164,7 +164,7 @@ describe("A worker that is wanted", () => {
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
 
-  it("finds its volume at the template's path too, or the engine's own volume if containers use those", async () => {
+  it("finds its volume at the template's path too, or the engine's own volume if containers use engine volumes", async () => {
     const launchFor = async (volumeMountPath?: string) => {
       const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
       const path = volumeMountPath === undefined ? {} : { volumeMountPath };
@@ -204,7 +204,7 @@ describe("A worker that is wanted", () => {
     expect(JSON.stringify([scene.events, scene.provider.launches[0]?.env])).not.toContain("a-secret-word");
   });
 
-  it("that could not be started says which part is to blame, if its provider knows", async () => {
+  it("that could not be started names the part that failed, if its provider knows it", async () => {
     scene.run(scene.loops.tend());
     scene.provider.failNext("start", new StartFailed("no GPU could be given", "gpu"));
     const worker = await wanted();
@@ -236,7 +236,7 @@ describe("A worker that is wanted", () => {
     });
   });
 
-  it("that has asked in time is left alone", async () => {
+  it("that has asked for a job in time is left alone", async () => {
     const worker = await started();
     await scene.advance(890_000);
     await scene.take(worker);
@@ -288,7 +288,7 @@ describe("The end of a worker's process", () => {
     expect(worker.row.exit).toMatchObject({ signal: "SIGKILL", cause: "memory" });
   });
 
-  /** A job whose every worker ends like this; `before` each of them does. */
+  /** A job whose workers all end like this, after `before` has run for each of them. */
   async function lostJob(exit: Partial<Exit>, before: (worker: LiveWorker, start: number) => void) {
     scene.run(scene.loops.tend());
     const id = await scene.submit(endpoint);
@@ -320,10 +320,10 @@ describe("The end of a worker's process", () => {
     expect(error).toBe(`${lost} it was ended by SIGSEGV`);
   });
 
-  it("is not missed if it comes before the start was recorded", async () => {
+  it("is detected even if it comes before the start was recorded", async () => {
     scene.run(scene.loops.tend());
     const worker = await wanted();
-    // the first save is the secret's, the second the handle's
+    // The first write stores the secret, the second the handle.
     scene.during("workers.change", () =>
       scene.during("workers.change", () => scene.provider.end(worker.row.id, { code: 3 })),
     );
@@ -360,7 +360,7 @@ describe("Stopping a worker", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_QUEUE", retries: 0 });
   });
 
-  it("that was never started starts nothing", async () => {
+  it("that was never started does not start it", async () => {
     const worker = await wanted();
     await stop(worker);
     scene.run(scene.loops.tend());
@@ -377,7 +377,7 @@ describe("Stopping a worker", () => {
     expect(scene.provider.isRunning(worker.row.id)).toBe(false);
   });
 
-  it("tries again to ask it if that failed", async () => {
+  it("retries the request to stop if that failed", async () => {
     const worker = await started();
     scene.provider.failNext("stop", "the keeper does not answer");
     await stop(worker);

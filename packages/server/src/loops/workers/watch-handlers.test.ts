@@ -18,20 +18,20 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Writes a file of the handler's folder, at this second. */
+/** Writes a file in the handler's folder, with this second as its time. */
 function write(name: string, at: number): void {
   const path = join(scene.directory, name);
   writeFileSync(path, `${at}`);
   utimesSync(path, at, at);
 }
 const starts = () => scene.provider.launches.length;
-/** The worker there is ends at its start. */
+/** Lets the worker end at its start. */
 async function crash(): Promise<void> {
   const [worker] = scene.workersOf(endpoint);
   scene.provider.end(worker!.row.id, { code: 1 });
   await scene.advance(5);
 }
-/** The pause before the next start is 64 s. */
+/** After this, the pause before the next start is 64 s. */
 async function crashSevenTimes(): Promise<void> {
   for (let n = 0; n < 7; n++) {
     await crash();
@@ -63,13 +63,13 @@ describe("The pause after workers that ended at their start", () => {
     await scene.advance(1_100);
     expect(starts()).toBe(8);
     expect(scene.now(endpoint).failedStarts).toBe(7);
-    // it did not help: the next pause is as long as ever
+    // The change did not help: the next pause has its usual length.
     await crash();
     await scene.advance(100_000);
     expect(starts()).toBe(8);
   });
 
-  it("ends when a folder that was gone is back", async () => {
+  it("ends when a missing folder is back", async () => {
     rmSync(join(scene.directory, "handler.py"));
     await crashSevenTimes();
     write("handler.py", 1);
@@ -104,7 +104,7 @@ describe("The pause after workers that ended at their start", () => {
       await scene.advance(1_000);
       if (scene.workersOf(endpoint).length > 0) await crash();
     }
-    // after 1, 2, 4 and 8 s
+    // Ends after 1, 2, 4 and 8 s.
     expect(starts()).toBe(11);
   });
 

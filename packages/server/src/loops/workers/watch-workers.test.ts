@@ -21,7 +21,7 @@ afterEach(() => scene.close());
 const isLost = () => worker.row.killAt !== undefined && worker.row.killAt <= scene.clock.now();
 const why = () => worker.row.exit?.note;
 
-/** The worker pings every 4 s with these jobs, for so long. */
+/** The worker pings every 4 s with these jobs, for this time. */
 async function pinging(ms: number, ...jobIds: string[]): Promise<void> {
   for (let passed = 0; passed < ms; passed += 4_000) {
     await scene.ping(worker, ...jobIds);
@@ -99,7 +99,7 @@ describe("A silent worker", () => {
   });
 });
 
-describe("A worker that pings, and neither holds a job nor asks for one", () => {
+describe("A worker that pings, but neither holds a job nor asks for one", () => {
   it("is lost after 2 minutes", async () => {
     await scene.take(worker);
     await pinging(116_000);
@@ -109,7 +109,7 @@ describe("A worker that pings, and neither holds a job nor asks for one", () => 
     expect(why()).toMatch(/neither holds a job nor asks/);
   });
 
-  it("is lost even if it names a job that it was thought to have stopped", async () => {
+  it("is lost even if it names a job that had counted as stopped", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await scene.ping(worker); // sent before it had the job, and late
@@ -119,7 +119,7 @@ describe("A worker that pings, and neither holds a job nor asks for one", () => 
     expect(isLost()).toBe(true);
   });
 
-  it("is not lost while it holds one", async () => {
+  it("is not lost while it holds a job", async () => {
     const id = await scene.running(endpoint, worker);
     await pinging(300_000, id);
     expect(isLost()).toBe(false);
@@ -144,8 +144,8 @@ describe("A worker that pings, and neither holds a job nor asks for one", () => 
   });
 });
 
-describe("A job that was told to stop", () => {
-  it("and does not within 5 s has its worker replaced, with 2 s of grace", async () => {
+describe("A job that its worker was told to stop", () => {
+  it("and that does not stop within 5 s has its worker replaced, with 2 s of grace", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     const told = scene.clock.now();
@@ -156,7 +156,7 @@ describe("A job that was told to stop", () => {
     expect(worker.row.killAt! - told).toBeLessThanOrEqual(7_200);
   });
 
-  it("and has stopped in time leaves its worker alone", async () => {
+  it("and that stops in time leaves its worker alone", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await scene.advance(3_000);
@@ -178,7 +178,7 @@ describe("A job that was told to stop", () => {
     expect(await scene.state(endpoint, other)).toBe("IN_PROGRESS");
   });
 
-  it("beside other jobs has its worker stopped as soon as those are over", async () => {
+  it("beside other jobs has its worker stopped as soon as the others have ended", async () => {
     const stuck = await scene.running(endpoint, worker);
     const other = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, stuck);
@@ -189,7 +189,7 @@ describe("A job that was told to stop", () => {
     expect(worker.row.wanted).toBe("stopped");
   });
 
-  it("and whose time was over is treated alike, and the hung worker is replaced", async () => {
+  it("because it timed out is treated alike, and the hung worker is replaced", async () => {
     scene.run(scene.loops.timeOut());
     const id = await scene.running(endpoint, worker, { input: {}, policy: { executionTimeout: 5_000 } });
     await pinging(8_000, id);

@@ -21,13 +21,13 @@ describe("A key", () => {
     await refused(() => authenticate(scene.parts, scene.admin.hash), "UNAUTHORIZED");
   });
 
-  it("that may only read is admitted to look, and refused to change", async () => {
+  it("that may only read is admitted to reads, and refused for changes", async () => {
     await scene.addKey("mr_read", scene.admin.ownerNo, { kind: "readOnly" });
     expect(await admitToManagement(scene.parts, "mr_read", false)).toMatchObject({ ownerNo: scene.admin.ownerNo });
     await refused(() => admitToManagement(scene.parts, "mr_read", true), "UNAUTHORIZED", /may not change/);
   });
 
-  it("of named endpoints is refused to change resources", async () => {
+  it("of named endpoints is refused for changes of resources", async () => {
     await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { a: "run" } });
     await refused(() => admitToManagement(scene.parts, "mr_bound", true), "UNAUTHORIZED", /may not change/);
   });

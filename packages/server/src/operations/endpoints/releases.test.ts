@@ -24,7 +24,7 @@ const states = async () => (await releases()).map(({ version, state }) => `${ver
 const templateOf = (of: Endpoint) => scene.parts.registry.template(of.settings.templateId)!;
 
 describe("The versions of an endpoint", () => {
-  it("show what it was made of after each save that changed that, newest first", async () => {
+  it("show its definition after each save that changed it, newest first", async () => {
     await update({ env: { MODEL: "large" } });
     await update({ name: "other", workersMax: 5 });
     await updateTemplate(scene.parts, scene.admin, templateOf(endpoint), { env: { MODE: "fast" } });
@@ -48,7 +48,7 @@ describe("The versions of an endpoint", () => {
     expect(await states()).toEqual(["2 rolling", "1 past"]);
   });
 
-  it("say that one stopped rolling, and why", async () => {
+  it("show that a version stopped rolling, and why", async () => {
     await scene.runAll();
     await scene.advance(50);
     await scene.take(scene.workersOf(endpoint)[0]!);
@@ -82,7 +82,7 @@ describe("The versions of an endpoint", () => {
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([50, 56, 7]);
   });
 
-  it("are kept beyond it if one of them is the last that has started well", async () => {
+  it("are kept beyond that number if one of them is the last that has started successfully", async () => {
     await scene.runAll();
     await scene.parts.registry.noteStart(endpoint, 1, { failedStarts: 0, at: 1 });
     for (let n = 0; n < 55; n++) await update({ env: { N: String(n) } });
@@ -160,7 +160,7 @@ describe("A rollback", () => {
 });
 
 describe("A worker", () => {
-  it("is made from its own version, whatever was saved since", async () => {
+  it("is made from its own version, whatever was saved later", async () => {
     scene.run(scene.loops.scale());
     await scene.advance(50);
     const [worker] = scene.workersOf(endpoint);

@@ -112,7 +112,7 @@ describe("A change of an endpoint", () => {
     expect((await update({}, full)).settings).toEqual(changed.settings);
   });
 
-  it("clears by null: a field with a default gets it, one without is removed", async () => {
+  it("clears by null: a field with a default gets that, a field without one is removed", async () => {
     await update({ env: { A: "1" }, workersMax: 9, minCudaVersion: "12.1", vcpuCount: 4, locations: "US" });
     await update({ env: null, workersMax: null, minCudaVersion: null, vcpuCount: null, locations: null, name: null });
     const { templateId } = endpoint.settings;
@@ -129,7 +129,7 @@ describe("A change of an endpoint", () => {
     expect(settings()).toEqual({ ...before, locations: "", networkVolumeIds: [] });
   });
 
-  it("leaves gpuTypeIds alone if gpuIds is sent back as shown", async () => {
+  it("keeps gpuTypeIds if gpuIds is sent back as shown", async () => {
     await update({ gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"] });
     const shown = showEndpoint(scene.parts, scene.now(endpoint)).gpuIds;
     expect(shown).toBe("AMPERE_24,AMPERE_48");
@@ -214,7 +214,7 @@ describe("A release", () => {
     expect(worker.row.wanted).toBe("running");
   });
 
-  it("keeps as many as waiting jobs need, until new ones are up", async () => {
+  it("keeps as many workers as waiting jobs need, until new ones are up", async () => {
     const [one, other] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await scene.take(one);
     await scene.take(other);

@@ -16,7 +16,10 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** A worker that prefetches runs the first job, and was handed the second; the clock has moved by a millisecond in between. */
+/**
+ * A worker that prefetches runs the first job and was handed the second; the clock has moved by a millisecond in
+ * between.
+ */
 async function prefetched({ executionTimeout = 600_000 } = {}): Promise<[first: string, second: string]> {
   const first = await scene.submit(endpoint);
   const second = await scene.submit(endpoint, { input: {}, policy: { executionTimeout } });
@@ -26,7 +29,7 @@ async function prefetched({ executionTimeout = 600_000 } = {}): Promise<[first: 
   return [first, second];
 }
 
-/** Pings as often as a worker does, and says each time that it runs this job. */
+/** Pings as often as a worker does, each time naming these jobs. */
 async function pingFor(ms: number, ...jobIds: string[]): Promise<void> {
   for (let past = 0; past < ms; past += limits.pingMs) {
     await scene.advance(limits.pingMs);
@@ -34,7 +37,7 @@ async function pingFor(ms: number, ...jobIds: string[]): Promise<void> {
   }
 }
 
-describe("A take of a single job that says that another is in progress", () => {
+describe("A take of a single job by a worker that reports another in progress", () => {
   it("is held for a second: its worker may post a result only after the answer", async () => {
     const poll = scene.poll(worker, { isBusy: true });
     await scene.advance(limits.busyTakeHoldMs - 1);
@@ -59,7 +62,7 @@ describe("A take of a single job that says that another is in progress", () => {
   });
 });
 
-describe("A job that its worker has prefetched", () => {
+describe("A prefetched job", () => {
   it("is not given back while pings name an earlier job, however long that runs", async () => {
     const [first, second] = await prefetched();
     await pingFor(60_000, first);
@@ -122,7 +125,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.state(endpoint, second)).toBe("TIMED_OUT");
   });
 
-  it("has it even if only a ping shows its beginning", async () => {
+  it("has its whole executionTimeout even if only a ping shows its beginning", async () => {
     scene.run(scene.loops.timeOut());
     const [first, second] = await prefetched({ executionTimeout: 10_000 });
     await pingFor(8_000, first);
@@ -133,7 +136,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.state(endpoint, second)).toBe("TIMED_OUT");
   });
 
-  it("is given back when its worker has finished the one before, and two pings leave it out", async () => {
+  it("is given back when its worker has finished the job before it, and two pings leave it out", async () => {
     const [first, second] = await prefetched();
     await pingFor(12_000, first);
     await scene.done(worker, first);
@@ -143,7 +146,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ status: "IN_QUEUE", retries: 1 });
   });
 
-  it("is given back when its worker then asks for a job and says that it holds none", async () => {
+  it("is given back when its worker then asks for a job and reports none", async () => {
     const [first, second] = await prefetched();
     await pingFor(4_000, first);
     await scene.done(worker, first);
@@ -151,7 +154,7 @@ describe("A job that its worker has prefetched", () => {
     expect(await scene.take(worker, { holdsNothing: true })).toMatchObject([{ id: second, starts: 2 }]);
   });
 
-  it("is given back when its worker has taken another since, and pings leave it out", async () => {
+  it("is given back when its worker has since taken another job, and pings leave it out", async () => {
     const [first, second] = await prefetched();
     await pingFor(4_000, first);
     await scene.done(worker, first);
@@ -164,7 +167,7 @@ describe("A job that its worker has prefetched", () => {
     ]);
   });
 
-  it("is given back with all other jobs of its worker when that ends", async () => {
+  it("is given back with all other jobs of its worker when the worker ends", async () => {
     const [first, second] = await prefetched();
     await pingFor(8_000, first);
     await endWorker(scene.parts, worker, { code: 1 }, "it has ended");
@@ -188,7 +191,7 @@ describe("A worker that prefetches", () => {
     expect(await scene.state(endpoint, second)).toBe("IN_PROGRESS");
   });
 
-  it("is served like any other while it holds no job", async () => {
+  it("is served like any other worker while it holds no job", async () => {
     const [first, second] = await prefetched();
     const other = await scene.worker(endpoint);
     const waits = scene.poll(other, { holdsNothing: true });
@@ -227,7 +230,7 @@ describe("A worker that runs several jobs", () => {
   it("has a job given back that two pings leave out while they name others", async () => {
     const [first, second] = await prefetched();
     await scene.advance(1);
-    await scene.take(worker, { isBusy: true }); // the second ended without a result, and left room
+    await scene.take(worker, { isBusy: true }); // the second ended without a result, which made room
     await pingFor(12_000, first);
     expect([await scene.state(endpoint, first), await scene.state(endpoint, second)]).toEqual([
       "IN_PROGRESS",
@@ -235,7 +238,7 @@ describe("A worker that runs several jobs", () => {
     ]);
   });
 
-  it("has it given back even if it was given several at once", async () => {
+  it("has such a job given back even if it was given several at once", async () => {
     const ids = [await scene.submit(endpoint), await scene.submit(endpoint)];
     await scene.take(worker, { count: 2, holdsNothing: true });
     await pingFor(12_000, ids[0]!);

@@ -65,7 +65,7 @@ describe("Cancelling", () => {
     expect(await scene.state(endpoint, id)).toBe(status);
   });
 
-  it("of an unknown job, or another endpoint's, is refused as unknown", async () => {
+  it("of an unknown job, or another endpoint's job, is refused as unknown", async () => {
     const id = await scene.submit(endpoint);
     const other = await scene.endpoint();
     await refused(cancelJob(scene.parts, endpoint, "nothing"), "JOB_NOT_FOUND");
@@ -160,7 +160,7 @@ describe("Setting a ttl", () => {
 });
 
 describe("A purge", () => {
-  it("cancels waiting jobs with a reason, and leaves running ones", async () => {
+  it("cancels waiting jobs with a reason, and leaves running jobs", async () => {
     const running = await scene.running(endpoint, worker);
     const waiting = [await scene.submit(endpoint), await scene.submit(endpoint)];
     expect(await cancelWaiting(scene.parts, endpoint.no, "The queue was purged.")).toBe(2);
@@ -170,7 +170,7 @@ describe("A purge", () => {
     expect(await scene.state(endpoint, running)).toBe("IN_PROGRESS");
   });
 
-  it("works in batches, counts all, and leaves jobs that came after it", async () => {
+  it("works in batches, counts all of them, and leaves jobs that came after it", async () => {
     await Promise.all(Array.from({ length: 1_203 }, () => scene.submit(endpoint)));
     const purge = cancelWaiting(scene.parts, endpoint.no, "purged");
     const later = scene.submit(endpoint);

@@ -21,7 +21,7 @@ afterEach(() => scene.close());
 const running = () => scene.running(endpoint, worker);
 const text = (word: string) => Buffer.from(word);
 
-/** A job's status body but for its times and its worker. */
+/** A job's status body without its times and its worker. */
 async function result(id: string) {
   const { status, output, error } = await scene.status(endpoint, id);
   return { status, ...(output === undefined ? {} : { output }), ...(error === undefined ? {} : { error }) };
@@ -189,9 +189,9 @@ describe("A batch of final results", () => {
     for (let n = 0; n < 11; n++) ids.push(await scene.submit(endpoint));
     await scene.take(worker, { count: ids.length });
     const batch = ids.map((id) => `{"id":"${id}","output":"`).map((start) => `${start.padEnd(bytes - 2, "x")}"}`);
-    // what one turn does not check itself it moves to the thread
+    // The part of the work that is not done in a turn is moved to the thread.
     const post = Worker.prototype.postMessage;
-    const posts: number[] = [0]; // of each turn
+    const posts: number[] = [0]; // one entry for each turn
     let isOpen = true;
     const beat = () => isOpen && posts.push(0) && setImmediate(beat);
     setImmediate(beat);

@@ -157,7 +157,7 @@ describe("Why a job waits", () => {
     return waitReason;
   };
 
-  it("is shown while it waits, and no longer", async () => {
+  it("is shown only while it waits", async () => {
     const id = await scene.submit(endpoint);
     expect(await why(id)).toBe("no_worker");
     const worker = await scene.worker(endpoint);
@@ -168,7 +168,7 @@ describe("Why a job waits", () => {
     expect(await why(await scene.submit(endpoint))).toBe("workers_busy");
   });
 
-  it("is the location if this host is elsewhere", async () => {
+  it("is the location if no host is in it", async () => {
     await scene.close();
     scene = await Scene.open({ here: { facts: () => ({ ...plainHost, location: "CZ" }) } });
     endpoint = await scene.endpoint({ locations: "FR,US" });
@@ -177,7 +177,7 @@ describe("Why a job waits", () => {
     expect(await why(await scene.submit(endpoint))).toBe("no_worker");
   });
 
-  it("is workersMax 0 if so, and lowPriority if nothing else holds it up", async () => {
+  it("is workersMax if that is 0, and lowPriority if nothing else holds it up", async () => {
     const low = await scene.submit(endpoint, { input: {}, policy: { lowPriority: true } });
     expect(await why(low)).toBe("low_priority");
     endpoint = await scene.endpoint({ workersMax: 0 });

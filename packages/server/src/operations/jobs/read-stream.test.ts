@@ -20,7 +20,7 @@ afterEach(() => scene.close());
 
 const chunk = (output: unknown) => scene.chunk(worker, id, { output });
 
-/** A client's call; `handed` once it is answered. */
+/** A client's call; `handed` is set once it is answered. */
 function call(waitMs = 1_000, gone = scene.stays) {
   const made = { handed: undefined as Handed | undefined, outputs: undefined as unknown[] | undefined };
   void readStream(scene.parts, endpoint, id, waitMs, gone).then((handed) => {
@@ -144,7 +144,7 @@ describe("A read of the stream", () => {
     await refused(readStream(scene.parts, endpoint, "nothing", 1_000, scene.stays), "JOB_NOT_FOUND");
   });
 
-  it("ends when the client goes, or the server stops", async () => {
+  it("ends when the client disconnects, or the server stops", async () => {
     const client = new AbortController();
     const held = call(30_000, client.signal);
     const other = call(30_000);
@@ -159,7 +159,7 @@ describe("A read of the stream", () => {
 });
 
 describe("Following a stream", () => {
-  /** What a follower has been told so far. */
+  /** Everything that a follower has been sent so far. */
   function follow(from?: { start: number; index: number }) {
     const told: string[] = [];
     const words = (event: StreamEvent): string[] => {

@@ -111,7 +111,7 @@ describe("Retrying", () => {
     expect(second.jobs).toEqual([id]);
   });
 
-  it("replaces a worker that has not stopped the earlier run, whose result could pass for the new one's", async () => {
+  it("replaces a worker that has not stopped the earlier run, whose result could pass for the new run's", async () => {
     const id = await ended("TIMED_OUT");
     await retryJob(scene.parts, endpoint, id);
     expect(worker.row.wanted).toBe("stopped");

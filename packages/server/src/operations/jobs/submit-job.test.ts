@@ -62,7 +62,7 @@ describe("A submission", () => {
   it.each([
     ["an empty body", "", "INVALID_JSON", /not valid JSON/],
     ["no JSON", "{input: 1}", "INVALID_JSON", /position 1/],
-    ["bytes that are no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "INVALID_JSON", /UTF-8/],
+    ["bytes that are not UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "INVALID_JSON", /UTF-8/],
     ["NaN", '{"input":{"a":NaN}}', "INVALID_JSON", /position/],
     ["JSON nested too deep", `{"input":${'{"a":'.repeat(501)}1${"}".repeat(501)}}`, "INVALID_JSON", /./],
     ["an array", "[]", "INVALID_INPUT", /must be a JSON object/],
@@ -138,7 +138,7 @@ describe("A submission", () => {
     await refused(submit({ input: {} }), "ENDPOINT_NOT_FOUND");
   });
 
-  it("has the endpoint's executionTimeout if it names none of its own", async () => {
+  it("has the endpoint's executionTimeout if it names none itself", async () => {
     const slow = await scene.endpoint({ executionTimeoutMs: 20_000 });
     const worker = await scene.worker(slow);
     await scene.submit(slow, { input: {} });
@@ -170,7 +170,7 @@ describe("An Idempotency-Key", () => {
     expect((await scene.health(endpoint)).waiting).toBe(1);
   });
 
-  it("knows the last status of a job that has expired and was deleted", async () => {
+  it("returns the last status of a job that has expired and was deleted", async () => {
     scene.run(scene.loops.expire());
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker, { input: {} }, key);
@@ -214,7 +214,7 @@ describe("An Idempotency-Key", () => {
     await refused(submit({ input: {} }, { idempotencyKey }), "INVALID_INPUT", /Idempotency-Key/);
   });
 
-  it("of 255 visible characters is taken", async () => {
+  it("of 255 visible characters is accepted", async () => {
     expect(await submit({ input: {} }, { idempotencyKey: "~".repeat(255) })).toHaveProperty("jobId");
   });
 });

@@ -86,7 +86,7 @@ describe("A take", () => {
     ).toEqual([...ids].sort());
   });
 
-  it("replaces the worker's earlier one", async () => {
+  it("replaces the worker's earlier poll", async () => {
     const first = scene.poll(worker);
     await scene.settle();
     const second = scene.poll(worker);
@@ -109,7 +109,7 @@ describe("A take", () => {
     expect(polls.map(({ jobs }) => jobs?.length)).toEqual([undefined, 1]);
   });
 
-  it("finds nothing of another endpoint, nothing cancelled and nothing expired", async () => {
+  it("finds no job of another endpoint, no cancelled job and no expired job", async () => {
     await scene.submit(await scene.endpoint());
     await cancelJob(scene.parts, endpoint, await scene.submit(endpoint));
     await scene.submit(endpoint, { input: {}, policy: { ttl: 10_000 } });
@@ -166,8 +166,8 @@ describe("A take", () => {
   });
 });
 
-describe("A take that says that its worker holds nothing", () => {
-  it("has the jobs that its worker was thought to hold given back, to the front of the queue", async () => {
+describe("A take whose worker reports no jobs", () => {
+  it("has the jobs that counted as its worker's given back, to the front of the queue", async () => {
     const lost = await scene.running(endpoint, worker);
     const later = await scene.submit(endpoint);
     await scene.advance(1_000);
@@ -186,7 +186,7 @@ describe("A take that says that its worker holds nothing", () => {
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "FAILED", error: lostMessage, retries: 2 });
   });
 
-  it("does not get its worker replaced for the job that it has lost three times", async () => {
+  it("does not get its worker replaced for a job that it has lost three times", async () => {
     scene.run(scene.loops.watch());
     const id = await scene.submit(endpoint);
     for (let start = 1; start <= 3; start++) {
@@ -254,7 +254,7 @@ describe("A take that says that its worker holds nothing", () => {
     expect(await scene.stores.reader.unstopped()).toEqual([]);
   });
 
-  it("proves nothing if it does not say so", async () => {
+  it("proves nothing if its worker does not report that", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(60_000);
     await scene.take(worker);

@@ -84,7 +84,7 @@ describe("Credentials of a registry", () => {
     await refused(deleteRegistryAuth(scene.parts, scene.admin, made), "NOT_FOUND");
   });
 
-  /** An endpoint that was brought back to a version with these, which its template has no more. */
+  /** An endpoint that was rolled back to a version with these credentials, which its template no longer has. */
   async function broughtBack(id: string) {
     const template = await privateTemplate(id);
     const endpoint = await scene.endpoint({ templateId: template.id });

@@ -50,7 +50,7 @@ describe("A new template", () => {
     },
   );
 
-  it("is refused over a directory without a handler, unless it says what to start", async () => {
+  it("is refused for a directory without a handler, unless it has a start command", async () => {
     await scene.close();
     scene = await Scene.open({ here: { hasHandler: (directory) => handlerCommand(directory) !== undefined } });
     const words = /no handler\.ts, .* in '.*' \(imageName\): put one there, or say in dockerStartCmd/;
@@ -62,7 +62,7 @@ describe("A new template", () => {
     expect((await create({ name: "a", imageName: "." })).settings.imageName).toBe(scene.directory);
   });
 
-  it("is refused without a name, with a name that is taken, and with an env that cannot be one", async () => {
+  it("is refused without a name, with a name that is taken, and with an invalid env", async () => {
     await create({ name: "taken", imageName: image });
     await refused(create({ name: "", imageName: image }), "INVALID_INPUT", /'name'/);
     await refused(create({ name: "taken", imageName: image }), "IN_USE", /'taken'/);
@@ -156,7 +156,7 @@ describe("A change of a template", () => {
     expect((await updateTemplate(scene.parts, scene.admin, made, { name: "a" })).settings.name).toBe("a");
   });
 
-  it("that changes what workers are made of releases the endpoints that use it", async () => {
+  it("that changes the workers' definition releases the endpoints that use it", async () => {
     const template = await scene.template();
     const [user, other] = [await scene.endpoint({ templateId: template.id }), await scene.endpoint()];
     const [worker, otherWorker] = [await scene.worker(user), await scene.worker(other)];
@@ -224,7 +224,7 @@ describe("A template whose image is present and cannot run", () => {
     expect(scene.parts.registry.template(other.id)?.settings.imageName).toBe("b:1");
   });
 
-  it("may be changed in what has nothing to do with its image; a directory is no image", async () => {
+  it("may be changed in fields that do not concern its image, and may be given a directory", async () => {
     const made = await create({ name: "a", imageName: "a:1", dockerEntrypoint: ["/serve"] });
     await create({ name: "directory", imageName: scene.directory });
     expect(asked).toEqual(["a:1"]);
@@ -235,7 +235,7 @@ describe("A template whose image is present and cannot run", () => {
   it("makes no endpoint", async () => {
     const made = await create({ name: "a", imageName: "a:1", dockerStartCmd: ["serve"] });
     const spoilt = { ...made.settings, dockerStartCmd: [] };
-    await scene.parts.registry.saveTemplate(made, spoilt); // the image was built anew meanwhile, without a command
+    await scene.parts.registry.saveTemplate(made, spoilt); // the image was rebuilt meanwhile, without a command
     await refused(scene.endpoint({ templateId: made.id }), "INVALID_INPUT", /names no command/);
     expect(scene.parts.registry.endpoints()).toEqual([]);
   });
@@ -248,7 +248,7 @@ describe("A template whose image is present and cannot run", () => {
     expect(asked).toEqual([]);
   });
 
-  it("may be meant for another host, if there are any", async () => {
+  it("is accepted for another host, if there are any", async () => {
     scene.parts.registry.hosts = [1, 2].map((no) => ({ ...plainHost, no, seenAt: scene.clock.now() }));
     await create({ name: "a", imageName: "a:1" });
     expect(asked).toEqual([]);

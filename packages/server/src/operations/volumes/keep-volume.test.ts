@@ -10,7 +10,7 @@ import { createVolume, deleteVolume, updateVolume } from "./save-volume.js";
 
 const gib = 2 ** 30;
 
-/** A file system that bounds directories, until it is told to refuse. */
+/** A file system that enforces quotas of directories, until it is told to refuse. */
 class StrictQuota implements Quota {
   readonly by = "quotas of a test";
   readonly bounds = new Map<string, number>();

@@ -27,12 +27,12 @@ const mib = 2 ** 20;
 const file = (name: string, bytes = mib) => writeFileSync(join(folder, name), Buffer.alloc(bytes, 1));
 const measure = (entries = 1_000, folders = 1_000) => measureFolder(folder, stays, { entries, folders });
 
-/** That it is so much, but for what directories take themselves. */
+/** Allows for the space that directories themselves use. */
 function expectAbout(bytes: number, expected: number): void {
   expect([bytes >= expected, bytes < expected + mib / 4, bytes]).toEqual([true, true, bytes]);
 }
 
-describe("What a volume holds", () => {
+describe("A volume's content", () => {
   it("is zero if it is empty", async () => {
     expect(await measure()).toEqual({ bytes: 0, isWhole: true });
   });
@@ -70,7 +70,7 @@ describe("What a volume holds", () => {
     file("open");
     mkdirSync(join(folder, "closed"), { mode: 0 });
     chmodSync(folder, 0o755);
-    // nothing is closed to root
+    // Root can read everything.
     const isRoot = process.geteuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);
     const { bytes, isWhole } = await measure().finally(() => void (isRoot && process.seteuid?.(0)));
@@ -101,7 +101,7 @@ describe("What a volume holds", () => {
     mkdirSync(join(folder, "volume/swapped"), { recursive: true });
     mkdirSync(join(folder, "other"));
     file("other/big", 4 * mib);
-    // it is asked whether to go on between seeing the folder and opening it
+    // Its signal is checked between listing the folder and opening it.
     let looks = 0;
     const swapping = {
       ...stays,

@@ -73,7 +73,7 @@ describe("A volume", () => {
     await refused(remove(volume.id), "IN_USE", new RegExp(`The worker '${worker!.row.id}' .* still uses this volume`));
     await scene.done(worker!, id);
     await scene.advance(50);
-    await refused(remove(volume.id), "IN_USE", /still uses this volume; try again when it has ended/); // it stops
+    await refused(remove(volume.id), "IN_USE", /still uses this volume; try again when it has ended/); // it is stopping
     scene.provider.end(worker!.row.id, { code: 0 });
     await scene.advance(50);
     await remove(volume.id);

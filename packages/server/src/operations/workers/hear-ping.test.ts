@@ -81,7 +81,7 @@ describe("A job that pings leave out", () => {
     });
   });
 
-  it("is judged afresh after a restart: a ping from before does not count", async () => {
+  it("is judged anew after a restart: an earlier ping does not count", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.advance(5_000);
     await scene.ping(worker);
@@ -106,7 +106,7 @@ describe("A job that pings leave out", () => {
 describe("A job to stop", () => {
   const unstopped = () => scene.stores.reader.unstopped();
 
-  it("is named once, to a poll that is held or to one that comes later", async () => {
+  it("is named once, to a held poll or to a later one", async () => {
     const first = await scene.running(endpoint, worker);
     const second = await scene.running(endpoint, worker);
     const held = scene.stops(worker);

@@ -20,7 +20,7 @@ const exit = { code: 1, note: "it ended with exit code 1" };
 const end = (each = worker) => endWorker(scene.parts, each, exit, "it ended");
 
 describe("The end of a worker", () => {
-  it("gives back what it held, at once and to the front", async () => {
+  it("gives its jobs back at once, to the front", async () => {
     const first = await scene.running(endpoint, worker);
     const second = await scene.submit(endpoint);
     await end();
@@ -28,7 +28,7 @@ describe("The end of a worker", () => {
     expect(await scene.status(endpoint, second)).toMatchObject({ queuePosition: 1 });
   });
 
-  it("is excused if we had asked for it", async () => {
+  it("is excused if the server had asked for it", async () => {
     const id = await scene.running(endpoint, worker);
     await stopWorker(scene.parts, worker, "a test", 30_000);
     await end();
@@ -50,7 +50,7 @@ describe("The end of a worker", () => {
     expect(await scene.stores.reader.heldBy(worker.row.no)).toEqual([]);
   });
 
-  it("confirms the stop of what it was told to stop", async () => {
+  it("confirms the stop of the jobs that it was told to stop", async () => {
     const id = await scene.running(endpoint, worker);
     await cancelJob(scene.parts, endpoint, id);
     await end();
@@ -87,7 +87,7 @@ describe("The end of a worker", () => {
     expect(seen).toBe(1);
   });
 
-  it("is not a failed start if we asked for it, if it held a job, or if it had done one", async () => {
+  it("is not a failed start if the server asked for it, if it held a job, or if it had done one", async () => {
     const [asked, holding, served] = [worker, await scene.worker(endpoint), await scene.worker(endpoint)];
     await stopWorker(scene.parts, asked, "a test", 0);
     await scene.done(served, await scene.running(endpoint, served));
@@ -96,7 +96,7 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
 
-  it("is not a failed start if nobody saw it, because its host was silent or forgot it", async () => {
+  it("is not a failed start if it was not seen, because its host was silent or forgot it", async () => {
     await endWorker(scene.parts, worker, exit, "its host has been silent for 30 s", { isBlameless: true });
     expect(scene.now(endpoint).failedStarts).toBe(0);
   });
@@ -113,7 +113,7 @@ describe("The end of a worker", () => {
     expect(scene.now(endpoint)).toMatchObject({ failedStarts: 0, verdict: undefined });
   });
 
-  it("loses no job that is on its way to it at that moment", async () => {
+  it("loses no job that is on its way to the worker at that moment", async () => {
     const poll = scene.poll(worker);
     await scene.settle();
     let ending: Promise<void> | undefined;
@@ -152,7 +152,7 @@ describe("Closing and stopping", () => {
 });
 
 describe("Waking a worker", () => {
-  it("is told to the server of its host once it is written, which would look too early otherwise, and wake it seconds late", async () => {
+  it("is announced to its host's server only once it is written: earlier, that server would find nothing", async () => {
     await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
     await scene.parts.registry.changeWorker(worker, workerChanges.pause);
     const order: string[] = [];
@@ -168,7 +168,7 @@ describe("Waking a worker", () => {
   });
 });
 
-describe("A worker that another server has stopped, which this one has not heard yet,", () => {
+describe("A worker that another server has stopped, before this server has heard of it,", () => {
   it.each<[string, "running" | "paused", () => Promise<void>]>([
     ["closed", "running", () => closeWorker(scene.parts, worker, "ours")],
     ["paused", "running", () => pauseWorker(scene.parts, worker, "ours")],
