@@ -9,7 +9,7 @@ const elsewhere = { url, newKey: undefined, key: undefined };
 const shown = (env: Record<string, string>, millrace: Parameters<typeof banner>[1]["millrace"], isTerminal = true) =>
   banner(readConfig({ MILLRACE_DATA_DIR: "/data", ...env }), { millrace, isTerminal, demo: undefined });
 
-describe("What a start prints", () => {
+describe("The text that a start prints", () => {
   it("says so if webhooks may reach private addresses", () => {
     expect(shown({}, kept)).toMatch(/webhooks +may go to private addresses.*MILLRACE_WEBHOOK_PRIVATE=off/);
     expect(shown({ MILLRACE_TRUST_PROXY: "on" }, kept)).not.toContain("webhooks");

@@ -12,7 +12,7 @@ const startAt = 1_790_000_000_000;
 let clock: SystemClock;
 let gaps: number[];
 
-/** Time passes on all of the machine's clocks, and the clock ticks as often as it would. */
+/** Lets time pass on all of the machine's clocks, with a tick as often as usual. */
 function pass(ms: number): void {
   for (let left = ms; left > 0; left -= 1_000) {
     const step = Math.min(left, 1_000);
@@ -100,15 +100,15 @@ describe("The clock", () => {
     expect(gaps).toEqual([]);
   });
 
-  it("ticks no more once it is stopped", () => {
+  it("does not tick after it is stopped", () => {
     clock.stop();
     expect(vi.getTimerCount()).toBe(0);
   });
 });
 
-describe("A clock that goes on from the one before", () => {
+describe("A clock that continues the previous one", () => {
   const hour = 3_600_000;
-  /** The server is away for a minute, in which the wall jumps; `kept` is what it has left. */
+  /** The server is away for a minute, during which the wall clock jumps; `kept` is the bearing that it stored. */
   const startAgain = (jump: number, kept = clock.bearing()): number => {
     clock.stop();
     Object.assign(machine, { wall: machine.wall + 60_000 + jump, uptime: machine.uptime + 60_000, mono: 100 });
@@ -132,17 +132,20 @@ describe("A clock that goes on from the one before", () => {
   });
 
   it.each([
-    ["in another start of the machine", () => clock.bearing()!.replace(/\S+$/, "another-boot")],
-    ["where nothing was left", () => ""],
-    ["where what was left cannot be read", () => "\0\0"],
-    ["where what was left is cut short", () => clock.bearing()!.slice(0, 12)],
-    ["where what was left is of no number", () => clock.bearing()!.replace(/^\d+/, "soon")],
-    ["where the machine has run for less time than then", () => clock.bearing()!.replace(/ \d+ /, " 999999999 ")],
+    ["after a reboot of the machine", () => clock.bearing()!.replace(/\S+$/, "another-boot")],
+    ["if nothing was stored", () => ""],
+    ["if the stored bearing cannot be read", () => "\0\0"],
+    ["if the stored bearing is cut short", () => clock.bearing()!.slice(0, 12)],
+    ["if the stored bearing has no number", () => clock.bearing()!.replace(/^\d+/, "soon")],
+    [
+      "if the machine has run for less time than the bearing says",
+      () => clock.bearing()!.replace(/ \d+ /, " 999999999 "),
+    ],
   ])("trusts the wall clock %s", (_, kept) => {
     expect(startAgain(hour, kept())).toBe(hour + 60_000);
   });
 
-  it("trusts a wall clock that is farther off than any jump", () => {
+  it("trusts a wall clock that differs by more than any jump", () => {
     expect(startAgain(limits.clockDoubtMsMax + 1)).toBe(limits.clockDoubtMsMax + 60_001);
   });
 });
@@ -177,7 +180,7 @@ describe("A sleep", () => {
   });
 
   it("is not cut to zero by a time beyond a timer's range", async () => {
-    clock.stop(); // its ticks in so long a time are many
+    clock.stop(); // it would tick very often in that time
     const sleep = watch(3_000_000_000);
     vi.advanceTimersByTime(2_000_000_000);
     await settled();

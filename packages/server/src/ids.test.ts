@@ -15,7 +15,7 @@ describe("Ids", () => {
     for (const char of many(10_000, systemIds.resource).join("")) counts.set(char, (counts.get(char) ?? 0) + 1);
     expect(counts.size).toBe(36);
     const mean = 140_000 / 36;
-    // five deviations: a sign that a byte's remainder favours has eight
+    // Five deviations: with the bias of a byte's remainder, a favoured character has eight.
     for (const count of counts.values()) expect(Math.abs(count - mean)).toBeLessThan(5 * Math.sqrt(mean));
   });
 

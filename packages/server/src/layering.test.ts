@@ -3,12 +3,12 @@ import { builtinModules } from "node:module";
 import { join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** Who may import whom: `own` names modules and folders of the same package, `npm` names packages. */
+/** A row of the import table: `own` names modules and folders of the same package, `npm` names packages. */
 interface Rule {
   readonly who: RegExp;
   readonly own: readonly string[] | "everything";
   readonly npm: readonly string[];
-  /** `node:` modules are free but in the domain. */
+  /** Every module except the domain may import `node:` modules. */
   readonly node?: false;
 }
 
@@ -19,7 +19,7 @@ const operationsMay = ["domain", ...contracts, ...hosts, ...memory, "errors"];
 const driver = ["domain", "clock", "turns", "ids", "errors"];
 const edge = ["edges/shared", "operations", "domain", "errors", "clock", "turns", "ids", "events", "rates", "json"];
 
-/** The table of docs/architecture.md; everyone may import `limits`, and what lies in their own folder. */
+/** The table of docs/architecture.md; every module may also import `limits` and the modules of its own folder. */
 const serverRules: readonly Rule[] = [
   { who: /^limits(\/.+)?$/, own: [], npm: [] },
   { who: /^domain\//, own: ["domain"], npm: [], node: false },
@@ -39,7 +39,7 @@ const serverRules: readonly Rule[] = [
   },
   { who: /^stores\/postgres\//, own: [...driver, "store", "stores/tables"], npm: ["kysely", "pg"] },
   { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
-  // the keeper is a process of its own: it must start fast, and stand when all else is gone
+  // The keeper is a separate process: it must start fast, and keep running without the server.
   {
     who: /^providers\/process\/(away|keeper|process-table|sweep|worker-log)$/,
     own: [
@@ -55,10 +55,10 @@ const serverRules: readonly Rule[] = [
     npm: [],
   },
   { who: /^providers\/log-files\/(log-file|stored-line)$/, own: ["domain/workers/log-line"], npm: [] },
-  // what workers of either kind have said is kept in the same files
+  // Workers of every provider write the same log files.
   { who: /^providers\/log-files\//, own: [...driver, "provider"], npm: [] },
   { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files"], npm: [] },
-  // which of them a worker's own is, and none
+  // These choose the provider of each worker, or offer none.
   { who: /^providers\/(combined|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
   { who: /^providers\/docker\//, own: [...driver, "provider", "providers/log-files"], npm: ["dockerode"] },
   { who: /^providers\/kubernetes\//, own: [...driver, "provider"], npm: ["@kubernetes/client-node"] },
@@ -67,7 +67,7 @@ const serverRules: readonly Rule[] = [
   { who: /^host\/data-directory$/, own: [], npm: [] },
   { who: /^senders\//, own: [...driver, "sender"], npm: ["undici", "ipaddr.js"] },
   { who: /^vaults\//, own: [...driver, "vault"], npm: [] },
-  // how it is reached: each way apart, on what they share
+  // Each edge is separate; all of them use the shared parts.
   { who: /^edges\/server$/, own: [...edge, "edges"], npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   { who: /^edges\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
@@ -75,9 +75,9 @@ const serverRules: readonly Rule[] = [
   { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@opentelemetry/"] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
-  // its parts, which nobody else may import
+  // The parts of the assembly, which no other module may import.
   { who: /^(assemble|assembly\/.+)$/, own: "everything", npm: [] },
-  // the door stands before the rest is loaded
+  // The listener opens before the rest is loaded.
   { who: /^main$/, own: ["assemble", "config", "edges/shared/connections/door", "demo", "banner"], npm: [] },
 ];
 
@@ -100,7 +100,7 @@ const builtins = new Set(builtinModules);
 
 const withoutComments = (source: string) => source.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
 
-/** The texts of a file that name another: static and dynamic imports, re-exports, and `require`. */
+/** The specifiers in a file: static and dynamic imports, re-exports, and `require`. */
 function importsOf(source: string): string[] {
   const code = withoutComments(source);
   const forms = [
@@ -114,13 +114,13 @@ function importsOf(source: string): string[] {
 
 const inside = (name: string, place: string) => name === place || name.startsWith(`${place}/`);
 
-/** Why a module (its path without `.ts`) may not import what it names; undefined where it may. */
+/** Why a module (its path without `.ts`) may not import `named`; undefined if it may. */
 function breach(rules: readonly Rule[], module: string, named: string): string | undefined {
   const rule = rules.find(({ who }) => who.test(module));
   if (!rule) return "no row of the import table covers this file";
   if (named.startsWith(".")) return ownBreach(rule, module, posix.join(posix.dirname(module), named));
   if (named.startsWith("node:") || builtins.has(named)) {
-    return rule.node === false ? "the domain knows no node: module" : undefined;
+    return rule.node === false ? "the domain may import no node: module" : undefined;
   }
   const npm = rule.npm.some((name) => (name.endsWith("/") ? named.startsWith(name) : inside(named, name)));
   return npm ? undefined : `its packages are: ${rule.npm.join(", ") || "none"}`;
@@ -165,7 +165,7 @@ describe("Each layer imports only what the table of the architecture allows it",
   });
 });
 
-/** What each of our modules imports of its own package, types too. */
+/** What each module imports from its own package, types included. */
 const graph = new Map(
   files.map((file) => {
     const own = importsOf(readFileSync(join(packages, file), "utf8")).filter((named) => named.startsWith("."));
@@ -173,7 +173,7 @@ const graph = new Map(
   }),
 );
 
-/** The modules on the way from one back to itself; undefined where there is no such way. */
+/** The modules on a path from one back to itself; undefined if there is none. */
 function cycleFrom(start: string): string[] | undefined {
   const before = new Map<string, string>();
   const left = [start];
@@ -210,7 +210,7 @@ describe("The tree", () => {
   });
 });
 
-/** What reads the time or waits for it; methods such as a socket's `setTimeout` do not count. */
+/** Calls that read the time or wait for it; methods such as a socket's `setTimeout` do not count. */
 const timeSource =
   /(?<![\w.])(?:globalThis\.)?(?:set|clear)(?:Timeout|Interval)\b|\bperformance\b|\bhrtime\b|\bDate\.now\b|\bnew Date\(\)|\bAbortSignal\.timeout\b|import (?:\* as )?\w+ from "node:timers.*?"/g;
 const timeSourcesOf = (source: string) => withoutComments(source).match(timeSource) ?? [];
@@ -270,7 +270,7 @@ const f = await import("f"), g = require("g");
   });
 
   it.each([
-    ["domain/jobs/job", "node:fs", "the domain knows no node: module"],
+    ["domain/jobs/job", "node:fs", "the domain may import no node: module"],
     ["domain/jobs/job", "../../clock.js", "its own modules are: limits"],
     ["operations/jobs/take-jobs", "../../stores/sqlite/open.js", "its own modules are"],
     ["operations/jobs/take-jobs", "../../edges/shared/replies/replies.js", "its own modules are"],

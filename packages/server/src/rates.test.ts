@@ -6,7 +6,7 @@ import { Grants, Rates, rateRows } from "./rates.js";
 const startAt = 1_790_000_000_000;
 const owner = "1/endpoint000001";
 
-/** Admits `count` requests that are over at once, and returns how many were admitted. */
+/** Admits `count` requests that end at once, and returns how many were admitted. */
 function burst(rates: Rates, count: number, now: number, allowance = 0, operation: "run" | "purge-queue" = "run") {
   let admitted = 0;
   for (let n = 0; n < count; n++) {
@@ -63,7 +63,7 @@ describe("The window", () => {
 });
 
 describe("A refusal", () => {
-  it("shows the limit, what is left, and when to retry: then there is room", () => {
+  it("shows the limit, the rest of it, and when to retry: then there is room", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(9_999), { minLength: 2, maxLength: 2 }), fc.nat(9_999), (ago, later) => {
         const rates = new Rates();
@@ -122,7 +122,7 @@ describe("A limit", () => {
     expect(rates.admit(owner, "status", 0, startAt).ok).toBe(true);
   });
 
-  it("is the contract's", () => {
+  it("matches the contract", () => {
     expect(rateRows).toEqual({
       runsync: { requests: 2_000, concurrent: 400 },
       run: { requests: 1_000, concurrent: 200 },
@@ -136,7 +136,7 @@ describe("A limit", () => {
   });
 });
 
-/** The common window, as the database keeps it. */
+/** The common window, as the database stores it. */
 function commonWindow() {
   const taken: { at: number; count: number }[] = [];
   return async (_name: string, limit: number, count: number, now: number): Promise<number> => {
@@ -186,7 +186,7 @@ describe("Servers that share a limit", () => {
       const now = startAt + n * 5;
       if (await servers[n % 2]!.admit(owner, limit, now)) times.push(now);
     }
-    // what was granted may be used a second later
+    // Granted requests may be used a second later.
     const slack = 2 * limit * limits.grantShare;
     for (const at of times.filter((_, n) => n % 50 === 0)) {
       expect(times.filter((other) => other >= at && other < at + 9_900).length).toBeLessThanOrEqual(limit + slack);
@@ -194,7 +194,7 @@ describe("Servers that share a limit", () => {
     expect(times.length).toBeGreaterThan(2_900);
   });
 
-  it("do not ask the database while one is alone, and refuse if the database cannot be asked", async () => {
+  it("do not ask the database while only one server runs, and refuse if the database cannot be asked", async () => {
     const asked: string[] = [];
     let isAlone = true;
     const grants = new Grants(

@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Lane, Turns } from "./turns.js";
 
-/** Turns of 10 ms by a clock that only work moves. */
+/** Turns of 10 ms by a clock that advances only with work. */
 function open() {
   let now = 0;
   const turns = new Turns(10, () => now);
@@ -12,7 +12,7 @@ function open() {
   return { turns, work };
 }
 
-/** In which turn of the event loop, counted from now, each of these was done. */
+/** The turn of the event loop, counted from now, in which each piece of work was done. */
 async function turnsOf(begin: (done: (n: number) => void) => void, count: number): Promise<number[]> {
   const ended: number[] = [];
   let now = 0;
@@ -38,7 +38,7 @@ describe("Turns of the event loop", () => {
     expect(turns.isOver).toBe(false);
   });
 
-  it("let no more work begin once their time has passed; a long one makes one turn long, and no more", async () => {
+  it("let no more work begin once their time has passed: long work makes only one turn long", async () => {
     const { turns, work } = open();
     const act = (each: () => void) => (turns.isOver ? turns.wait(["a"], each) : each());
     const ended = await turnsOf((done) => {
@@ -51,7 +51,7 @@ describe("Turns of the event loop", () => {
     expect(ended).toEqual([0, 0, 1, 1, 2, 2]);
   });
 
-  it("count what follows in promises", async () => {
+  it("count the work that follows in promises", async () => {
     const { turns, work } = open();
     work(10);
     turns.take(["a"]);
@@ -67,7 +67,7 @@ describe("Turns of the event loop", () => {
     expect(ended).toEqual([...new Set(ended)]);
   });
 
-  it("go round among owners, and for each among their endpoints", async () => {
+  it("alternate among owners, and for each owner among endpoints", async () => {
     const { turns, work } = open();
     turns.take(["x"]);
     work(10);
@@ -85,7 +85,7 @@ describe("Turns of the event loop", () => {
     expect(done).toEqual(["a1", "b", "c", "a2", "b", "a1", "a2", "a1"]);
   });
 
-  it("leave a failure to its own caller", async () => {
+  it("report a failure to its own caller", async () => {
     const { turns, work } = open();
     turns.take(["x"]);
     work(10);
@@ -98,7 +98,7 @@ describe("Turns of the event loop", () => {
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  it("end when nobody waits: an idle process is not woken", async () => {
+  it("end when no work waits: an idle process is not woken", async () => {
     const { turns } = open();
     expect(turns.take(["a"])).toBeUndefined();
     const handles = () => process.getActiveResourcesInfo().filter((kind) => kind === "Immediate").length;

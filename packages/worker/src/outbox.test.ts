@@ -37,7 +37,7 @@ it("is full while more than its share of memory waits for the server, and drops 
   expect([outbox.isFull, urls.length]).toEqual([false, 3]);
 });
 
-it("sends large results separately, and others together", async () => {
+it("sends large results separately, and small ones together", async () => {
   const { add, urls } = openOutbox([], 100_000_000);
   const large = `{"output":"${"x".repeat(3_000_000)}"}`;
   const all = [add("a", large), add("b", large), add("c", "{}"), add("d", "{}")];

@@ -6,7 +6,10 @@ import { type Call, isPingOf } from "./stub-server.js";
 
 eachWithHome();
 
-/** A module that keeps its thread busy until the test lets go: it marks that it does, then looks for a file, no pause. */
+/**
+ * A module that keeps its thread busy until the test lets go: it writes a marker, then checks for a file without a
+ * pause.
+ */
 const busy = () => `import fs from "node:fs";
   export const busyUntilLetGo = () => {
     fs.writeFileSync(${JSON.stringify(path.join(home, "busy"))}, "");
@@ -16,13 +19,13 @@ const busy = () => `import fs from "node:fs";
 const isBusy = () => vi.waitFor(() => expect(existsSync(path.join(home, "busy"))).toBe(true), { timeout: 30_000 });
 const letGo = () => write({ go: "" });
 
-/** Resolves when so many calls are there that a question is true of. */
+/** Resolves once `count` calls satisfy the question. */
 const several = (count: number, question: (call: Call) => boolean) =>
   server.seen((call) => question(call) && server.calls.filter(question).indexOf(call) === count - 1);
 
 describe("while a handler blocks its thread, its worker continues to ping", () => {
   it.each([
-    { it: "with the job that runs", file: "handler.ts" },
+    { it: "with the running job", file: "handler.ts" },
     { it: "even if the handler's imports need hooks", file: "handler.mjs" },
   ])("$it", async ({ file }) => {
     write({

@@ -14,7 +14,7 @@ export let server: StubServer;
 export let home: string;
 let child: ChildProcess | undefined;
 
-/** Writes files into a directory of their own. */
+/** Writes files into a separate directory. */
 export function write(files: Record<string, string>): string {
   for (const [name, content] of Object.entries(files)) {
     const file = path.join(home, name);

@@ -35,7 +35,7 @@ describe("a handler is found and run", () => {
     expect(JSON.parse(stdout)).toEqual({ requestId: "a", message: 'hello {"to":"Ada"}', level: "INFO" });
   });
 
-  it("a second time without a build, and with one when a file has changed", async () => {
+  it("a second time without a build, and with a build when a file has changed", async () => {
     write({
       "handler.ts": 'import { n } from "./n.ts"; export default () => n as number;',
       "n.ts": "export const n = 1;",
@@ -43,7 +43,7 @@ describe("a handler is found and run", () => {
     const built = () => readdirSync(path.join(home, ".cache")).filter((name) => name.endsWith(".mjs"));
     expect((await tryOut(["--test-input", "{}"])).stdout).toBe("1\n");
     const [first] = built();
-    // What the first start kept is what the second one runs: it says so itself.
+    // The second start must run the build that the first one kept: change it to see.
     writeFileSync(path.join(home, ".cache", first as string), "export default () => 'kept';");
     expect((await tryOut(["--test-input", "{}"])).stdout).toBe('"kept"\n');
     write({ "n.ts": "export const n = 2;" });
@@ -127,7 +127,7 @@ describe("a worker that can't start says why", () => {
       reason: /handler\.ts:1:16: Unexpected end of file/,
     },
     {
-      it: "an import that is not there",
+      it: "a missing import",
       file: "handler.ts",
       source: 'import "nowhere";',
       reason: /Could not resolve "nowhere"/,
@@ -166,7 +166,7 @@ describe("signals", () => {
   });`;
   const isRunning = (call: Call) => call.name === "job-done" && call.body.output === "running";
 
-  it("a second one asks the running jobs to give up", async () => {
+  it("a second signal asks the running jobs to give up", async () => {
     write({ "handler.mjs": handler });
     const worker = run([home]);
     server.give({ id: "a", input: {} });

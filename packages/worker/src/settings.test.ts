@@ -12,7 +12,7 @@ const env = {
 };
 
 describe("the worker's settings", () => {
-  it("have every address with the ids in their places", () => {
+  it("have every address with the ids filled in", () => {
     const settings = readSettings(env);
     expect(settings).toMatchObject({
       takeUrl: "http://s/v2/e/job-take/w1?gpu=a&token=t",

@@ -54,7 +54,7 @@ describe("a worker streams", () => {
     expect(await server.result("a")).toEqual({ output: ["a", "b"] });
   });
 
-  it("a failed chunk again with the very same bytes and the same name, before the next", async () => {
+  it("a failed chunk again with the same bytes and the same name, before the next", async () => {
     server.answer("job-stream", { status: 200 }, { status: 503 }, "hang up");
     begin(function* () {
       yield* [1, 2, 3];
@@ -143,7 +143,7 @@ describe("a worker stops a job", () => {
 });
 
 describe("a worker pings", () => {
-  it("with the jobs it holds, and without any when it holds none", async () => {
+  it("with the jobs it holds, or with no jobs when it holds none", async () => {
     const held = gate();
     begin(() => held.opened, { concurrency: 2 });
     const idle = await server.seen((call) => call.name === "ping");
@@ -159,7 +159,7 @@ describe("a worker pings", () => {
 });
 
 describe("a worker ends", () => {
-  it("when it is told to, after the job that runs", async () => {
+  it("when it is told to, after the running job", async () => {
     const held = gate();
     begin(() => held.opened.then(() => "done"), { concurrency: 2 });
     server.give({ id: "a", input: {} });

@@ -85,7 +85,7 @@ describe("a worker takes jobs", () => {
     expect(await server.result("a")).toEqual({ output: "done" });
   });
 
-  it("runs a job only once if it is given again while it runs", async () => {
+  it("runs a job only once if it is handed out again while it runs", async () => {
     const held = gate();
     let runs = 0;
     begin(

@@ -12,8 +12,8 @@ test.each([
     env: { MILLRACE_HOST: "::", MILLRACE_WORKER_URL: "http://server-1:8000" },
     at: "server-1 8123",
   },
-  { it: "what is set", env: { MILLRACE_SERVER_ADDRESS: "server-1:9000" }, at: "server-1 9000" },
-  { it: "what is set, of IPv6", env: { MILLRACE_SERVER_ADDRESS: "[fd00::1]:9000" }, at: "fd00::1 9000" },
+  { it: "the configured address", env: { MILLRACE_SERVER_ADDRESS: "server-1:9000" }, at: "server-1 9000" },
+  { it: "the configured address, of IPv6", env: { MILLRACE_SERVER_ADDRESS: "[fd00::1]:9000" }, at: "fd00::1 9000" },
 ])("A server is reached at $it", ({ env, at }) => {
   const { host, port, machine } = serverAddress(readConfig(env), 8123);
   expect(`${host} ${port}`).toBe(at);

@@ -70,7 +70,7 @@ describe("The bootstrap key", () => {
     const hash = open({}).vault.hash(key);
     return (await stores.access.keys()).some((each) => each.isBootstrap && each.hash === hash);
   };
-  /** Rotates it; `crash` after so many of the steps. */
+  /** Rotates it, with a crash at this step. */
   const rotate = async (key: string, crash: "never" | "before the commit" | "after the commit" = "never") => {
     const { directory, vault } = open({});
     const [before] = await stores.access.keys();
@@ -92,7 +92,7 @@ describe("The bootstrap key", () => {
     expect(await works(key!)).toBe(true);
   });
 
-  it("is replaced by the environment's, once: rotated, the old one does not come back with the next start", async () => {
+  it("is replaced by the environment's key once: after a rotation the next start does not restore it", async () => {
     const { key: first } = await start();
     expect((await start({ MILLRACE_API_KEY: given })).key).toBe(given);
     expect([await works(first!), await works(given)]).toEqual([false, true]);
@@ -116,7 +116,7 @@ describe("The bootstrap key", () => {
     },
   );
 
-  it("is made anew if its file is deleted", async () => {
+  it("is created again if its file is deleted", async () => {
     const { key } = await start();
     rmSync(join(dataDir, "api-key"));
     const { newKey } = await start();

@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** The worker asks for a job, then these others do, and one is submitted. */
+/** The worker asks for a job, then the others do, and a job is submitted. */
 async function submitToPoll(...others: LiveWorker[]) {
   const { bell } = scene.parts;
   const heard = { ...bell, on: bell.on.bind(bell), ringElsewhere: (topic: Topic) => void elsewhere.push(topic) };
@@ -42,7 +42,7 @@ it("A line of workers that may take jobs serves them here, and tells no other se
   expect(elsewhere).toEqual([]);
 });
 
-it("A line of closed workers alone leaves the jobs to other servers, and tells them", async () => {
+it("A line that has only closed workers leaves the jobs to other servers, and tells them", async () => {
   await closeWorker(scene.parts, worker, "it is to be replaced");
   expect(await submitToPoll()).toEqual({ count: 0, served: false });
   expect(new Set(elsewhere)).toEqual(new Set([`queue:${endpoint.no}`]));

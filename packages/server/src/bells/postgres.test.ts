@@ -8,11 +8,11 @@ import { type PostgresBellOptions, postgresBell, ServerTaken } from "./postgres.
 
 let server: TestPostgres;
 let proxy: TestProxy;
-/** Listens to what goes over the wire. */
+/** Listens to the notifications on the wire. */
 let wire: pg.Client;
 let payloads: string[];
 let bells: Bell[];
-/** Alone but for the moment of a ring: else the net under it all would ring now and then, too. */
+/** True except during a ring: otherwise the safety net would ring everything now and then, too. */
 let alone: boolean;
 function among(others: () => void): void {
   alone = false;
@@ -20,7 +20,7 @@ function among(others: () => void): void {
   alone = true;
 }
 
-/** Shorter than a service's, in the same order: nothing is waited out at full length. */
+/** Shorter than in service, but in the same order: no test waits for a production timer. */
 const patience = { netMs: 2_000, hostLockMs: 4_000 };
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ afterEach(async () => {
   const asked = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'millrace bell'";
   const admin = new pg.Client(server.url());
   await admin.connect();
-  // what was closed leaves no connection behind
+  // Closed bells must leave no connection behind.
   await vi.waitFor(async () => expect((await admin.query(asked)).rows[0].n).toBe(0), { timeout: 20_000, interval: 50 });
   await admin.end();
 });
@@ -73,7 +73,7 @@ function count(bell: Bell, topic: Topic) {
 }
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
-/** Resolves when everything sent before has come through. */
+/** Resolves when everything sent before has arrived. */
 async function settled(): Promise<void> {
   const sign = `end-${Math.random()}`;
   await new Promise((gathered) => setTimeout(gathered, 100)); // longer than a bell gathers
@@ -85,8 +85,8 @@ async function settled(): Promise<void> {
 }
 const sent = () => payloads.filter((payload) => !payload.startsWith("nobody") && !payload.endsWith(" *"));
 
-describe("A bell over several servers", () => {
-  it("rings here at once and on the others soon, and not here a second time", async () => {
+describe("A bell between several servers", () => {
+  it("rings here at once and on other servers soon, and not here a second time", async () => {
     const [one, other] = [await open(), await open()];
     await settled();
     const [here, there] = [count(one, "job:a"), count(other, "job:a")];
@@ -120,7 +120,7 @@ describe("A bell over several servers", () => {
     expect(sent().map((payload) => payload.split(" ").slice(1))).toEqual([["queue:2"]]);
   });
 
-  it("gathers topics, each once, in payloads that the database accepts", async () => {
+  it("collects topics, each once, in payloads that the database accepts", async () => {
     const [one, other] = [await open(), await open()];
     await settled();
     const topics = Array.from({ length: 1_000 }, (_, n): Topic => `job:${String(n).padStart(36, "0")}`);
@@ -173,7 +173,7 @@ describe("A bell over several servers", () => {
     await opening;
   });
 
-  it("announces itself to the others", async () => {
+  it("announces itself to the other servers", async () => {
     const one = await open();
     const heard = count(one, "hosts");
     await settled();
@@ -197,7 +197,7 @@ describe("A bell whose connections break", () => {
     await until(() => expect(all.times).toBeGreaterThan(0));
     await until(() => {
       among(() => other.ring("job:a"));
-      expect(heard.times).toBeGreaterThan(1); // once as all did
+      expect(heard.times).toBeGreaterThan(1); // once is the ring of all topics
     });
     await until(() => {
       among(() => one.ring("job:b"));
@@ -205,7 +205,7 @@ describe("A bell whose connections break", () => {
     });
   });
 
-  it("notices a dead connection that is still open, and listens again", { timeout: 60_000 }, async () => {
+  it("detects a dead connection that is still open, and listens again", { timeout: 60_000 }, async () => {
     const one = await open(throughProxy());
     const all = count(one, "demand");
     const { times } = all;
@@ -230,7 +230,7 @@ describe("A bell whose connections break", () => {
     });
   });
 
-  it("still belongs to its server alone, whichever way it broke", { timeout: 90_000 }, async () => {
+  it("still belongs only to its server, whichever way it broke", { timeout: 90_000 }, async () => {
     const holder = async () => {
       const { rows } = await wire.query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted");
       return rows.map(({ pid }) => pid as number);
@@ -240,7 +240,7 @@ describe("A bell whose connections break", () => {
       const before = await holder();
       breakAll();
       await until(async () => {
-        const now = await holder(); // one reading: between two, the lock may pass from hand to hand
+        const now = await holder(); // a single reading: between two, the lock may change its holder
         expect(now).toHaveLength(1);
         expect(now).not.toEqual(before);
       });

@@ -6,7 +6,7 @@ import { type JobStatus, transitions } from "./jobs/job.js";
 import type { WaitReason } from "./jobs/wait-reason.js";
 import { type RefusalCode, refusals } from "./refusals.js";
 
-describe("The domain and the wire name the same", () => {
+describe("The domain and the API have the same names for", () => {
   it("states of a job", () => {
     expectTypeOf<JobStatus>().toEqualTypeOf<api.JobStatus>();
     const named = new Set<string>(Object.values(transitions).flatMap(({ from, to }) => [...from, to]));

@@ -27,7 +27,7 @@ describe("The text of a Python value is read:", () => {
   });
 });
 
-describe("What is no such text is not read:", () => {
+describe("Any other text is not read:", () => {
   it.each([
     ["out of memory"],
     [""],

@@ -24,7 +24,7 @@ afterEach(() => void vi.restoreAllMocks());
 
 const nowhere = { start: 0, end: 0 };
 
-/** Whether a string holds no half of a surrogate pair. */
+/** Whether a string has no lone surrogate. */
 const isWhole = (text: string) => !/\p{Surrogate}/u.test(text);
 
 describe("A checked body", () => {
@@ -50,13 +50,13 @@ describe("A checked body", () => {
     expect(all.map(({ bytes }, at) => bytes.toString() === texts[at])).toEqual(texts.map(() => true));
   });
 
-  it("leaves what shares its memory alone", async () => {
+  it("leaves data that shares its memory alone", async () => {
     const whole = Buffer.from(`__${large("y")}__`);
     const checked = await checkInput(whole.subarray(2, whole.length - 2));
     expect([checked.scan.ok, whole.toString("latin1", 0, 11)]).toEqual([true, '__{"input":']);
   });
 
-  it("says in the thread, too, what is wrong and where", async () => {
+  it("is also refused in the thread with the mistake and its position", async () => {
     const text = large("y");
     expect((await checkInput(Buffer.from(`${text}!`))).scan).toMatchObject({ ok: false, at: text.length });
   });
@@ -69,7 +69,7 @@ describe("A checked body", () => {
     expect((await checkInput(bytes)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
   });
 
-  it("from a client is bounded in its names, from a worker it is not", async () => {
+  it("from a client may have a limited number of names, but not from a worker", async () => {
     const names = Array.from({ length: limits.jsonKeysMax + 1 }, (_, n) => `"${n}":0`);
     const text = `{${names.join(",")}}`;
     expect((await checkInput(Buffer.from(text))).scan.ok).toBe(false);
@@ -77,9 +77,9 @@ describe("A checked body", () => {
   });
 
   it.each([
-    ["all that it announced", 0],
-    ["less than it announced", 100_000],
-    ["without saying how long it is", Number.POSITIVE_INFINITY],
+    ["with its announced length", 0],
+    ["with less than its announced length", 100_000],
+    ["without an announced length", Number.POSITIVE_INFINITY],
   ])("may come in pieces: %s", async (_, more) => {
     const text = large("é😀".repeat(500_000));
     const bytes = Buffer.from(text);
@@ -90,7 +90,7 @@ describe("A checked body", () => {
     expect([checked.scan.ok, checked.bytes.equals(Buffer.from(text))]).toEqual([true, true]);
   });
 
-  it("in pieces is checked like one in one piece", async () => {
+  it("in pieces is checked like a body in one piece", async () => {
     const sent = new ArrivingText(1_000);
     for (const piece of ['{"input":{"a":"', [0xff], '"}}']) sent.add(Buffer.from(piece as string));
     expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
@@ -141,7 +141,7 @@ describe("A checked body", () => {
     expect(word.scan.ok && [...word.scan.members.keys()]).toEqual(["output"]);
   });
 
-  it("is checked in the thread if others have used up the turn", async () => {
+  it("is checked in the thread if other work has used up the turn", async () => {
     const body = (size: number) => Buffer.from(`{"input":{"text":"${"x".repeat(size)}"}}`);
     useUpTurn();
     const [late, short] = [checkInput(body(200_000)), checkInput(body(100))];
@@ -236,18 +236,18 @@ describe("The elements of an array", () => {
       "one with elements of any size",
       [1, "x".repeat(limits.jsonPieceBytes), 2, "y".repeat(limits.jsonThreadBytes), [3]],
     ],
-  ])("are given as they stand in it: %s", async (_, array) => {
+  ])("are given with their original text: %s", async (_, array) => {
     const elements = array.map((element) => JSON.stringify(element));
     const given = await all(`[ ${elements.join(" , ")} ]`);
     expect(given.length).toBe(elements.length);
     expect(given.every((element, at) => element === elements[at])).toBe(true);
   });
 
-  it.each(["{}", "1", "[1", '{"a":[1]}'])("are not given of %s", async (text) => {
+  it.each(["{}", "1", "[1", '{"a":[1]}'])("are not given for %s", async (text) => {
     expect(await elementsOf(text)).toBeUndefined();
   });
 
-  it("are made as they are asked for", async () => {
+  it("are made on demand", async () => {
     const text = `[${"1,".repeat(500_000)}1]`;
     const made = vi.spyOn(Buffer.prototype, "toString");
     const [first, second] = (await elementsOf(text))!;
@@ -307,7 +307,7 @@ describe("A chunk that is too large is cut", () => {
     );
   });
 
-  it("between elements as the texts they came as", () => {
+  it("between elements, with their original text", () => {
     const elements = ["12345678901234567890", "1e400", '"\\u0061"', '{"b":1,"a":2,"b":3}', '"xxxxxxxx"'];
     const cut = pieces(`[${elements.join(",")}]`);
     expect(cut.map((piece) => piece.slice(1, -1)).join(",")).toBe(elements.join(","));
@@ -318,15 +318,15 @@ describe("A chunk that is too large is cut", () => {
     ["an object", JSON.stringify({ a: "é".repeat(50), b: [1, 2, 3] })],
     ["an array with a large element", JSON.stringify(["small", '"'.repeat(60)])],
     ["a long number", "1".repeat(100)],
-  ])("into pieces of its text where it is %s", (_, output) => {
+  ])("into pieces of its text if it is %s", (_, output) => {
     const strings = pieces(output).map((piece) => JSON.parse(piece) as string);
     expect(strings.join("")).toBe(output);
     expect(strings.length).toBeGreaterThan(1);
   });
 
   it.each([
-    ["not cut where it fits", "é".repeat(200_000)],
-    ["as it is on this thread", "é".repeat(2_000_000)],
+    ["not cut if it fits", "é".repeat(200_000)],
+    ["cut with the same result as on this thread", "é".repeat(2_000_000)],
   ])("as bytes: %s", async (_, whole) => {
     const word = Buffer.from(`{"output":${JSON.stringify(whole)}}`);
     const expected = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);

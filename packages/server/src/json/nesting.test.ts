@@ -5,7 +5,7 @@ import { isNestedDeeper } from "./nesting.js";
 const depthOf = (value: unknown): number =>
   typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
 
-it("tells how deep any JSON is nested, whatever its texts hold", () => {
+it("measures how deep any JSON is nested, whatever its strings contain", () => {
   const value = fc.jsonValue({ maxDepth: 6, stringUnit: fc.constantFrom("[", "{", "]", "}", '"', "\\", "é") });
   fc.assert(
     fc.property(value, fc.integer({ min: 0, max: 8 }), (json, max) => {
@@ -15,6 +15,6 @@ it("tells how deep any JSON is nested, whatever its texts hold", () => {
   );
 });
 
-it("ends with the bracket that is too much", () => {
+it("stops at the bracket that exceeds the limit", () => {
   expect(isNestedDeeper("[".repeat(1e6), 32)).toBe(true);
 });

@@ -6,7 +6,7 @@ import { type Bounds, scanJson } from "./scan.js";
 const wide: Bounds = { depthMax: 500, keysMax: 1_000_000, names: ["a"], elementsMax: Number.POSITIVE_INFINITY };
 const scan = (text: string, bounds: Partial<Bounds> = {}) => scanJson(Buffer.from(text), { ...wide, ...bounds });
 
-/** What the runtime says of a text: the judge of every answer here. */
+/** The result of the runtime's own parser, which every test here compares with. */
 function parsed(bytes: Buffer): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(bytes.toString("utf8")) };
@@ -18,7 +18,7 @@ function parsed(bytes: Buffer): { value: unknown } | undefined {
 const namesOf = (value: unknown): string[] =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
 
-/** The members of these names and the elements that a scan found, read through their spans. */
+/** The members with these names and the elements that a scan found, read through their spans. */
 function found(bytes: Buffer, names: readonly string[]): { kind: string; value: unknown } | undefined {
   const result = scanJson(bytes, { ...wide, names });
   if (!result.ok) return undefined;
@@ -98,7 +98,7 @@ describe("A scan agrees with JSON.parse", () => {
     );
   });
 
-  it("on texts that were JSON until something happened to them", () => {
+  it("on JSON texts that were damaged", () => {
     let invalid = 0;
     fc.assert(
       fc.property(jsonText, fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) => {
@@ -171,7 +171,7 @@ describe("A scan", () => {
     expect(spans.map(({ start, end }) => text.slice(start, end))).toEqual(['{"a": [1] }', '"x"']);
   });
 
-  it("gives no elements where they are not wanted", () => {
+  it("gives no elements if they are not wanted", () => {
     expect(scan("[1,2]", { elementsMax: 0 })).toMatchObject({ ok: true, kind: "array", elements: [] });
   });
 
@@ -191,7 +191,7 @@ describe("A scan", () => {
     ['["a\nb"]', 3, /control character/],
     ['"\\u12g4"', 1, /escape/],
     ["[1}", 2, /comma or a closing bracket/],
-  ])("says where and why %j is not JSON", (text, at, why) => {
+  ])("reports where and why %j is not JSON", (text, at, why) => {
     const result = scan(text);
     expect(result).toMatchObject({ ok: false, at });
     expect(result.ok ? "" : result.why).toMatch(why);

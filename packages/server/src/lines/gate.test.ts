@@ -42,7 +42,7 @@ describe("A request", () => {
     expect(noOf(take())).toBe(noOf(second));
   });
 
-  it("among equals goes to the one that was busy last, so that the others may stop", () => {
+  it("among equals goes to the worker that was busy last, so that the others can stop", () => {
     for (const no of [1, 2]) gate.open(worker(no));
     const used = new Set<number | undefined>();
     for (let n = 0; n < 10; n++) {
@@ -64,7 +64,7 @@ describe("A request", () => {
     expect(noOf(take())).toBe(4);
   });
 
-  it("goes to a worker that has failed it only if there is no other", () => {
+  it("goes to a worker that has failed it only if there is no other worker", () => {
     gate.open(worker(1));
     gate.open(worker(2));
     for (let n = 0; n < 5; n++) expect(noOf(take(new Set([1])))).toBe(2);
@@ -82,7 +82,7 @@ describe("A request", () => {
 });
 
 describe("A request that finds no worker", () => {
-  it("waits until one is healthy, first in, first out", async () => {
+  it("waits until a worker is healthy, first in, first out", async () => {
     const order: number[] = [];
     const standing = [0, 1, 2].map((n) => stand().then((seat) => seat && order.push(n)));
     expect(gate.loadOf(endpointNo)).toMatchObject({ waiting: 3, inFlight: 0, oldestAt: clock.now() });
@@ -115,7 +115,7 @@ describe("A request that finds no worker", () => {
     expect(gate.other(endpointNo)).toBeDefined();
   });
 
-  it("gives up when its time is over", async () => {
+  it("is given up when its time is over", async () => {
     const standing = stand(2_000);
     await clock.advance(1_999, settle);
     expect(gate.loadOf(endpointNo).waiting).toBe(1);
@@ -124,7 +124,7 @@ describe("A request that finds no worker", () => {
     expect(gate.loadOf(endpointNo).waiting).toBe(0);
   });
 
-  it("leaves when its client disconnects", async () => {
+  it("leaves the line when its client disconnects", async () => {
     const gone = new AbortController();
     const standing = stand(1_000, gone.signal);
     gone.abort();
@@ -134,13 +134,13 @@ describe("A request that finds no worker", () => {
     expect(gate.heldBy(1)).toBe(0);
   });
 
-  it("leaves when its endpoint is closed", async () => {
+  it("leaves the line when its endpoint is closed", async () => {
     const standing = stand();
     gate.close(endpointNo);
     expect(await standing).toBeUndefined();
   });
 
-  it("is refused if too many wait already", () => {
+  it("is refused if too many already wait", () => {
     for (let n = 0; n < limits.gateWaitingMax; n++) {
       expect(gate.isFull(endpointNo)).toBe(false);
       void stand();
@@ -150,8 +150,8 @@ describe("A request that finds no worker", () => {
   });
 });
 
-describe("What is counted", () => {
-  it("is the number in flight per worker, even at one that is shut; an ended one is forgotten", () => {
+describe("The count of requests", () => {
+  it("is the number in flight per worker, even for a shut worker; an ended worker is forgotten", () => {
     gate.open(worker(1));
     const seat = take() as Seat;
     const socket = gate.take(endpointNo, true) as Seat;
@@ -174,7 +174,7 @@ describe("What is counted", () => {
     expect(slots).toEqual([2, 3]);
   });
 
-  it("is reported to the other servers, and their demand rings here", () => {
+  it("is reported to the other servers, whose demand rings here", () => {
     gate.open(worker(1));
     take();
     const report = gate.report();

@@ -10,7 +10,7 @@ const mib = 1_024 * 1_024;
 const jobOf = (id: string, unreadBytes: number, status: JobStatus = "COMPLETED") =>
   ({ endpointNo: 1, id, starts: 1, status, finishedAt: 1, unreadBytes }) as JobReport;
 
-/** Texts in a database whose readings the test ends. */
+/** Texts in a database whose reads end when the test decides. */
 function opened() {
   const readings: { id: string; bytesMax: number; end: (bytes?: number) => void }[] = [];
   const findTexts: JobReader["findTexts"] = (_, id, _now, bytesMax) =>
@@ -30,7 +30,7 @@ const here = new PlainSignal();
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("Large texts", () => {
-  it("are read once for all readers of a result, and held until the last has them", async () => {
+  it("are read once for all readers of a result, and held until the last reader has them", async () => {
     const { shares, texts, readings } = opened();
     const asked = Array.from({ length: 250 }, () => texts.lend(1, jobOf("a", 20 * mib), here));
     await settled();
@@ -77,13 +77,13 @@ describe("Large texts", () => {
     expect(await asked.at(-1)).toBe("full");
   });
 
-  it("are forgotten with the last reader that goes away while they are read", async () => {
+  it("are forgotten when the last reader disconnects while they are read", async () => {
     const { shares, texts, readings } = opened();
     const gone = new PlainSignal();
     const asked = texts.lend(1, jobOf("a", mib), gone);
     await settled();
     gone.abort();
-    expect(shares.heldBytes).toBe(mib); // what is still being read is in memory
+    expect(shares.heldBytes).toBe(mib); // a read that is under way is in memory
     readings[0]?.end();
     await asked;
     expect(shares.heldBytes).toBe(0);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { type Clock, PlainSignal } from "../clock.js";
 import { type Share, Shares } from "./shares.js";
 
-/** A clock whose sleeps end when the test says so. */
+/** A clock whose sleeps end when the test decides. */
 function stillClock(): { clock: Clock; wakeAll: () => void } {
   const sleeping: (() => void)[] = [];
   const clock = {
@@ -23,7 +23,7 @@ function opened(bytesMax = 100, ownerBytesMax = 60) {
   const { clock, wakeAll } = stillClock();
   const shares = new Shares({ clock, bytesMax, ownerBytesMax, waitMs: 1_000 });
   const here = new PlainSignal();
-  /** Asks, and notes what came of it. */
+  /** Asks for memory, and records the outcome. */
   const ask = (ownerNo: number, bytes: number, gone = here) => {
     const asked: { share: Share | undefined; isOver: boolean } = { share: undefined, isOver: false };
     void shares.ask(ownerNo, bytes, gone).then((share) => Object.assign(asked, { share, isOver: true }));
@@ -48,7 +48,7 @@ it("lends up to the bound, and lends again what was given back", async () => {
   expect(shares.isWanted).toBe(false);
 });
 
-it("keeps room that one owner cannot take", async () => {
+it("reserves room that one owner cannot take", async () => {
   const { ask } = opened();
   const own = [ask(1, 30), ask(1, 30), ask(1, 30)];
   await settled();
@@ -72,7 +72,7 @@ it("serves the owners in turn, however many requests one of them has waiting", a
   expect(many.filter(({ isOver }) => isOver)).toHaveLength(1);
 });
 
-it("lets no smaller request overtake one that waits for room", async () => {
+it("lets no smaller request overtake a request that waits for room", async () => {
   const { ask } = opened(100, 100);
   const first = ask(1, 60);
   const large = ask(2, 60);
@@ -95,7 +95,7 @@ it("lends more than its bound to a request that is alone", async () => {
   expect(next.share).toBeDefined();
 });
 
-it("refuses if no room became free in time, and requests behind it continue", async () => {
+it("refuses if no room became free in time, and later requests continue", async () => {
   const { shares, ask, wakeAll } = opened(100, 100);
   ask(1, 90);
   const large = ask(2, 50);
@@ -121,7 +121,7 @@ it("admits the next in a line when the first one leaves it", async () => {
   expect([large.share, small.share === undefined]).toEqual([undefined, false]);
 });
 
-it("forgets a caller that goes away while it waits", async () => {
+it("forgets a caller that disconnects while it waits", async () => {
   const { shares, ask } = opened(100, 100);
   const first = ask(1, 100);
   const gone = new PlainSignal();

@@ -19,7 +19,7 @@ const jobOf = (id: string, workerNo: number): TakenJob => ({
   policy: undefined,
 });
 
-/** A line over a queue that the test fills; each turn waits until the test lets it go on. */
+/** A line over a queue that the test fills; each turn waits until the test lets it continue. */
 function openLine(busy: Readonly<Record<number, number>> = {}) {
   const waiting: string[] = [];
   const turns: { asks: readonly Ask[]; answer: () => void; fail: (error: Error) => void }[] = [];
@@ -48,7 +48,7 @@ function openLine(busy: Readonly<Record<number, number>> = {}) {
   const clock = new MovableClock();
   const onError = (error: unknown) => void errors.push(error);
   const line = new TakeLine({ clock, take, busyAt: (no) => busy[no] ?? 0, onError });
-  /** Lets the turn on the way end, and what follows from it happen. */
+  /** Lets the present turn end, with everything that follows from it. */
   const end = async (error?: Error) => {
     const turn = turns.at(-1)!;
     if (error) turn.fail(error);
@@ -79,7 +79,7 @@ describe("A line", () => {
     expect(line.standing).toBe(2);
   });
 
-  it("with only polls of workers that may take nothing takes no jobs, and reports that jobs may be left", async () => {
+  it("that has only polls of workers that may take nothing takes no jobs, and reports possible jobs", async () => {
     const closed = new Set([1, 2]);
     const lefts: number[] = [];
     let turns = 0;
@@ -193,7 +193,7 @@ describe("A line", () => {
     expect([one.seen.ids, turns.length, line.standing]).toEqual([[], 1, 0]);
   });
 
-  it("lets a worker stand in one place: a newer poll ends the one before", async () => {
+  it("gives a worker only one place: a newer poll ends the previous one", async () => {
     const { line, waiting, end, stand } = openLine();
     const former = stand(1);
     await end();
@@ -234,7 +234,7 @@ describe("A line", () => {
       expect(one.seen.ids).toEqual(["a"]);
     });
 
-    it("tries again at once for a ring", async () => {
+    it("tries again at once when it is rung", async () => {
       const { line, turns, end, stand } = openLine();
       stand(1);
       await end(new Error("no connection"));

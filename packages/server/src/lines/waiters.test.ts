@@ -41,7 +41,7 @@ interface State {
   answer: string | undefined;
 }
 
-/** Waits up to 500 ms for a value that the test sets; `during` is done in the middle of each read. */
+/** Waits up to 500 ms for a value that the test sets; `during` runs in the middle of each read. */
 function open(options: { waitMs?: number; gone?: AbortSignal; during?: (state: State, bell: Bell) => void } = {}) {
   const bell = localBell();
   const clock = movableClock();
@@ -60,7 +60,7 @@ function open(options: { waitMs?: number; gone?: AbortSignal; during?: (state: S
   return { bell, clock, state, answered };
 }
 
-describe("Who waits for one thing", () => {
+describe("A wait for one value", () => {
   it("is answered at once if the result exists", async () => {
     const bell = localBell();
     const clock = movableClock();
@@ -121,7 +121,7 @@ describe("Who waits for one thing", () => {
     expect([await answered, state.reads]).toEqual(["no", 1]);
   });
 
-  it("is released when its caller is gone, asleep or reading", async () => {
+  it("ends when its caller has disconnected, asleep or reading", async () => {
     const gone = new AbortController();
     const asleep = open({ gone: gone.signal });
     await settled();

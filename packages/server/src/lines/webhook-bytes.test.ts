@@ -32,14 +32,14 @@ describe("Memory for large bodies", () => {
     expect(waits(small)).toBe(false);
   });
 
-  it("is never all one owner's: something is left for another", () => {
+  it("is never all given to one owner: some is left for another", () => {
     lent(1, 20);
     lent(1, 20);
     expect(waits(body(1, 40))).toBe(true);
     lent(2, 60);
   });
 
-  it("is given to the bodies of one owner in turn, so that a large one gets it too", () => {
+  it("is given to the bodies of one owner in turn, so that a large body also gets its turn", () => {
     const backs = [lent(1, 20), lent(1, 20)];
     const large = body(1, 90);
     expect(waits(large)).toBe(true);
@@ -49,7 +49,7 @@ describe("Memory for large bodies", () => {
     expect(waits(large)).toBe(false);
   });
 
-  it("is given first to owners that have none, in the order in which they came", () => {
+  it("is given first to owners that have none, in the order of their requests", () => {
     const backs = [lent(1, 40), lent(2, 30)];
     const [third, fourth] = [body(3, 60), body(4, 50)];
     expect([waits(third), waits(fourth), waits(body(1, 5))]).toEqual([true, true, true]);
@@ -57,7 +57,7 @@ describe("Memory for large bodies", () => {
     expect([waits(fourth), waits(third)]).toEqual([true, false]);
   });
 
-  it("is not kept for a body that is no longer due, or whose host has no place", () => {
+  it("is not reserved for a body that is no longer due, or whose host has no slot", () => {
     const back = lent(1, 100);
     const [gone, blocked, last] = [body(2, 50), body(3, 50), body(4, 50)];
     expect([waits(gone), waits(blocked), waits(last)]).toEqual([true, true, true]);

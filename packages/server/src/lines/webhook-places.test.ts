@@ -13,7 +13,7 @@ beforeEach(() => {
   places = new WebhookPlaces();
 });
 
-/** Lets in as many of these calls as there is room for, in fair order, and resolves with those and their ends. */
+/** Enters as many of these calls as there is room for, in fair order, and resolves with these and their ends. */
 function enter(calls: readonly Call[], at = now) {
   const ends: ReturnType<WebhookPlaces["enter"]>[] = [];
   const entered = places.inTurns(calls).filter((each) => {
@@ -25,13 +25,13 @@ function enter(calls: readonly Call[], at = now) {
 }
 const times = (n: number, calls: readonly Call[]) => Array.from({ length: n }, () => calls).flat();
 
-describe("Places for webhooks", () => {
-  it("are few for each host, whoever calls it", () => {
+describe("Slots for webhooks", () => {
+  it("are few for each host, whichever owner calls it", () => {
     const shared = [call(1, "shared"), call(2, "shared")];
     expect(enter(times(9, shared)).entered).toHaveLength(limits.webhookConcurrencyPerHost);
   });
 
-  it("remain for others, however many hosts of one owner hang", () => {
+  it("remain for other owners, however many hosts of one owner hang", () => {
     expect(enter(hostsOf(1, 1_000)).entered).toHaveLength(half);
     expect(places.mayCall(call(1, "one-more"), now)).toBe(false);
     expect(places.mayCall(call(2, "healthy"), now)).toBe(true);
@@ -43,7 +43,7 @@ describe("Places for webhooks", () => {
     expect(counts).toEqual(Array(3).fill(limits.webhookConcurrency / 4));
   });
 
-  it("remain for a healthy host of an owner whose 60 others hang", () => {
+  it("remain for a healthy host of an owner whose 60 other hosts hang", () => {
     for (const hanging of hostsOf(1, 60)) enter(times(4, [hanging]));
     expect(places.mayCall(call(1, "healthy"), now)).toBe(true);
     expect(enter(hostsOf(1, 60)).entered).toEqual([]);
@@ -69,7 +69,7 @@ describe("Places for webhooks", () => {
     expect(enter(times(4, [call(1, "healthy")])).entered.length).toBeGreaterThan(0);
   });
 
-  it("are given in turns to owners and to the hosts of each, first to those that have the fewest", () => {
+  it("are given in turn to owners and to the hosts of each, first to those that have the fewest", () => {
     const waiting = [...times(2, [call(1, "a")]), call(1, "b"), ...times(2, [call(2, "c")])];
     const shown = () => places.inTurns(waiting).map(({ host }) => host);
     expect(shown()).toEqual(["a", "c", "b", "c", "a"]);

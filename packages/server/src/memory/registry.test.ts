@@ -6,7 +6,7 @@ import { openSqlite } from "../stores/sqlite/open.js";
 import { plainRelease, plainTemplate, workerChanges } from "../testing/facts-fixture.js";
 import { Registry } from "./registry.js";
 
-/** The numbers of the workers that were written, in order: a mark is how many there were. */
+/** The numbers of the written workers, in order: a mark is the length of this list. */
 let written: number[];
 /** The tables' revisions; a table without one is read each time. */
 let revisions: Partial<Record<RevisedTable, string>>;
@@ -24,7 +24,7 @@ const sharedBy = ({ workers }: Stores): SharedStore => ({
     (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
 });
 
-/** A database that notes which workers are written, as PostgreSQL does. */
+/** A database that records which workers are written, as PostgreSQL does. */
 function noting(database: Stores): Stores {
   const workers: Stores["workers"] = {
     ...database.workers,
@@ -47,13 +47,13 @@ const startAt = 1_790_000_000_000;
 
 let database: Stores;
 let stores: Stores;
-/** Calls wait here, before or after they have reached the database, until a test lets them go. */
+/** Calls that wait here, before or after they have reached the database, until a test releases them. */
 let held: Map<string, { at: "before" | "after"; reached: () => void; go: Promise<void> }>;
 let ours: Registry;
 let others: Registry;
 let now: number;
 
-/** Stores whose calls a test can hold up. */
+/** Stores whose calls a test can delay. */
 function slow<T extends object>(name: string, store: T): T {
   return new Proxy(store, {
     get:
@@ -71,7 +71,7 @@ function slow<T extends object>(name: string, store: T): T {
   });
 }
 
-/** Stores that note each call. */
+/** Stores that record each call. */
 function counted(stores: Stores, asked: string[]): Stores {
   const noting = <T extends object>(name: string, store: T): T =>
     new Proxy(store, {
@@ -85,7 +85,7 @@ function counted(stores: Stores, asked: string[]): Stores {
   return { ...stores, ...Object.fromEntries(Object.entries(all).map(([name, store]) => [name, noting(name, store)])) };
 }
 
-/** Holds the next call of a store's verb; resolves `reached` when it has come there. */
+/** Holds the next call of a store's verb; `reached` resolves once it is held. */
 function holdNext(verb: string, at: "before" | "after") {
   let reached = () => {};
   let go = () => {};
@@ -124,8 +124,8 @@ afterEach(() => database.close());
 const made = { id: "endpoint000001", ownerNo: 1, settings, template: plainTemplate, createdAt: startAt };
 const worker = { id: "worker00000001", endpointNo: 1, version: 1, hostNo: 1, createdAt: startAt };
 
-describe("A server that looks again", () => {
-  it("sees what another has made, saved and removed", async () => {
+describe("A server that refreshes", () => {
+  it("sees what another server has made, saved and removed", async () => {
     const endpoint = await others.createEndpoint(made);
     const template = await others.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
     const live = await others.createWorker({ ...worker, endpointNo: endpoint.no });
@@ -141,8 +141,8 @@ describe("A server that looks again", () => {
     expect(ours.templates()).toEqual([]);
   });
 
-  describe("for what it does not know", () => {
-    /** How often each store was asked, by a server over `counted` stores. */
+  describe("for an unknown id", () => {
+    /** How often each store was read, by a server over `counted` stores. */
     let asked: string[];
     let counting: Registry;
     beforeEach(async () => {
@@ -153,7 +153,7 @@ describe("A server that looks again", () => {
     });
     const know = (id: string) => counting.known("key", id, () => counting.key(id));
 
-    it("queries only that, once for all concurrent callers, and reads nothing else", async () => {
+    it("queries only that id, once for all concurrent callers, and reads nothing else", async () => {
       const garbage = Array.from({ length: 100 }, (_, n) => know(`garbage${n}`));
       expect(new Set(await Promise.all(garbage))).toEqual(new Set([undefined]));
       await Promise.all(
@@ -167,21 +167,21 @@ describe("A server that looks again", () => {
       expect(asked).toEqual([]);
     });
 
-    it("reads everything once it exists", async () => {
+    it("reads everything once the id exists", async () => {
       await others.createEndpoint(made);
       const finding = [1, 2].map(() => counting.known("endpoint", made.id, () => counting.endpoint(made.id)));
       expect(await Promise.all(finding)).toMatchObject([{ id: made.id }, { id: made.id }]);
       expect(asked.filter((verb) => verb === "endpoints.all")).toHaveLength(1);
     });
 
-    it("tells each caller that the database is away, and queries again for the next", async () => {
+    it("tells each caller that the database is away, and queries again for the next caller", async () => {
       const away = { ...stores, access: { ...stores.access, existing: () => Promise.reject(new Error("away")) } };
       const alone = new Registry(away, { now: () => now });
       for (let n = 0; n < 2; n++) await expect(alone.known("key", "a", () => {})).rejects.toThrow("away");
     });
   });
 
-  it("sees that an endpoint was deleted even if nothing is left of it", async () => {
+  it("sees that an endpoint was deleted even if none of its rows is left", async () => {
     await others.createEndpoint(made);
     await ours.refresh();
     await others.removeEndpoint(others.endpoint(made.id)!, now);
@@ -189,7 +189,7 @@ describe("A server that looks again", () => {
     expect(ours.endpoint(made.id)?.deletedAt).toBe(now);
   });
 
-  it("does not undo another server's decision about a worker, and follows it at once", async () => {
+  it("does not undo another server's decision about a worker, and applies it at once", async () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -225,7 +225,7 @@ describe("A server that looks again", () => {
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });
   });
 
-  it("sees that a worker has ended, however long ago it last looked", async () => {
+  it("sees that a worker has ended, however long ago it last refreshed", async () => {
     const { no } = await others.createEndpoint(made);
     const live = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -237,7 +237,7 @@ describe("A server that looks again", () => {
     expect(ours.worker(worker.id)?.dismissed.aborted).toBe(true);
   });
 
-  it("reads all workers rarely, and in between only those that were written", async () => {
+  it("reads all workers rarely, and in between only written ones", async () => {
     const { no } = await others.createEndpoint(made);
     const live = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -270,7 +270,7 @@ describe("A server that looks again", () => {
     expect([ours.endpoint(made.id)?.no, ours.worker(worker.id)?.row.endpointNo]).toEqual([no, no]);
   });
 
-  it("reads again what it could not write, though nothing has changed in the store", async () => {
+  it("rereads a row that it could not write, though nothing has changed in the store", async () => {
     const endpoint = await others.createEndpoint(made);
     revisions = { endpoint: "1" };
     await ours.refresh();
@@ -285,7 +285,7 @@ describe("A server that looks again", () => {
     expect(ours.endpointByNo(endpoint.no)).toMatchObject({ failedStarts: 0, verdict: undefined });
   });
 
-  it("sees another server's change beside its own, even if its own hid it at first", async () => {
+  it("sees another server's change beside its own, even if its own hid that at first", async () => {
     const { no } = await others.createEndpoint(made);
     const theirs = await others.createWorker({ ...worker, endpointNo: no });
     await ours.refresh();
@@ -301,12 +301,12 @@ describe("A server that looks again", () => {
     expect(ours.worker(worker.id)?.row.wanted).toBe("running");
     writing.go();
     await patched;
-    written.length = 2; // what we wrote ourselves is no reason to read it again
+    written.length = 2; // the server's own writes are no reason to read again
     await ours.refresh();
     expect(ours.worker(worker.id)?.row).toMatchObject({ wanted: "closed", hasPinged: true });
   });
 
-  it("reads once for all concurrent callers, in a read that begins after they asked", async () => {
+  it("reads once for all concurrent callers, in a read that begins after their calls", async () => {
     const reading = holdNext("endpoints.all", "after");
     const first = ours.refresh();
     await reading.reached;
@@ -321,8 +321,8 @@ describe("A server that looks again", () => {
   });
 });
 
-describe("What a server says of a worker", () => {
-  it("is reported once, even while its poll is held", async () => {
+describe("A server's report about a worker", () => {
+  it("is reported once, even while the worker's poll is held", async () => {
     const { no } = await ours.createEndpoint(made);
     const live = await ours.createWorker({ ...worker, endpointNo: no });
     live.polls.add({ arrivedAt: startAt });
@@ -333,13 +333,13 @@ describe("What a server says of a worker", () => {
   });
 });
 
-describe("A reading that began before a write of ours does not undo it:", () => {
+describe("A read that began before the server's own write does not undo it:", () => {
   beforeEach(async () => {
     await ours.createEndpoint(made);
   });
   const endpoint = () => ours.endpoint(made.id)!;
 
-  /** Runs a write while a reading has seen what was before it. */
+  /** Runs a write after a read has seen the rows from before it. */
   async function behind(verb: string, write: () => Promise<unknown>): Promise<void> {
     const reading = holdNext(verb, "after");
     const refreshed = ours.refresh();
@@ -372,7 +372,7 @@ describe("A reading that began before a write of ours does not undo it:", () => 
     expect(ours.template("t")).toBeUndefined();
   });
 
-  it("a new worker, and one that was closed", async () => {
+  it("a new worker, and a closed one", async () => {
     const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
     await behind("workers.all", async () => {
       await ours.changeWorker(first, workerChanges.close);

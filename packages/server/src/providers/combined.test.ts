@@ -40,7 +40,7 @@ describe("Several providers as one", () => {
     expect([first, second, third].flatMap(({ violations }) => violations)).toEqual([]);
   });
 
-  it("find a worker of an earlier server by its handle's provider, and one without a handle at the first", async () => {
+  it("find a worker of an earlier server by its handle's provider, and without a handle at the first", async () => {
     await third.start(specs.third);
     const all = join();
     const handle = { provider: "third", ref: {} };
@@ -61,7 +61,7 @@ describe("Several providers as one", () => {
     expect([first, second, third].flatMap(({ calls }) => calls)).toEqual([]);
   });
 
-  it("are heard when a worker of any of them ends, which is then found there", async () => {
+  it("report the end of a worker of any of them, which is then found there", async () => {
     const all = join();
     const ended: string[] = [];
     all.onEnd((workerId) => ended.push(workerId));
@@ -75,7 +75,7 @@ describe("Several providers as one", () => {
     expect(ended).toEqual(["worker00000001", "worker00000003"]);
   });
 
-  it("show the log of a worker that is forgotten where its handle says", async () => {
+  it("show the log of a forgotten worker from the provider in its handle", async () => {
     const all = join();
     await all.start(specs.second);
     second.say(specs.second.workerId, 5, "a line");

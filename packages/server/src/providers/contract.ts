@@ -4,7 +4,7 @@ import { limits } from "../limits/index.js";
 import type { LogQuery, Provider, WorkerSpec } from "../provider.js";
 import { type Puppet, Stage } from "./puppet-fixture.js";
 
-/** What the contract asks a provider to start; the provider's own test adds what is special to its kind. */
+/** What the contract asks a provider to start; the provider's own test adds the settings of its kind. */
 export interface Wish {
   readonly workerId: string;
   readonly command: readonly string[];
@@ -19,7 +19,7 @@ export interface OpenedProvider {
   launch(wish: Wish): WorkerSpec;
   /** Launches that must fail, and the error to expect. */
   readonly unstartable: readonly [why: RegExp, launch: (wish: Wish) => WorkerSpec][];
-  /** Another server's provider for the same host, after the earlier one has left. */
+  /** The provider of another server for the same host, after the earlier server has left. */
   again(): Promise<Provider>;
   end(): Promise<void>;
 }
@@ -61,7 +61,7 @@ function follower(provider: Provider, workerId: string, query: Partial<LogQuery>
   };
 }
 
-/** What every provider promises about its workers. `open` makes a host of its own. */
+/** The promises of every provider about its workers. `open` makes a separate host. */
 export function providerContract(name: string, open: () => Promise<OpenedProvider>): void {
   describe(name, () => {
     let stage: Stage;
@@ -91,7 +91,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       return { handle, puppet: await stage.meet(workerId) };
     };
 
-    it("starts a worker with its specified environment, and nothing of ours", async () => {
+    it("starts a worker with its specified environment, and none of the server's variables", async () => {
       process.env.MILLRACE_TEST_OURS = "ours";
       const { handle, puppet } = await start();
       delete process.env.MILLRACE_TEST_OURS;
@@ -201,7 +201,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     it("keeps the last lines of a worker's output on either pipe, complete or not", async () => {
       const { puppet } = await start();
       await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `line ${n}\n`).join(""));
-      // an engine reads the two pipes independently
+      // An engine reads the two pipes independently.
       const reader = follower(provider, id);
       await reader.until("line 19");
       reader.leave();
@@ -312,12 +312,12 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         const said = (of: readonly LogLine[]) => of.map(({ stream, text }) => [stream, text]);
         expect(said(await linesOf(provider, id))).toEqual(said(lines));
         expect(await follower(provider, id).until()).toEqual(textsOf(lines));
-        await start("worker00000002"); // somebody is still there to be found
+        await start("worker00000002"); // another worker is still there to be found
         await provider.leave(60_000);
         expect(said(await linesOf(await opened.again(), id))).toEqual(said(lines));
       });
 
-      it("has no lines of a worker that it does not know, followed or not", async () => {
+      it("has no lines of an unknown worker, followed or not", async () => {
         expect(await linesOf(provider, "unknown0000000")).toEqual([]);
         expect(await follower(provider, "unknown0000000").until()).toEqual([]);
       });
@@ -380,7 +380,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         await provider.hide("unknown0000000", "s3cret");
       });
 
-      it("keeps no more of a flood than its bound, even for a slow reader, and delays nobody", async () => {
+      it("keeps no more of a flood than its bound, even for a slow reader, and delays no other worker", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "first\n");
         const slow = follower(provider, id);
@@ -412,7 +412,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
     });
 
     describe("paused", () => {
-      /** A worker with a child, both asked something while frozen. */
+      /** A worker with a child, both sent a question while frozen. */
       const paused = async () => {
         const { handle, puppet } = await start();
         puppet.do("child", "child");
@@ -421,7 +421,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         for (const each of [puppet, child]) each.do("hello");
         return { handle, puppet, child };
       };
-      /** Long enough for anything awake to answer. */
+      /** Long enough for any running process to answer. */
       const another = async () => {
         const { puppet: other } = await start("worker00000002");
         for (let n = 0; n < 100; n++) await other.ask("hello");
@@ -505,7 +505,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(await other.ask("hello")).toBe("hello");
         const next = await opened.again();
         let end = endOf(next, id);
-        // an end may be reported for a worker that still runs: it only means that it must be looked up
+        // An end may be reported for a worker that still runs: it only means that its state must be looked up.
         while ((await next.look(id)).state === "running") {
           await end;
           end = endOf(next, id);

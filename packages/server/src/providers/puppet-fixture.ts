@@ -37,7 +37,8 @@ require("node:readline").createInterface({ input: line }).on("line", (text) => {
 `;
 
 /**
- * A process that runs the puppet program, seen through its connection to the test: when that ends, so has the process.
+ * A process that runs the puppet program, seen through its connection to the test: when the connection ends, so has the
+ * process.
  */
 export class Puppet {
   readonly pid: number;
@@ -121,12 +122,12 @@ export class Stage {
     });
   }
 
-  /** How many have connected under this name and were not met. */
+  /** How many puppets have connected under this name without being met. */
   unmet(name: string): number {
     return this.#arrived.get(name)?.length ?? 0;
   }
 
-  /** A puppet unknown to every provider, in a process group of its own. */
+  /** A puppet unknown to every provider, in its own process group. */
   async stranger(name: string, env: Record<string, string> = {}): Promise<Puppet> {
     const [file = "", ...args] = this.command(name);
     spawn(file, args, { detached: true, stdio: "ignore", env: { ...env, PATH: process.env.PATH ?? "" } }).unref();

@@ -9,7 +9,7 @@ import { guardedSender, isPublicAddress } from "./guarded.js";
 const never = new AbortController().signal;
 const headers = { "content-type": "application/json" };
 
-/** A receiver on loopback that notes what comes and answers as it is told. */
+/** A receiver on loopback that records requests and answers as the test sets. */
 class Receiver {
   connections = 0;
   readonly requests: { request: IncomingMessage; body: string }[] = [];
@@ -118,7 +118,7 @@ describe("A guarded sender", () => {
     "0.0.0.0",
     "[::]",
     "[::1]",
-  ])("dials no address of ours, however it is written: %s", async (host) => {
+  ])("dials no private address, however it is written: %s", async (host) => {
     const sent = await sender.post(`http://${host}:${port}/`, [Buffer.from("{}")], headers, never);
     expect(sent.status).toBeUndefined();
     expect(sent.error).toMatch(/^the target was refused: .* is not a public/);
@@ -185,7 +185,7 @@ describe("A guarded sender", () => {
     expect(body === Buffer.concat(pieces).toString()).toBe(true);
   });
 
-  it("sends no more of a large body than its receiver takes", async () => {
+  it("sends no more of a large body than its receiver reads", async () => {
     const refusing = createSocketServer((socket) => {
       socket.on("error", () => {});
       socket.once("data", () => {
@@ -204,7 +204,7 @@ describe("A guarded sender", () => {
     };
     const url = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/`;
     expect(await sender.post(url, pieces, headers, never)).toEqual({ status: 413, error: undefined });
-    expect(pulled).toBeLessThan(50); // what the sockets' buffers took is counted, too
+    expect(pulled).toBeLessThan(50); // data in the sockets' buffers counts, too
     refusing.close();
   });
 
@@ -237,18 +237,18 @@ describe("A guarded sender", () => {
     });
     expect((await post()).status).toBe(200);
     await closed;
-    // what the sockets' buffers took is written, too
+    // Data in the sockets' buffers counts as written, too.
     expect(written).toBeLessThan(limits.webhookReplyBytesMax + 20 * 1_024 * 1_024);
   });
 
-  it("uses a connection again after a reply it did not need", async () => {
+  it("uses a connection again after a reply that it did not need", async () => {
     await reopen((_, response) => response.end("x".repeat(1_000)));
     for (let n = 0; n < 5; n++) await post();
     expect(receiver.requests).toHaveLength(5);
     expect(receiver.connections).toBeLessThanOrEqual(2);
   });
 
-  it("ends with its signal", async () => {
+  it("ends a call when its signal aborts", async () => {
     let heard = () => {};
     const asked = new Promise<void>((resolve) => (heard = resolve));
     await reopen(() => heard());
@@ -259,13 +259,13 @@ describe("A guarded sender", () => {
     expect(await sent).toEqual({ status: undefined, error: expect.any(String) });
   });
 
-  it("makes no call for a signal that has ended already", async () => {
+  it("makes no call if the signal has already aborted", async () => {
     await reopen((_, response) => response.end("ok"));
     expect(await post("/", AbortSignal.abort())).toEqual({ status: undefined, error: expect.any(String) });
     expect(receiver.requests).toEqual([]);
   });
 
-  it("gives up on a receiver that only trickles, ten seconds after the call", async () => {
+  it("gives up on a receiver that only trickles, ten seconds after the call began", async () => {
     let heard = () => {};
     const asked = new Promise<void>((resolve) => (heard = resolve));
     await reopen((_, response) => {

@@ -12,7 +12,7 @@ function meterOf(count: number) {
   });
 }
 
-it("The page of a thousand endpoints is made in many turns, and each metric is introduced once", async () => {
+it("The page of a thousand endpoints is made in many turns, and has one header for each metric", async () => {
   const count = 1_000;
   const { emit, page } = meterOf(count);
   const job = { endpointId: "endpoint7", jobId: "j", workerId: "w" };
@@ -27,7 +27,7 @@ it("The page of a thousand endpoints is made in many turns, and each metric is i
   expect(text).toMatch(/^millrace_job_delay_seconds_bucket\{le="0.25",endpoint="endpoint7"\} 1$/m);
   expect(text).toMatch(/^process_cpu_seconds_total /m);
   expect(text.endsWith("\n")).toBe(true);
-  // a comment ends a metric's lines
+  // A blank line separates the metrics.
   for (const block of text.trimEnd().split("\n\n")) expect(block).toMatch(/^# HELP .+\n# TYPE .+(\n[^#].*)*$/);
 });
 

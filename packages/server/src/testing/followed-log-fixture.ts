@@ -24,7 +24,7 @@ export async function followLog(scene: Scene, url: string, headers: Record<strin
         text += value;
       }
     } catch {
-      // the test has closed the stream
+      // The test has closed the stream.
     }
     isOver = true;
   })();

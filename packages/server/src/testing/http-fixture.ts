@@ -16,7 +16,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into what came
+  // biome-ignore lint/suspicious/noExplicitAny: tests check the body
   readonly json: any;
 }
 

@@ -9,7 +9,7 @@ interface Sleeper {
 export class MovableClock implements Clock {
   #now: number;
   readonly #sleepers = new Set<Sleeper>();
-  /** Scheduled calls: unlike sleeps, some may be left when a test ends. */
+  /** Scheduled calls. Unlike sleeps, calls may be left when a test ends. */
   readonly #calls = new Set<Sleeper>();
   readonly #listeners: ((gapMs: number) => void)[] = [];
   /** The number of sleeps that have ended because time passed: it exposes busy loops. */

@@ -76,8 +76,8 @@ export function seededIds(): Ids {
 }
 
 /**
- * The real operations, registry, lines and loops over SQLite in memory; time, workers and the outside world are the
- * test's. Nothing runs by itself until `run` or `runAll` is called.
+ * The real operations, registry, lines and loops over SQLite in memory; the test controls time, workers and the outside
+ * world. Nothing runs by itself until `run` or `runAll` is called.
  */
 export class Scene {
   readonly #world: World;
@@ -178,7 +178,7 @@ export class Scene {
     await this.#world.stores.close();
     rmSync(this.#world.directory, { recursive: true, force: true });
     expect(this.provider.violations).toEqual([]);
-    expect(this.clock.sleeping, "sleeps that nobody ended").toBe(0);
+    expect(this.clock.sleeping, "sleeps that never ended").toBe(0);
   }
 
   async #halt(): Promise<void> {
@@ -205,7 +205,7 @@ export class Scene {
 
   // time
 
-  /** Lets everything run that needs no time; ends when no store call is in flight. */
+  /** Runs everything that needs no time; ends when no store call is in flight. */
   settle = async (): Promise<void> => {
     for (let quiet = 0; quiet < 4; quiet++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -215,11 +215,11 @@ export class Scene {
 
   advance = (ms: number): Promise<void> => this.clock.advance(ms, this.settle);
 
-  /** Waits, without moving the clock, for something that comes over a socket or from a thread. */
+  /** Waits, without moving the clock, for something that arrives over a socket or from a thread. */
   async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
     const deadline = performance.now() + 60_000; // on a busy machine this may take long
     while (!(await isSo())) {
-      if (performance.now() > deadline) throw new Error(`it never came: ${isSo}`);
+      if (performance.now() > deadline) throw new Error(`it never became true: ${isSo}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -290,7 +290,7 @@ export class Scene {
     await this.settle();
   }
 
-  // people and their keys
+  // users and their keys
 
   async user({ isAdmin }: { isAdmin: boolean }): Promise<number> {
     const id = `user_${this.parts.ids.resource()}`;

@@ -23,9 +23,9 @@ export class StrictProvider implements Provider {
   readonly #failing: { verb: Verb; error: Error }[] = [];
   #listeners: ((workerId: string) => void)[] = [];
   #pids = 100;
-  /** What its workers' handles say besides. */
+  /** Further fields of its workers' handles. */
   traits: Omit<WorkerHandle, "provider" | "ref"> = {};
-  /** Whether its workers have unique names, so that one that is not found is not there. */
+  /** Whether its workers have unique names, so that a worker that is not found certainly does not exist. */
   knowsAbsence = false;
   /** Whether a kill ends its worker at once; false simulates a process that the system cannot end. */
   killEnds = true;

@@ -13,7 +13,7 @@ export async function wantedWorker(scene: Scene, endpoint: Endpoint): Promise<Li
   return worker;
 }
 
-/** One that the loop has started. */
+/** A worker that the loop has started. */
 export async function startedWorker(scene: Scene, endpoint: Endpoint): Promise<LiveWorker> {
   scene.run(scene.loops.tend());
   const worker = await wantedWorker(scene, endpoint);

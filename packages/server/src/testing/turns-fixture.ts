@@ -1,12 +1,12 @@
 import { vi } from "vitest";
 import { turns } from "../turns.js";
 
-/** Uses up what is left of this turn of the event loop. */
+/** Uses up the rest of this turn of the event loop. */
 export function useUpTurn(): void {
   while (!turns.isOver);
 }
 
-/** What `act` resolves to, and how often it waited for a turn while others used up every turn. */
+/** The result of `act`, and how often it waited for a turn while other work used up every turn. */
 export async function withTurns<T>(act: () => Promise<T>): Promise<{ value: T; waits: number }> {
   let isOpen = true;
   const others = () => {

@@ -11,7 +11,7 @@ describe("The vault", () => {
     expect(vault.open(vault.seal(text)) === text).toBe(true);
   });
 
-  it("reveals nothing about a text, not even that two are equal", () => {
+  it("reveals nothing about a text, not even that two texts are equal", () => {
     const [one, two] = [vault.seal("the password"), vault.seal("the password")];
     expect(one).not.toBe(two);
     expect(Buffer.from(one.slice(one.indexOf(":") + 1), "base64").toString("latin1")).not.toContain("password");
@@ -21,7 +21,7 @@ describe("The vault", () => {
     expect(() => localVault(randomBytes(32)).open(vault.seal("secret"))).toThrow();
   });
 
-  it("opens nothing that was changed, in any of its bytes", () => {
+  it("opens nothing of which any byte was changed", () => {
     const sealed = vault.seal("secret");
     const start = sealed.indexOf(":") + 1;
     const bytes = Buffer.from(sealed.slice(start), "base64");
@@ -38,7 +38,7 @@ describe("The vault", () => {
     expect([vault.hash("abc"), vault.hash(Buffer.from("abc"))]).toEqual([hash, hash]);
   });
 
-  it("knows equal hashes", () => {
+  it("recognises equal hashes", () => {
     const [one, two] = [vault.hash("a"), vault.hash("b")];
     expect([vault.equal(one, vault.hash("a")), vault.equal(one, two), vault.equal(one, one.slice(1))]).toEqual([
       true,
@@ -47,7 +47,7 @@ describe("The vault", () => {
     ]);
   });
 
-  it("makes the same checksum for the same text and key, and another for any other", () => {
+  it("makes the same checksum for the same text and key, and a different one for any other", () => {
     const sum = vault.mac("text");
     expect(sum).toMatch(/^[0-9a-f]{64}$/);
     expect(
@@ -73,7 +73,7 @@ describe("The vault", () => {
     expect(() => new Webhook(`whsec_${randomBytes(24).toString("base64")}`).verify("{}", headers)).toThrow();
   });
 
-  it("signs pieces as if they were one, and lets other work run between slices", async () => {
+  it("signs pieces as if they were one text, and lets other work run between slices", async () => {
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
     const text = `"${"é".repeat(limits.webhookPieceBytes)}"`;
     const bytes = Buffer.from(text);

@@ -9,11 +9,11 @@ const env = {
 };
 
 describe("An environment's secrets", () => {
-  it("are those it refers to, each once", () => {
+  it("are the secrets it refers to, each once", () => {
     expect(secretsNamed(env)).toEqual(["token", "other-one"]);
   });
 
-  it("are put in place as they are, and it is known where", () => {
+  it("are inserted unchanged, and their variables are known", () => {
     const values = new Map([
       ["token", "{{ RUNPOD_SECRET_other-one }}$&"],
       ["other-one", 'é"x'],

@@ -20,7 +20,7 @@ const place: WorkerPlace = {
 };
 const calls = "http://127.0.0.1:8000/v2/endpoint000001";
 
-/** What a worker is told by the protocol, whatever its owner says. */
+/** The protocol's variables, whatever the worker's owner sets. */
 const protocol = {
   RUNPOD_POD_ID: "worker00000001",
   RUNPOD_ENDPOINT_ID: "endpoint000001",
@@ -40,7 +40,7 @@ const protocol = {
 const gpu = (id: string) => ({ id, name: "NVIDIA L4" });
 
 describe("A worker's environment", () => {
-  it("holds what the protocol says", () => {
+  it("has the protocol's variables", () => {
     expect(workerEnvironment(place)).toEqual({
       ...protocol,
       PATH: "/usr/bin",
@@ -79,7 +79,7 @@ describe("A worker's environment", () => {
     expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
     expect(visible({})).toBe("");
     expect(visible({ hostHasGpus: false })).toBeUndefined();
-    expect(visible({ home: undefined })).toBeUndefined(); // its engine sees to that
+    expect(visible({ home: undefined })).toBeUndefined(); // its engine limits them
     expect(visible({ own: { CUDA_VISIBLE_DEVICES: "0,1" } })).toBe("");
   });
 

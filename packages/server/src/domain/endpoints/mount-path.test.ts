@@ -9,4 +9,4 @@ it.each(["/workspace", "/data/", "/a/b c/d", "/processed", "/home/dev", "/opt/sy
 it.each([
   ...["", "/", "//", "/.", "relative", "./here", "~/x", "/a/../proc", "/..", "/a\0b", "/a\nb", "/a\u0085b"],
   ...["/proc", "/proc/", "//proc", "/./proc/self", "/sys", "/sys/fs/cgroup", "/dev", "/dev/shm"],
-])("and not at %j", (path) => expect(isMountPath(path)).toBe(false));
+])("a volume cannot be mounted at %j", (path) => expect(isMountPath(path)).toBe(false));

@@ -52,16 +52,16 @@ describe("A GPU type", () => {
   it.each([
     ["NVIDIA L4", true],
     ["NVIDIA H200", true],
-    ["Some GPU that is built in here", true],
+    ["Some GPU in this host", true],
     ["NVIDIA L5", false],
     ["ADA_24", false],
     ["", false],
   ])("'%s' is known: %s", (name, known) => {
-    expect(isGpuType(name, ["Some GPU that is built in here"])).toBe(known);
+    expect(isGpuType(name, ["Some GPU in this host"])).toBe(known);
   });
 });
 
-describe("The GPU types that are shown", () => {
+describe("The list of GPU types", () => {
   const gpu = (index: number, name: string, memoryMib: number) => ({
     id: `GPU-${index}`,
     index,
@@ -79,14 +79,14 @@ describe("The GPU types that are shown", () => {
   const shown = showGpuTypes([{ gpus: present }, { gpus: [gpu(5, "NVIDIA L4", 23_034)] }]);
   const one = (id: string) => shown.find((type) => type.id === id);
 
-  it("have a memory each, and no name twice", () => {
+  it("have a memory size each, and unique names", () => {
     const known = showGpuTypes([]);
     expect(known.filter(({ memoryInGb }) => memoryInGb <= 0)).toEqual([]);
     expect(new Set(known.map(({ id }) => id)).size).toBe(known.length);
     expect(known.every(({ id }) => isGpuType(id, []))).toBe(true);
   });
 
-  it("say how many of them one worker can have, whatever the spaces in their names", () => {
+  it("show how many of them one worker can have, whatever the spaces in their names", () => {
     expect(one("NVIDIA L4")).toEqual({
       id: "NVIDIA L4",
       displayName: "L4",

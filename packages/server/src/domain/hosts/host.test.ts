@@ -15,7 +15,7 @@ describe("A host", () => {
     expect([isIn("EU-CZ-1", "CZ"), isIn("EU-CZ-1", "FR")]).toEqual([true, false]);
   });
 
-  it("is in its data centre; if it names only its country, in any of that country", () => {
+  it("is in its data centre; if it names only its country, in any data centre of that country", () => {
     expect([isIn("EU-CZ-1", "", "EU-CZ-1"), isIn("EU-CZ-1", "", "EU-RO-1")]).toEqual([true, false]);
     expect([isIn("US", "", "US-TX-3"), isIn("US", "", "CA-MTL-1")]).toEqual([true, false]);
   });

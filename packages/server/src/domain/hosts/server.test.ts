@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { mayCall } from "./server.js";
 
-describe("A server calls another", () => {
+describe("A server calls another server", () => {
   const at = (host: string, machine?: string) => ({ host, port: 8000, ...(machine === undefined ? {} : { machine }) });
 
-  it("at an address of the network, wherever it is", () => {
+  it("at a network address, wherever that is", () => {
     expect([mayCall(at("10.0.0.2", "a"), at("10.0.0.1", "b")), mayCall(at("server-2"), at("server-1"))]).toEqual([
       true,
       true,

@@ -20,7 +20,7 @@ const here = (indexes: readonly number[] | undefined, problems: string[] = []): 
 });
 const settings = { location: "CZ", enforceGpus: undefined };
 
-/** What is known after these looks, and what the last of them has changed, by index. */
+/** What is known after these checks, and the changes of the last one, by GPU index. */
 function after(...stocks: Stock[]) {
   let known: Known | undefined;
   let change: ReturnType<typeof takeIn> | undefined;
@@ -40,7 +40,7 @@ function after(...stocks: Stock[]) {
 const nothing = { found: [], back: [], lost: [] };
 const doubt = here(undefined, ["nvidia-smi did not answer."]);
 
-describe("What is known of a host", () => {
+describe("The stock of a host", () => {
   it("is what was found, with its location", () => {
     expect(takeIn(undefined, here([0], ["Odd."]), settings).known.facts).toEqual({
       location: "CZ",
@@ -54,22 +54,26 @@ describe("What is known of a host", () => {
   });
 
   it.each([
-    ["finds GPUs at the first look", [here([0, 1])], { gpus: [0, 1], ...nothing, found: [0, 1] }],
-    ["finds nothing new at the second", [here([0]), here([0])], { gpus: [0], ...nothing }],
-    ["finds one that was put in", [here([0]), here([0, 1])], { gpus: [0, 1], ...nothing, found: [1] }],
+    ["finds GPUs at the first check", [here([0, 1])], { gpus: [0, 1], ...nothing, found: [0, 1] }],
+    ["finds nothing new at the second check", [here([0]), here([0])], { gpus: [0], ...nothing }],
+    ["finds a GPU that was added", [here([0]), here([0, 1])], { gpus: [0, 1], ...nothing, found: [1] }],
     [
-      "loses one that is not listed any more",
+      "loses a GPU that is no longer listed",
       [here([0, 1]), here([1])],
       { gpus: [1], ...nothing, lost: [[0, "nvidia-smi no longer lists it."]] },
     ],
     [
-      "loses one with the problem that names it",
+      "loses a GPU that a problem names",
       [here([0, 1]), here([0], ["Something else.", "GPU 1 (GPU-1) does not work."])],
       { gpus: [0], ...nothing, lost: [[1, "GPU 1 (GPU-1) does not work."]] },
     ],
-    ["sees it come back", [here([0, 1]), here([1]), here([1]), here([0, 1])], { gpus: [0, 1], ...nothing, back: [0] }],
     [
-      "loses it again",
+      "finds a GPU that came back",
+      [here([0, 1]), here([1]), here([1]), here([0, 1])],
+      { gpus: [0, 1], ...nothing, back: [0] },
+    ],
+    [
+      "loses the GPU again",
       [here([0]), here([]), here([0]), here([], ["Away."])],
       { gpus: [], ...nothing, lost: [[0, "Away."]] },
     ],
@@ -78,7 +82,7 @@ describe("What is known of a host", () => {
   });
 });
 
-describe("A look that cannot tell", () => {
+describe("An inconclusive check", () => {
   const doubts = (count: number) => Array.from({ length: count }, () => doubt);
 
   it("changes nothing at first", () => {
@@ -95,7 +99,7 @@ describe("A look that cannot tell", () => {
     expect(after(here([0]), ...most, here([0]), ...most)).toMatchObject({ gpus: [0], lost: [] });
   });
 
-  it("is reported, as is one that no driver answered", () => {
+  it("is reported, as is a check that no driver answered", () => {
     const unseen = (...stocks: Stock[]) => {
       let known: Known | undefined;
       for (const stock of stocks) ({ known } = takeIn(known, stock, settings));
@@ -116,7 +120,7 @@ describe("GPU requirements hold", () => {
   it.each([
     ["nowhere without GPUs", [here([])], undefined, false],
     ["where there are GPUs", [here([0])], undefined, true],
-    ["still where all of them fell off", [here([0]), here([]), here([])], undefined, true],
+    ["still where all of them were lost", [here([0]), here([]), here([])], undefined, true],
     ["where the operator says so", [here([])], true, true],
     ["not where the operator says so", [here([0])], false, false],
   ] as const)("%s", (_, stocks, enforceGpus, expected) => {

@@ -16,7 +16,10 @@ import {
 const statuses: readonly JobStatus[] = ["IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 const events = Object.keys(transitions) as JobEvent[];
 
-/** The job table of docs/architecture.md, written down a second time: from each state, what may happen and where it leads. */
+/**
+ * A second copy of the job table in docs/architecture.md: for each state, the possible events and the states that they
+ * lead to.
+ */
 const table: Record<JobStatus, Partial<Record<JobEvent, JobStatus>>> = {
   IN_QUEUE: { take: "IN_PROGRESS", cancel: "CANCELLED" },
   IN_PROGRESS: {
@@ -42,12 +45,12 @@ describe("The job table", () => {
     },
   );
 
-  it.each(statuses)("calls %s final exactly if only a retry leads out of it", (status) => {
+  it.each(statuses)("calls %s final if and only if no event other than a retry leaves it", (status) => {
     const out = Object.keys(table[status]).filter((event) => event !== "retry");
     expect(isFinal(status)).toBe(out.length === 0);
   });
 
-  it("allows nothing else, and only a retry changes a final state, whatever the order of events", () => {
+  it("allows nothing else, and only a retry changes a final state, in whatever order events come", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...events), { maxLength: 50 }), (tried) => {
         let status: JobStatus = "IN_QUEUE";
@@ -105,7 +108,7 @@ describe("A job's times", () => {
 describe("Retention", () => {
   it.each([
     { it: "of /run is 30 minutes", route: "run", wait: undefined, ms: 1_800_000 },
-    { it: "of /run knows no wait", route: "run", wait: 90_000, ms: 1_800_000 },
+    { it: "of /run ignores the wait", route: "run", wait: 90_000, ms: 1_800_000 },
     { it: "of /runsync is a minute", route: "runsync", wait: undefined, ms: 60_000 },
     { it: "of /runsync is never less", route: "runsync", wait: 1_000, ms: 60_000 },
     { it: "of /runsync is as long as the wait", route: "runsync", wait: 120_000, ms: 120_000 },

@@ -36,7 +36,7 @@ describe("A failed job's error", () => {
       error: { status: 500, message: "{'why': 'so'}", type: "server_error", param: null, code: "JOB_FAILED" },
     },
     {
-      it: "whose code is no HTTP error is a 500",
+      it: "whose code is not an HTTP error status is a 500",
       text: "{'message': 'm', 'code': 200}",
       error: { status: 500, message: "m", type: "server_error", param: null, code: 200 },
     },
@@ -52,10 +52,10 @@ describe("A failed job's error", () => {
 
 describe("An output", () => {
   it.each([
-    { it: "of the kind error is one", output: { object: "error", message: "m", code: 422 }, status: 422 },
-    { it: "with an error in it is one", output: { error: { message: "m", code: 503 } }, status: 503 },
-    { it: "with an error's text in it is one", output: { error: "{'message': 'm', 'code': 403}" }, status: 403 },
-    { it: "with a sentence as its error is one", output: { error: "m" }, status: 500 },
+    { it: "whose object is "error" is an error", output: { object: "error", message: "m", code: 422 }, status: 422 },
+    { it: "with an error in it is an error", output: { error: { message: "m", code: 503 } }, status: 503 },
+    { it: "with an error's text in it is an error", output: { error: "{'message': 'm', 'code': 403}" }, status: 403 },
+    { it: "with a sentence as its error is an error", output: { error: "m" }, status: 500 },
   ])("$it", ({ output, status }) => {
     expect(errorIn(output)).toMatchObject({ status, message: "m" });
   });
@@ -68,7 +68,7 @@ describe("An output", () => {
     ["error"],
     [null],
     [7],
-  ])("like %j is none", (output) => {
+  ])("like %j is not an error", (output) => {
     expect(errorIn(output)).toBeUndefined();
   });
 });

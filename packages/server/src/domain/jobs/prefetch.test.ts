@@ -17,7 +17,7 @@ describe("A worker prefetches", () => {
     { it: "not if the ping names another worker's job", habits: busy(104), listed: of("another"), shown: false },
     { it: "not if the ping names the later job", habits: busy(104), listed: of("second"), shown: false },
     { it: "not if it has asked again", habits: busy(106), listed: of("first"), shown: false },
-    { it: "not if it did not say that it was busy", habits: idle(104), listed: of("first"), shown: false },
+    { it: "not if its take did not report a job in progress", habits: idle(104), listed: of("first"), shown: false },
     {
       it: "not if it has ever asked for several jobs",
       habits: busy(104, hearTake(noHabits, 1, { count: 2, isBusy: true })),
@@ -54,7 +54,7 @@ describe("The job that a worker may not have begun", () => {
     expect(hearList(habits, [second], of("second")).begun).toEqual([]);
   });
 
-  it("is the one that was taken in the same millisecond, if a ping names the other", () => {
+  it("is the other of two jobs taken in the same millisecond, if a ping names one", () => {
     const same = { ...second, takenAt: first.takenAt };
     expect(hearList(busy(100), [same, first], of("first")).ahead).toBe(same);
     expect(hearList(busy(100), [first, same], of("first")).ahead).toBe(same);

@@ -36,7 +36,7 @@ const body = (of: JobReport, ...more: [number?, Parameters<typeof statusText>[2]
   JSON.parse(statusText(of, more[0] ?? 2_000, more[1], more[2]));
 
 describe("A status body", () => {
-  it("of a waiting job says why it waits, and its position", () => {
+  it("of a waiting job has the reason of the wait, and its position", () => {
     const waiting = { waitReason: "no_worker", waitDetail: 'none "yet"', queuePosition: 0 } as const;
     expect(body(job, 1_500, waiting)).toEqual({
       id: "job-1",

@@ -33,13 +33,13 @@ describe("A job waits", () => {
     { it: "for busy workers", states: ["running"], reason: "workers_busy" },
     { it: "for busy workers, while others start", states: ["running", "starting"], reason: "workers_busy" },
     { it: "a moment, while a worker is free", states: ["running", "idle"], reason: "workers_busy" },
-    { it: "since all that may be are busy", states: ["running"], workersMax: 1, reason: "workers_max_reached" },
-    { it: "for workers that still stop", states: ["stopping"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "since all allowed workers are busy", states: ["running"], workersMax: 1, reason: "workers_max_reached" },
+    { it: "for workers that are still stopping", states: ["stopping"], workersMax: 1, reason: "workers_max_reached" },
     { it: "since no worker may start", states: ["running"], workersMax: 0, reason: "workers_max_zero" },
     { it: "since it may start no worker", lowPriority: true, reason: "low_priority" },
-    { it: "for a worker that others started", lowPriority: true, states: ["starting"], reason: "starting" },
+    { it: "for a worker that other jobs started", lowPriority: true, states: ["starting"], reason: "starting" },
     { it: "since the last start failed", failedStarts: 1, reason: "start_failed" },
-    { it: "since start after start fails", failedStarts: 3, states: ["starting"], reason: "crash_looping" },
+    { it: "since starts keep failing", failedStarts: 3, states: ["starting"], reason: "crash_looping" },
     { it: "for a healthy worker even if another failed", failedStarts: 3, states: ["running"], reason: "workers_busy" },
     { it: "since the host cannot run its worker", obstacle: noGpu, reason: "no_capacity" },
     { it: "since the host is elsewhere", obstacle: { reason: "location", detail: "x" }, reason: "location" },
@@ -67,24 +67,29 @@ describe("A job waits", () => {
 
   it.each<[string, Partial<WaitFacts>, number, string]>([
     [
-      "after a pause, and what ends that",
+      "after a pause, with the ways to end it",
       {},
       4,
       "The last 4 workers ended at their start; the next one is started in 4 s, and a save of the endpoint or its template starts it at once.",
     ],
     [
-      "after a pause that a change of its folder ends, too",
+      "after a pause that a change in the handler's folder also ends",
       { pause: { leftMs: 300_000, isWatched: true } },
       1,
       "The last worker failed to start; the next one is started in 300 s, and a change in the handler's folder, or a save of the endpoint or its template, starts it at once.",
     ],
     [
-      "now, where the pause is over",
+      "now, since the pause is over",
       { pause: { leftMs: 0, isWatched: true } },
       1,
       "The last worker failed to start; the next one is about to be started.",
     ],
-    ["and is there", { states: ["starting"] }, 3, "The last 3 workers ended at their start; the next one is starting."],
+    [
+      "and has begun",
+      { states: ["starting"] },
+      3,
+      "The last 3 workers ended at their start; the next one is starting.",
+    ],
   ])("for the next start, which comes %s", (_, more, failedStarts, sentence) => {
     const { waitDetail } = waitReason({ ...facts({ it: "", reason: "", failedStarts }), ...more });
     expect(waitDetail).toBe(`${sentence} Why the last one ended: exit code 3: no such module`);

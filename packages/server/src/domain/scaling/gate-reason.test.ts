@@ -33,26 +33,26 @@ test.each([
     isHopeless: false,
   },
   {
-    it: "workers that are ill",
+    it: "unhealthy workers",
     facts: { states: ["idle" as const] },
     says: /answers GET \/ping/,
     isHopeless: false,
   },
   {
-    it: "workers at hosts that are not reached",
+    it: "workers on unreachable hosts",
     facts: { states: ["idle" as const], isOutOfReach: true },
     says: /on other hosts/,
     isHopeless: false,
   },
   {
-    it: "workers that still stop",
+    it: "workers that are still stopping",
     facts: { states: ["stopping" as const, "closing" as const, "stopping" as const] },
     says: /still stop/,
     isHopeless: false,
   },
   { it: "a worker without a place", facts: { throttled: "It needs NVIDIA L4." }, says: /NVIDIA L4/, isHopeless: false },
   { it: "no worker at all", facts: {}, says: /No worker was started/, isHopeless: false },
-])("Nobody answers for $it", ({ facts, says, isHopeless }) => {
+])("No worker answers because of $it", ({ facts, says, isHopeless }) => {
   const { sentence, ...rest } = gateReason({ endpoint, states: [], pause: { leftMs: 0, isWatched: false }, ...facts });
   expect(sentence).toMatch(says);
   expect(rest.isHopeless).toBe(isHopeless);

@@ -6,7 +6,7 @@ import { crashPauseMs, desiredWorkers, type Plan, plan } from "./scaling.js";
 const now = 1_000_000;
 const seconds = (n: number) => n * 1_000;
 
-/** A worker of the present version: idle for a moment, unless said otherwise. */
+/** A worker of the present version, idle for a moment unless `more` changes that. */
 const worker = (no: number, more: Partial<WorkerView> = {}): WorkerView => ({
   no,
   state: "idle",
@@ -70,7 +70,7 @@ const nothing = { start: 0, stop: [], close: [] };
 
 describe("QUEUE_DELAY wants", () => {
   it.each<Case & { it: string; want: number }>([
-    { it: "nothing while nothing waits", want: 0 },
+    { it: "nothing while no job waits", want: 0 },
     { it: "a worker for the first job", waiting: 1, want: 1 },
     { it: "one worker for many jobs that just came", waiting: 50, want: 1 },
     { it: "no worker for lowPriority jobs", lowPriority: 5, waitedMs: 60_000, want: 0 },
@@ -93,7 +93,7 @@ describe("QUEUE_DELAY wants", () => {
       want: 4,
     },
     {
-      it: "the starting ones to be counted already",
+      it: "workers that are starting to count already",
       waiting: 3,
       waitedMs: 4_000,
       workers: [busy(1), starting(2), starting(3)],
@@ -101,7 +101,7 @@ describe("QUEUE_DELAY wants", () => {
       want: 4,
     },
     {
-      it: "those that are starting, even if fewer are needed",
+      it: "the workers that are starting, even if fewer are needed",
       waiting: 1,
       waitedMs: 4_000,
       workers: [starting(1), starting(2)],
@@ -109,18 +109,18 @@ describe("QUEUE_DELAY wants", () => {
     },
     { it: "workersMin at least", settings: { workersMin: 2 }, want: 2 },
     {
-      it: "no regard to workers that leave",
+      it: "workers that are leaving not to count",
       waiting: 1,
       workers: [worker(1, { state: "closing" }), worker(2, { state: "stopping" })],
       want: 1,
     },
-    { it: "no regard to workers of another version", waiting: 1, workers: [busy(1, { version: 0 })], want: 1 },
+    { it: "workers of another version not to count", waiting: 1, workers: [busy(1, { version: 0 })], want: 1 },
     { it: "none with workersMax 0", waiting: 5, waitedMs: 9_000, settings: { workersMax: 0 }, want: 0 },
   ])("$it", ({ want, ...each }) => {
     expect(desiredWorkers(inputs(each)).want).toBe(want);
   });
 
-  it("another look once the oldest job has waited its time", () => {
+  it("another check once the oldest job has waited its time", () => {
     const desire = desiredWorkers(inputs({ waiting: 5, waitedMs: 1_500, workers: [busy(1)] }));
     expect(desire.lookAt).toBe(now + 2_500);
   });
@@ -163,7 +163,7 @@ describe("A plan", () => {
       workers: [idle(1, 6_000), idle(2, 9_000), idle(3, 7_000)],
       stop: [2],
     },
-    { it: "keeps workersMin of them", settings: { workersMin: 1 }, workers: [idle(1, 60_000)] },
+    { it: "keeps workersMin idle workers", settings: { workersMin: 1 }, workers: [idle(1, 60_000)] },
     { it: "starts workersMin without any job", settings: { workersMin: 2 }, start: 2 },
     { it: "never stops a busy worker for scale-down", workers: [busy(1, { idleSince: 0 })] },
     { it: "never stops a starting worker for scale-down", workers: [starting(1, { idleSince: 0 })] },
@@ -181,7 +181,7 @@ describe("A plan", () => {
       close: [1],
     },
     {
-      it: "lets the idle ones go first when workersMax falls",
+      it: "stops idle workers first when workersMax falls",
       settings: { workersMax: 1 },
       workers: [busy(1), starting(2), idle(3, 10)],
       stop: [3, 2],
@@ -205,7 +205,7 @@ describe("A plan", () => {
       start: 1,
     },
     {
-      it: "stops it when a new one is up",
+      it: "stops the old worker when a new one is up",
       settings: { workersMin: 1 },
       workers: [idle(1, 0, { version: 0 }), idle(2, 0)],
       stop: [1],
@@ -217,12 +217,12 @@ describe("A plan", () => {
       stop: [2],
     },
     {
-      it: "stops no more while the new worker takes up that place",
+      it: "stops no other while the new worker takes up that place",
       settings: { workersMin: 2, workersMax: 2 },
       workers: [idle(1, 10, { version: 0 }), worker(2, { state: "stopping", version: 0 })],
     },
     {
-      it: "stops none to make room after a failed start of the new version",
+      it: "stops no worker to make room after a failed start of the new version",
       settings: { workersMin: 2, workersMax: 2 },
       workers: [idle(1, 10, { version: 0 }), idle(2, 20, { version: 0 })],
       failedStarts: 1,
@@ -234,19 +234,19 @@ describe("A plan", () => {
       start: 1,
     },
     {
-      it: "closes it when the new one is up",
+      it: "closes the busy old worker when the new one is up",
       workers: [busy(1, { version: 0 }), idle(2, 0)],
       close: [1],
     },
     {
-      it: "makes room for a new worker that waits for what an old one holds",
+      it: "makes room for a new worker that waits for resources of an old one",
       settings: { workersMin: 1 },
       workers: [idle(1, 0, { version: 0 }), worker(2, { state: "throttled" })],
       fitsWithout: (nos) => nos.includes(1),
       stop: [1],
     },
     {
-      it: "stops the old worker that holds what the new one waits for",
+      it: "stops the old worker whose resources the new one waits for",
       settings: { workersMin: 2 },
       workers: [idle(1, 20, { version: 0 }), idle(2, 10, { version: 0 }), worker(3, { state: "throttled" })],
       fitsWithout: (nos) => nos.includes(2),
@@ -271,14 +271,14 @@ describe("A plan", () => {
       fitsWithout: () => false,
     },
     {
-      it: "stops it when its idle time is over, and does not pause it",
+      it: "stops the idle old worker when its idle time is over, and does not pause it",
       settings: { flashBootType: "FLASHBOOT" },
       workers: [idle(1, 5_000, { version: 0 })],
       fitsWithout: () => false,
       stop: [1],
     },
     {
-      it: "stops it at once if workersMax is 0",
+      it: "stops the idle old worker at once if workersMax is 0",
       settings: { workersMax: 0 },
       workers: [idle(1, 10, { version: 0 })],
       fitsWithout: () => false,
@@ -291,7 +291,7 @@ describe("A plan", () => {
       fitsWithout: () => false,
     },
     {
-      it: "keeps old workers if a new one finds a place without it",
+      it: "keeps old workers if a new one finds a place beside them",
       settings: { workersMin: 1 },
       workers: [idle(1, 20, { version: 0 }), worker(2, { state: "throttled" })],
     },
@@ -323,12 +323,12 @@ describe("A plan", () => {
     expect(plan(inputs({ workers: [idle(1, 2_000), idle(2, 3_000)] })).lookAt).toBe(now + 2_000);
   });
 
-  it("needs no second look if time alone changes nothing", () => {
+  it("needs no second check if time alone changes nothing", () => {
     expect(plan(inputs({ workers: [busy(1)] })).lookAt).toBeUndefined();
     expect(plan(inputs({ settings: { workersMin: 1 }, workers: [idle(1, 60_000)] })).lookAt).toBeUndefined();
   });
 
-  it("says what it does and why", () => {
+  it("gives its outcome and the reason", () => {
     expect(plan(inputs({ waiting: 1 }))).toMatchObject({
       outcome: "start 1",
       reason: "a job waits and there is no worker",
@@ -349,38 +349,38 @@ describe("With FlashBoot", () => {
 
   it.each<Case & { it: string } & Partial<Pick<Plan, "pause" | "resume" | "stop" | "close" | "start">>>([
     { it: "an idle worker is paused after its time", workers: [idle(1, 5_000)], pause: [1] },
-    { it: "and not before", workers: [idle(1, 4_999)] },
-    { it: "one that cannot be frozen is stopped", workers: [{ ...idle(1, 5_000), isUnfreezable: true }], stop: [1] },
-    { it: "a paused one resumes for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
+    { it: "an idle worker is not paused before its time", workers: [idle(1, 4_999)] },
+    { it: "an unfreezable worker is stopped", workers: [{ ...idle(1, 5_000), isUnfreezable: true }], stop: [1] },
+    { it: "a paused worker resumes for the first job", waiting: 1, workers: [paused(1, 60_000)], resume: [1] },
     {
-      it: "the one that was paused last resumes first",
+      it: "the worker that was paused last resumes first",
       waiting: 1,
       workers: [paused(1, 60_000), paused(2, 50_000)],
       resume: [2],
     },
     {
-      it: "workers missing beyond the paused ones are started",
+      it: "workers needed beyond the paused ones are started",
       settings: { workersMin: 3 },
       workers: [paused(1, 60_000)],
       resume: [1],
       start: 2,
     },
-    { it: "one that holds a job resumes", workers: [paused(1, 10, { held: 1 })], resume: [1] },
+    { it: "a paused worker that holds a job resumes", workers: [paused(1, 10, { held: 1 })], resume: [1] },
     {
-      it: "one that holds a job runs it first, even if paused for too long",
+      it: "a paused worker that holds a job runs it first, even if paused for too long",
       workers: [paused(1, 3_600_000, { held: 1 })],
       resume: [1],
     },
-    { it: "one of an older version is stopped", workers: [paused(1, 10, { version: 0 })], stop: [1] },
-    { it: "one that was paused for too long is stopped", workers: [paused(1, 3_600_000)], stop: [1] },
+    { it: "a paused worker of an older version is stopped", workers: [paused(1, 10, { version: 0 })], stop: [1] },
+    { it: "a worker that was paused for too long is stopped", workers: [paused(1, 3_600_000)], stop: [1] },
     {
-      it: "one beyond workersMax is stopped, the longest paused first",
+      it: "paused workers beyond workersMax are stopped, the longest paused first",
       settings: { workersMax: 2 },
       workers: [busy(1), paused(2, 10), paused(3, 20)],
       stop: [3],
     },
     {
-      it: "all paused ones are stopped if FlashBoot is turned off",
+      it: "all paused workers are stopped if FlashBoot is turned off",
       settings: { flashBootType: "OFF" },
       workers: [paused(1, 10)],
       stop: [1],
@@ -391,13 +391,13 @@ describe("With FlashBoot", () => {
     expect(made).toMatchObject({ pause, resume, stop, close, start });
   });
 
-  it("looks again when a paused worker's time is over", () => {
+  it("is due again when a paused worker's time is over", () => {
     expect(plan(inputs({ settings: flash, workers: [paused(1, 1_000)] })).lookAt).toBe(now + 3_599_000);
   });
 });
 
 describe("After failed starts", () => {
-  it("the pause grows from 1 s to 5 min and no further", () => {
+  it("the pause grows from 1 s to at most 5 min", () => {
     expect([0, 1, 2, 3, 9, 10, 50].map(crashPauseMs)).toEqual([0, 1_000, 2_000, 4_000, 256_000, 300_000, 300_000]);
   });
 
@@ -405,14 +405,14 @@ describe("After failed starts", () => {
     { it: "nothing starts in the pause", waiting: 1, failedStarts: 2, failedAgoMs: 1_999, start: 0 },
     { it: "one worker is started after it", waiting: 1, failedStarts: 2, failedAgoMs: 2_000, start: 1 },
     {
-      it: "one is started at a time, even if more are wanted",
+      it: "one worker is started at a time, even if more are wanted",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
       start: 1,
     },
     {
-      it: "none is started while another is trying",
+      it: "no worker is started while another is starting",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
@@ -420,7 +420,7 @@ describe("After failed starts", () => {
       start: 0,
     },
     {
-      it: "all start again once one is healthy",
+      it: "all missing workers are started once one is healthy",
       settings: { workersMin: 3 },
       failedStarts: 1,
       failedAgoMs: 9_000,
@@ -431,14 +431,14 @@ describe("After failed starts", () => {
     expect(planned(each)).toEqual({ ...nothing, start });
   });
 
-  it("looks again at the pause's end if a worker is missing", () => {
+  it("is due again at the pause's end if a worker is missing", () => {
     const each = plan(inputs({ waiting: 1, failedStarts: 3, failedAgoMs: 1_000 }));
     expect([each.lookAt, each.reason]).toEqual([now + 3_000, "the last 3 starts failed; pausing"]);
     expect(plan(inputs({ failedStarts: 3, failedAgoMs: 1_000 })).lookAt).toBeUndefined();
   });
 });
 
-describe("Whatever there is", () => {
+describe("For any inputs", () => {
   const state = fc.constantFrom("starting", "idle", "running", "closing", "stopping");
   const anyWorker = fc.record({ state, idleForMs: fc.nat(20_000), version: fc.constantFrom(0, 1) });
   const anyCase = fc.record({
@@ -454,7 +454,7 @@ describe("Whatever there is", () => {
     failedAgoMs: fc.nat(10_000),
   });
 
-  it("a plan stays within workersMax, stops no busy worker, and never looks again in the past", () => {
+  it("a plan stays within workersMax, stops no busy worker, and is never due again in the past", () => {
     fc.assert(
       fc.property(anyCase, ({ scalerType, workersMin, more, workers, ...each }) => {
         const views = workers.map(({ state, idleForMs, version }, at) =>

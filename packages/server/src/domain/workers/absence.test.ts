@@ -11,7 +11,7 @@ describe("A job that a ping leaves out", () => {
     expect(hearPing(nothingHeard, [old], none, now).lost).toEqual([]);
   });
 
-  it("is lost by two in a row", () => {
+  it("is lost by two pings in a row", () => {
     const { heard } = hearPing(nothingHeard, [old], none, now);
     expect(hearPing(heard, [old], none, now + limits.pingMs).lost).toEqual(["old"]);
   });
@@ -31,7 +31,7 @@ describe("A job that a ping leaves out", () => {
     expect(hearPing(second.heard, [young], none, now + 8_000).lost).toEqual(["young"]);
   });
 
-  it("is judged on its own, whatever other jobs are listed", () => {
+  it("is judged separately, whatever other jobs are listed", () => {
     const other = { id: "other", takenAt: 0 };
     const first = hearPing(nothingHeard, [old, other], new Set(["other"]), now);
     expect(hearPing(first.heard, [old, other], new Set(["other"]), now + 4_000).lost).toEqual(["old"]);

@@ -42,7 +42,7 @@ describe("Percentiles", () => {
     expect(percentiles(values)).toEqual(expected);
   });
 
-  it("of nothing are nothing", () => {
+  it("of no values are undefined", () => {
     expect(percentiles([])).toBeUndefined();
   });
 });

@@ -27,7 +27,7 @@ describe("A worker", () => {
     expect(healthPauseMs(after("ready", "failed"))).toBe(limits.healthSoonMs);
   });
 
-  it("that fails is replaced after a while, later where it has requests: it may be too busy to answer", () => {
+  it("that fails is replaced after a while, later if it has requests: it may be too busy to answer", () => {
     const failing = after("ready", "failed", "failed", "failed");
     expect(replaceAt(failing, false, 600_000)).toBe(2_000 + limits.healthPatienceMs);
     expect(replaceAt(failing, true, 600_000)).toBe(2_000 + 600_000);

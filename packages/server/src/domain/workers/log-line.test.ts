@@ -9,7 +9,7 @@ describe("The mark of a line", () => {
     { it: "is read from JSON", text: marked(), mark: { jobId: job, message: "half done", level: "INFO" } },
     { it: "may have no job", text: marked({ requestId: null }), mark: { message: "half done", level: "INFO" } },
     {
-      it: "is read as Python spaces it",
+      it: "is read with Python's spacing",
       text: `{"requestId": "${job}", "level": "WARN"}`,
       mark: { jobId: job, level: "WARN" },
     },
@@ -24,13 +24,13 @@ describe("The mark of a line", () => {
       text: "ERROR  | no such | thing",
       mark: { level: "ERROR", message: "no such | thing" },
     },
-    { it: "is none in other JSON", text: '{"id":"a"}', mark: {} },
-    { it: "is none if the parts are of other kinds", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
-    { it: "is none in a list", text: '["requestId"]', mark: {} },
-    { it: "is none in plain text", text: `about ${job}`, mark: {} },
+    { it: "is absent in other JSON", text: '{"id":"a"}', mark: {} },
+    { it: "is absent if the values have other types", text: '{"requestId":7,"level":{},"message":[]}', mark: {} },
+    { it: "is absent in a list", text: '["requestId"]', mark: {} },
+    { it: "is absent in plain text", text: `about ${job}`, mark: {} },
   ])("$it", ({ text, mark }) => expect(markOf(text)).toEqual(mark));
 
-  it("assigns a line to a job; a mere mention of the job does not", () => {
+  it("assigns a line to a job, while a mere mention of the job does not", () => {
     expect([isOfJob(marked(), job), isOfJob(`about ${job}`, job), isOfJob(marked({ message: "b" }), "b")]).toEqual([
       true,
       false,
@@ -59,7 +59,7 @@ describe("A moment", () => {
   ])("'%s' is %s", (said, at) => expect(momentOf(said, now)).toBe(at));
 });
 
-it("A secret is masked both as it is and as JSON writes it; an empty one is ignored", () => {
+it("A secret is masked both literally and in its JSON form; an empty one is ignored", () => {
   const secret = 'a"b\\c';
   expect(new HiddenTexts([secret, ""]).mask(`${secret} ${JSON.stringify({ secret })}`)).toBe('**** {"secret":"****"}');
 });

@@ -116,7 +116,7 @@ describe("Shares of a machine", () => {
     { cpus: 2, memoryMib: 8_192 },
   ];
 
-  it("are given in the order of preference: the next one if the first does not fit", () => {
+  it("are given in the order of preference: the next if the first does not fit", () => {
     const wants = need({ gpuCount: 0, shares: [large, small] });
     expect(place(wants, [host(1, [])], anywhere, [])).toMatchObject({ resources: { gpus: [], ...small } });
     const roomy = host(2, [], { ...large, workers: 9 });
@@ -128,7 +128,7 @@ describe("Shares of a machine", () => {
   });
 });
 
-describe("Where nothing fits", () => {
+describe("If nothing fits", () => {
   it.each<[string, Partial<Need>, HostView[], Holding[]]>([
     [
       "It needs NVIDIA H200; here are 2 × NVIDIA L4, 1 × NVIDIA A40.",
@@ -157,7 +157,7 @@ describe("Where nothing fits", () => {
     ],
     ["It needs GPU; here is no GPU (no driver).", {}, [host(1, [], { gpuProblem: "no driver" })], []],
     ["It needs GPU; free here: 0 of 1; held by worker 7.", {}, [host(1, [gpu("a")])], [holds(7, [gpu("a")])]],
-  ])("it says so: %s", (sentence, wants, hosts, held) => {
+  ])("the reason is: %s", (sentence, wants, hosts, held) => {
     expect(place(need(wants), hosts, anywhere, held)).toMatchObject({ lacks: sentence });
   });
 
@@ -190,7 +190,7 @@ describe("Where nothing fits", () => {
   });
 });
 
-describe("What a worker needs", () => {
+describe("The needs of a worker", () => {
   const of = (more: Partial<EndpointSettings>) => needOf({ ...endpointDefaults, name: "n", templateId: "t", ...more });
 
   it.each<[Partial<EndpointSettings>, Partial<Need>]>([

@@ -12,13 +12,13 @@ describe("An address", () => {
     expect(readAddress(text)).toEqual(address);
   });
 
-  it.each([undefined, "", "nothing", "a:b"])("that is none is not read: %s", (text) => {
+  it.each([undefined, "", "nothing", "a:b"])("that is invalid is not read: %s", (text) => {
     expect(readAddress(text)).toBeUndefined();
   });
 });
 
-describe("The ports that variables name", () => {
-  it("are theirs, and absent where nothing is named", () => {
+describe("The ports in a worker's variables", () => {
+  it("are read, and absent if no variable names one", () => {
     expect(namedPorts({ PORT: "8080", PORT_HEALTH: "9" })).toEqual({ port: 8_080, healthPort: 9 });
     expect(namedPorts({ PORT: "" })).toEqual({});
   });
@@ -37,8 +37,8 @@ describe("A server may dial", () => {
     { it: "a worker on a bridge of its own host", host: "172.17.0.2", isOwn: true, network: bridge, may: true },
     { it: "no worker whose address is not known yet", host: "", isOwn: true, network: bridge, may: false },
     { it: "a worker at the address of another host", host: "10.0.0.2", isOwn: false, network: undefined, may: true },
-    { it: "a worker of another host at an address of all", host: "10.1.0.2", isOwn: false, network: pods, may: true },
-    // the same address is somebody else's here
+    { it: "a worker of another host on a shared network", host: "10.1.0.2", isOwn: false, network: pods, may: true },
+    // The same address belongs to something else on this host.
     { it: "no loopback of another host", host: "127.0.0.1", isOwn: false, network: undefined, may: false },
     { it: "no bridge of another host", host: "172.17.0.2", isOwn: false, network: bridge, may: false },
   ])("$it", ({ host, isOwn, network, may }) => {

@@ -9,7 +9,7 @@ const of = (ended: Partial<Exit>, tail = "", worker: Partial<Worker> = {}) => {
   return [end.exit.cause, end.exit.note];
 };
 
-describe("The end of a worker is told apart:", () => {
+describe("The cause of a worker's end is recognised:", () => {
   it.each<[string, Partial<Exit>, string, ReturnType<typeof of>]>([
     ["an exit", { code: 0 }, "", [undefined, "it ended with exit code 0"]],
     [
@@ -31,7 +31,7 @@ describe("The end of a worker is told apart:", () => {
       ["memory", "it ended with exit code 137, as the system does where memory runs out"],
     ],
     [
-      "a GPU that it lacks",
+      "a missing GPU",
       { code: 1 },
       "RuntimeError: Found no NVIDIA driver on your system.",
       [
@@ -40,7 +40,7 @@ describe("The end of a worker is told apart:", () => {
       ],
     ],
     [
-      "what its provider knows better",
+      "a cause that its provider reports",
       { code: 137, note: "the engine ran out of memory for it", cause: "memory" },
       "",
       ["memory", "the engine ran out of memory for it"],
@@ -50,7 +50,7 @@ describe("The end of a worker is told apart:", () => {
     expect(of(ended, tail)).toEqual(expected);
   });
 
-  it("a worker that we killed has no cause", () => {
+  it("a worker that the server killed has no cause", () => {
     expect(of({ signal: "SIGKILL" }, "", { killAt: 1 })).toEqual([undefined, "it was ended by SIGKILL"]);
     expect(of({ code: 143 }, "bye", { wanted: "stopped" })[0]).toBeUndefined();
   });
@@ -60,7 +60,7 @@ describe("The end of a worker is told apart:", () => {
     "CUDA error: no CUDA-capable device is detected",
     "OSError: libcuda.so.1: cannot open shared object file: No such file or directory",
     "CUDA driver version is insufficient for CUDA runtime version",
-  ])("as a lack of GPUs from: %s", (line) => {
+  ])("as a missing GPU, from: %s", (line) => {
     expect(of({ code: 1 }, line)[0]).toBe("gpu");
   });
 });

@@ -36,7 +36,7 @@ describe("A worker's life", () => {
     );
   });
 
-  it("is the table of docs/architecture.md", () => {
+  it("matches the table of docs/architecture.md", () => {
     const page = readFileSync(join(import.meta.dirname, "../../../../../docs/architecture.md"), "utf8");
     const table = page.split("## A worker's life")[1]!.split("\n## ")[0]!;
     const rows = [...table.matchAll(/^\| ([\w, ]+) \| ([\w, ]+) \| ([\w ]+) \| /gm)].slice(1);

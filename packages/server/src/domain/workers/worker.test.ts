@@ -27,9 +27,9 @@ describe("The end of a worker counts as a failed start", () => {
     [false, "when it was up for five minutes", { readyAt: 10 - limits.provenMs }, 0],
     [true, "when it was closed meanwhile", { wanted: "closed" }, 0],
     [false, "when it held a job", {}, 1],
-    [false, "when it had finished one", { lastDoneAt: 5 }, 0],
-    [false, "when we stopped it", { wanted: "stopped" }, 0],
-    [false, "when we paused it", { wanted: "paused" }, 0],
+    [false, "when it had finished a job", { lastDoneAt: 5 }, 0],
+    [false, "when the server stopped it", { wanted: "stopped" }, 0],
+    [false, "when the server paused it", { wanted: "paused" }, 0],
   ])("%s: %s", (failed, _, more, held) => {
     expect(failedToStart({ ...worker, ...more }, held, 10)).toBe(failed);
   });

@@ -14,7 +14,7 @@ const look = (answerMs?: number) => new NvidiaSmi({ PATH: fake.path }, answerMs)
 const indexes = ({ gpus }: { gpus: readonly { index: number }[] | undefined }) => gpus?.map(({ index }) => index);
 const [first, second] = [fakeGpu(0).uuid, fakeGpu(1).uuid];
 
-/** What a program says of these arguments: its exit code and its words. */
+/** The program's exit code and output for these arguments. */
 function said(...args: string[]): [number, string] {
   try {
     return [0, execFileSync("nvidia-smi", args, { env: { PATH: fake.path }, encoding: "utf8" })];
@@ -36,7 +36,7 @@ describe("The GPUs of this machine", () => {
     });
   });
 
-  it("are found even if the driver does not know MIG, which it is asked about only once", async () => {
+  it("are found even if the driver does not know MIG, which is queried only once", async () => {
     fake.set({ driver: "440.33.01", refused: ["mig.mode.current"] });
     const smi = new NvidiaSmi({ PATH: fake.path });
     expect(indexes(await smi.look())).toEqual([0, 1]);
@@ -54,7 +54,7 @@ describe("The GPUs of this machine", () => {
     ]);
   });
 
-  it("in MIG mode count as one whole, and the log says so", async () => {
+  it("in MIG mode count as whole GPUs, and the log says so", async () => {
     fake.change(1, { mig: "Enabled" });
     const found = await look();
     expect(indexes(found)).toEqual([0, 1]);
@@ -78,14 +78,14 @@ describe("The GPUs of this machine", () => {
       "GPU1: 0000:11:00.0 cannot be reached (GPU is lost.  Reboot the system to recover this GPU).",
     ],
     ["470.63.01", "lost", "GPU 0000:11:00.0 cannot be reached (GPU is lost.  Reboot the system to recover this GPU)."],
-  ] as const)("work with driver %s when another is %s", async (driver, health, problem) => {
+  ] as const)("work with driver %s when another GPU is %s", async (driver, health, problem) => {
     fake.set({ driver, gpus: [fakeGpu(0), fakeGpu(1), fakeGpu(2)] });
     fake.change(1, { health });
     expect(await look()).toMatchObject({ hasGpus: true, problems: [problem] });
     expect(indexes(await look())).toEqual([0, 2]);
   });
 
-  it("are none after all have failed, but the machine still counts as having some", async () => {
+  it("are none after all have failed, but the machine still counts as having GPUs", async () => {
     for (const driver of ["470.63.01", "580.10.01"]) {
       fake.set({ driver, gpus: [{ ...fakeGpu(0), health: "lost" }] });
       expect(await look()).toMatchObject({ gpus: [], hasGpus: true });
@@ -99,20 +99,20 @@ describe("The GPUs of this machine", () => {
     ["nvml", undefined, true, /ended with 255: Failed to initialize NVML: Unknown Error/],
     ["garbage", undefined, true, /ended with 0: Segmentation fault {2}\[31m\(core dumped\)/],
     ["flood", undefined, true, /could not be run \(stdout maxBuffer length exceeded/],
-  ] as const)("are not known where it says '%s'", async (mode, gpus, hasGpus, words) => {
+  ] as const)("are unknown if nvidia-smi prints '%s'", async (mode, gpus, hasGpus, words) => {
     fake.set({ mode });
     const isBlind = gpus && { isBlind: true };
     expect(await look()).toEqual({ gpus, hasGpus, problems: [expect.stringMatching(words)], ...isBlind });
   });
 
-  it("are none if it finds none, and if it is not installed", async () => {
+  it("are none if nvidia-smi finds none or is not installed", async () => {
     fake.set({ gpus: [] });
     expect(await look()).toEqual({ gpus: [], hasGpus: false, problems: ["nvidia-smi finds no GPU."] });
     const elsewhere = new NvidiaSmi({ PATH: "/nowhere" });
     expect(await elsewhere.look()).toMatchObject({ gpus: [], hasGpus: false, problems: [/on the PATH/] });
   });
 
-  it("are unknown while it hangs, and known again when it answers", async () => {
+  it("are unknown while nvidia-smi hangs, and known again when it answers", async () => {
     fake.set({ mode: "hang" });
     const smi = new NvidiaSmi({ PATH: fake.path }, 1_000);
     expect(await smi.look()).toMatchObject({ gpus: undefined, hasGpus: true, problems: [/did not answer/] });
@@ -120,7 +120,7 @@ describe("The GPUs of this machine", () => {
     await expect.poll(async () => indexes(await smi.look())).toEqual([0, 1]);
   });
 
-  it("are not waited for if another process holds the pipes of a killed one", async () => {
+  it("are not awaited if another process holds the pipes of a killed nvidia-smi", async () => {
     fake.set({ mode: "held" });
     const smi = new NvidiaSmi({ PATH: fake.path }, 1_000);
     expect(await smi.look()).toMatchObject({ gpus: undefined, problems: [/did not answer/] });
@@ -152,12 +152,12 @@ describe("The GPUs that workers may be given", () => {
     expect([indexes(stock), stock.problems]).toEqual([expected, []]);
   });
 
-  it("are none if it says so, and then nvidia-smi is not run", async () => {
+  it("are none if the setting says so, and then nvidia-smi is not run", async () => {
     expect(await read([])).toMatchObject({ gpus: [], hasGpus: false, problems: [/turned off/] });
     expect(fake.calls()).toEqual([]);
   });
 
-  it("that are named but missing are reported; problems of others are not", async () => {
+  it("that are named but missing are reported, while problems of other GPUs are not", async () => {
     fake.change(0, { mig: "Enabled" });
     const stock = await read(["1", "7"]);
     expect(indexes(stock)).toEqual([1]);

@@ -27,23 +27,23 @@ const v1 = (quota: string, folder = "cpu,cpuacct") => ({
   [`${folder}/cpu.cfs_period_us`]: "100000\n",
 });
 
-describe("The processors that may be used", () => {
+describe("The number of usable processors", () => {
   it.each([
-    ["are all where there are no groups", "", {}, all],
-    ["are all where the group has no quota", "0::/\n", { "cpu.max": "max 100000\n" }, all],
-    ["are all where the old kind has none", "3:cpu,cpuacct:/\n", v1("-1"), all],
-    ["are what a quota leaves", "0::/\n", { "cpu.max": "100000 100000\n" }, 1],
-    ["are one at least", "0::/\n", { "cpu.max": "20000 100000\n" }, 1],
+    ["is all without control groups", "", {}, all],
+    ["is all if the group has no quota", "0::/\n", { "cpu.max": "max 100000\n" }, all],
+    ["is all if a version 1 group has no quota", "3:cpu,cpuacct:/\n", v1("-1"), all],
+    ["is the quota", "0::/\n", { "cpu.max": "100000 100000\n" }, 1],
+    ["is at least one", "0::/\n", { "cpu.max": "20000 100000\n" }, 1],
     [
-      "are bounded by the groups around it",
+      "is bounded by the groups around it",
       "0::/a/b\n",
       { "a/cpu.max": "100000 100000\n", "a/b/cpu.max": "max 100000" },
       1,
     ],
-    ["are what a quota of the old kind leaves", "3:cpu,cpuacct:/\n", v1("100000"), 1],
-    ["are so also where a container does not see its group's path", "2:cpu,cpuacct:/docker/0123\n", v1("100000"), 1],
-    ["are not bounded by what is not theirs", "2:memory:/\n", v1("100000"), all],
-    ["are not bounded by nonsense", "0::/../..\n", { "cpu.max": "lots of\n" }, all],
+    ["is the quota of a version 1 group", "3:cpu,cpuacct:/\n", v1("100000"), 1],
+    ["is the quota even if a container does not see its group's path", "2:cpu,cpuacct:/docker/0123\n", v1("100000"), 1],
+    ["is not bounded by the groups of other controllers", "2:memory:/\n", v1("100000"), all],
+    ["is not bounded by invalid values", "0::/../..\n", { "cpu.max": "lots of\n" }, all],
   ])("%s", (_, membership, files, expected) => {
     expect(processors(groups(membership, files))).toBe(expected);
   });

@@ -11,12 +11,12 @@ const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 const root = (program: string, ...words: string[]) =>
   execFileSync(program, words, { env, encoding: "utf8", stdio: "pipe" });
 
-/** Writes as long as the file system lets it; answers how much it took, in MiB. */
+/** Writes until the file system refuses; returns how much it accepted, in MiB. */
 function fill(path: string): number {
   mkdirSync(path, { recursive: true });
   for (let written = 0; ; written++) {
     try {
-      // what is a hole, or the same twice, might take no room
+      // Holes and repeated data might take no space.
       writeFileSync(join(path, `part-${written}`), Buffer.alloc(mib, written + 1), { flush: true });
     } catch (error) {
       expect((error as NodeJS.ErrnoException).errno).toBe(-122); // EDQUOT, for which Node has no name
@@ -50,11 +50,11 @@ describe("on btrfs with quotas, a volume's directory", () => {
     rmSync(home, { recursive: true });
   });
 
-  it("holds no more than its limit, whoever writes and wherever below it", async () => {
+  it("holds no more than its limit, whichever process writes, at any depth", async () => {
     expect(quota.by).toBe("btrfs quotas");
     const path = join(volumes, "volume00000001");
     await quota.make(path);
-    await quota.make(path); // it is there
+    await quota.make(path); // it exists already
     expect(statSync(path).mode & 0o777).toBe(0o700);
     expect(await quota.bound(path, 20 * mib)).toBeUndefined();
     const written = fill(join(path, "deep", "below"));
@@ -76,7 +76,7 @@ describe("on btrfs with quotas, a volume's directory", () => {
     await quota.remove(path);
   });
 
-  it("is removed with all that is in it, subvolumes of its own too", async () => {
+  it("is removed with all its content, including nested subvolumes", async () => {
     const path = join(volumes, "volume00000003");
     await quota.make(path);
     writeFileSync(join(path, "weights"), "1");
@@ -87,7 +87,7 @@ describe("on btrfs with quotas, a volume's directory", () => {
     await quota.remove(path);
   });
 
-  it("that was made without quotas is not bounded, and says so", async () => {
+  it("that was made without quotas is not bounded, with that reason", async () => {
     const path = join(volumes, "volume00000004");
     mkdirSync(path);
     expect(await quota.bound(path, mib)).toBe("It is no subvolume of btrfs: it was made without quotas.");

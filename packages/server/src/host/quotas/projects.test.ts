@@ -51,13 +51,13 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
     expect(await projectQuota({ ...mount, type: "ext4" }).bound(path, gib)).toBeUndefined();
   });
 
-  it("is not walked through again once it belongs to its project", async () => {
+  it("is not traversed again once it belongs to its project", async () => {
     await quota.bound(path, gib);
-    order({ isExt4: true }); // one that refuses to go deep
+    order({ isExt4: true }); // a tool that refuses to recurse
     expect(await quota.bound(path, 2 * gib)).toBeUndefined();
   });
 
-  it("is limited only if the file system says that it enforces limits", async () => {
+  it("is limited only if the file system reports that it enforces limits", async () => {
     expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: true });
     order({ isOff: true });
     expect(await hasProjectQuotas(mount, home)).toMatchObject({ code: 0, isOn: false });
@@ -99,7 +99,7 @@ describe("A project's number", () => {
   });
 });
 
-describe("The mount that a directory lies on", () => {
+describe("The mount of a directory", () => {
   const mounts = [
     "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
     "40 22 7:0 / /srv rw,relatime shared:1 - xfs /dev/loop0 rw,attr2,inode64,logbufs=8,logbsize=32k,prjquota",

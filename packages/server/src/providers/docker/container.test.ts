@@ -15,7 +15,7 @@ const hostConfig = (more: Partial<ImageSpec>, on = machine) =>
   containerOptions({ ...launch, ...more }, {}, on).HostConfig;
 
 describe("The request for a container", () => {
-  it("names the GPUs by their ids, whatever runtime gives them", () => {
+  it("names the GPUs by their ids, whichever runtime provides them", () => {
     expect(hostConfig({ gpus: ["GPU-1", "GPU-2"] })?.DeviceRequests).toEqual([
       { Driver: "", DeviceIDs: ["GPU-1", "GPU-2"], Capabilities: [["gpu"]] },
     ]);

@@ -80,7 +80,7 @@ describe("A container", () => {
     );
   });
 
-  it("that was removed behind our back is reported when it is stopped or killed", async () => {
+  it("that was removed by someone else is reported when it is stopped or killed", async () => {
     const handle = await opened.provider.start(sleeping("a"));
     engine.docker("rm", "-f", name);
     for (const ask of [() => opened.provider.stop(workerId), () => opened.provider.kill(workerId, handle)]) {
@@ -163,8 +163,13 @@ describe("A container", () => {
   });
 
   it.each([
-    ["over its own bound ran out of memory", { memoryMib: 32 }, "a=x; while :; do a=$a$a; done", /ran out of memory/],
-    ["that is killed by nobody of ours was short of the machine's", {}, "kill -9 $$", /137.*memory runs out/],
+    [
+      "that exceeds its own bound ran out of memory",
+      { memoryMib: 32 },
+      "a=x; while :; do a=$a$a; done",
+      /ran out of memory/,
+    ],
+    ["that the system killed was short of the machine's memory", {}, "kill -9 $$", /137.*memory runs out/],
   ])("%s", async (_, more, script, note) => {
     const end = endOf(opened.provider, workerId);
     await opened.provider.start({ ...sleeping("a"), ...more, command: ["/bin/sh", "-c", script] });

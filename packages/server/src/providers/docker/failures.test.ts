@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { whyNot, whyNotPulled } from "./failures.js";
 
-/** As engines and registries say it. */
+/** Messages in the words of engines and registries. */
 const pulls: readonly [meaning: RegExp, said: string][] = [
   [/has no such image or tag/, "manifest for team/echo:2 not found: manifest unknown: manifest unknown"],
   [/has no such image or tag/, "Error response from daemon: manifest unknown"],
@@ -33,10 +33,10 @@ const auth = { username: "some.one", password: 'a "$&(secret' };
 describe("A pull that failed", () => {
   it.each([
     ["plainly", `denied: some.one may not, with ${auth.password} as password`],
-    ["as a URL has it", `Get https://some.one:${encodeURIComponent(auth.password)}@r.example: unauthorized`],
-    ["as quotes have it", JSON.stringify(`${auth.username}:${auth.password}`)],
-    ["as a header has it", `Basic ${Buffer.from(`some.one:${auth.password}`).toString("base64")} is unauthorized`],
-    ["at the place where it is cut", `${"x".repeat(490)} ${auth.password}`],
+    ["in the form of a URL", `Get https://some.one:${encodeURIComponent(auth.password)}@r.example: unauthorized`],
+    ["in quotes", JSON.stringify(`${auth.username}:${auth.password}`)],
+    ["in the form of a header", `Basic ${Buffer.from(`some.one:${auth.password}`).toString("base64")} is unauthorized`],
+    ["where the message is cut", `${"x".repeat(490)} ${auth.password}`],
   ])("does not reveal credentials that a registry repeats %s", (_how, text) => {
     const { message } = whyNotPulled(new Error(text), "a:1", auth);
     expect(message).toContain("…");

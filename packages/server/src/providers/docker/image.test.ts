@@ -15,7 +15,7 @@ afterEach(() => {
   asked.length = 0;
 });
 
-/** Something that listens as an engine does. */
+/** A server that listens as an engine does. */
 async function engineThat(answers: RequestListener): Promise<Engine> {
   server = createServer((request, response) => {
     asked.push(request.url ?? "");

@@ -8,7 +8,7 @@ import { containerLogs } from "./logs.js";
 const startedAt = 1_790_000_000;
 const never = new AbortController().signal;
 
-/** A line of stdout, so many nanoseconds after the start. */
+/** A line of stdout, this many nanoseconds after the start. */
 interface Line {
   readonly ns: number;
   readonly text: string;
@@ -58,7 +58,10 @@ it("lines that came within one microsecond can be requested since the time shown
   }
 });
 
-/** What a follower hears of a container that has ended, whose engine sends `sent` or what was asked of the kept ones. */
+/**
+ * The lines that a follower receives from a container that has ended. Its engine sends `sent`, or the requested part of
+ * `kept`.
+ */
 async function heard(kept: readonly Line[], { sent, tail }: { sent?: readonly Line[]; tail?: number }) {
   const stored = container(kept);
   const followed = {
@@ -76,7 +79,7 @@ async function heard(kept: readonly Line[], { sent, tail }: { sent?: readonly Li
   return texts;
 }
 
-it("lines that an engine sends twice, since a flood has rotated its file, are shown once", async () => {
+it("lines that an engine sends twice, because a flood has rotated its file, are shown once", async () => {
   const lines = Array.from({ length: 20 }, (_, n) => ({ ns: 5_000_000 + n * 100, text: `line ${n}` }));
   const sent = [...lines.slice(1, 15), ...lines.slice(8)];
   expect(await heard(lines.slice(0, 1), { sent })).toEqual(lines.map(({ text }) => text));
@@ -87,7 +90,7 @@ it("lines that an engine sends twice, since a flood has rotated its file, are sh
   expect(await heard([], { sent: [late, early] })).toEqual([late.text, early.text]);
 });
 
-it("a follower that wants no earlier lines gets those since its request, even if looking up the container took time", async () => {
+it("a follower that wants no earlier lines gets the lines since its request, even if looking up the container took time", async () => {
   const lines = [
     { ns: 4_000_000, text: "before" },
     { ns: 6_000_000, text: "meanwhile" },

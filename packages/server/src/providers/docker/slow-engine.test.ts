@@ -12,11 +12,11 @@ const secret = "the-secret-of-this-worker";
 let directory: string;
 let server: Server;
 let engine: Engine;
-/** What the engine does when it is asked for a log, and for an image. */
+/** The engine's answers to requests for a log and for an image. */
 let onLogs: (reply: ServerResponse) => void;
 let onPull: (reply: ServerResponse) => void;
 
-/** An engine with one container that has ended; what it is slow at is the test's. */
+/** An engine with one container that has ended; each test decides which answers are slow. */
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "millrace-slow-engine-"));
   const path = join(directory, "engine.sock");
@@ -47,7 +47,7 @@ const frame = (text: string): Buffer => {
   return Buffer.concat([header, Buffer.from(text)]);
 };
 
-/** Lets the time-outs of calls pass at once. */
+/** Makes the time-outs of calls pass at once. */
 const hurried = () => {
   const later = globalThis.setTimeout;
   vi.spyOn(globalThis, "setTimeout").mockImplementation(((act: () => void, ms = 0) =>
@@ -94,7 +94,7 @@ describe("A pull", () => {
     await pull(engine, "big", undefined, () => {}, 200);
   });
 
-  it("that the engine does not even begin fails too", async () => {
+  it("that the engine does not begin fails too", async () => {
     onPull = () => {};
     await expect(pull(engine, "big", undefined, () => {}, 100)).rejects.toThrow(/does not answer/);
   });

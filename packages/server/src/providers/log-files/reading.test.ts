@@ -38,7 +38,7 @@ async function read(query: Partial<LogQuery> = {}): Promise<LogLine[]> {
 }
 const texts = async (query?: Partial<LogQuery>) => (await read(query)).map(({ text }) => text);
 
-describe("A worker's files", () => {
+describe("A worker's log files", () => {
   it("are read as one, the older one first, over many blocks", async () => {
     const long = "x".repeat(10_000);
     writeFileSync(`${path}.1`, many(0, 100, long));
@@ -48,7 +48,7 @@ describe("A worker's files", () => {
     expect(await texts({ sinceUs: 1_790_000_000_000_050, tail: 1_000 })).toHaveLength(150);
   });
 
-  it("are read from their end as far as is asked for", async () => {
+  it("are read from their end, only as far as requested", async () => {
     writeFileSync(`${path}.1`, many(0, 100, "x".repeat(10_000)));
     writeFileSync(path, many(100, 100, "x".repeat(10_000)));
     const search = { bytesLeft: limits.logBlockBytes + 1 };
@@ -59,7 +59,7 @@ describe("A worker's files", () => {
     expect(await texts({ search })).toEqual([]);
   });
 
-  it("that were written before lines had times are readable, in order, with about the time of the file", async () => {
+  it("that were written before lines had times are readable, in order, with a time close to the file's", async () => {
     writeFileSync(path, "one\ntwo\n\nfour\n");
     utimesSync(path, 1_790_000_000, 1_790_000_000);
     const lines = await read();
@@ -80,7 +80,7 @@ describe("A worker's files", () => {
     await reader.return(undefined);
   });
 
-  it("are followed from one into the next, with no line lost or twice", async () => {
+  it("are followed from one into the next, with no line lost or repeated", async () => {
     const file = new LogFile(path);
     const heard: string[] = [];
     let isOver = false;
@@ -91,7 +91,7 @@ describe("A worker's files", () => {
     const text = "y".repeat(15_000);
     for (let n = 0; n < 1_000; n += 50) {
       file.append(many(n, 50, text));
-      // the older one is still there when its reader comes to it
+      // The older file still exists when its reader reaches it.
       await vi.waitFor(() => expect(heard.length).toBeGreaterThanOrEqual(n - 100), { timeout: 10_000 });
     }
     isOver = true;
@@ -128,7 +128,7 @@ describe("A worker's files", () => {
   it("stay within their bound even when writing resumes", () => {
     const half = "z".repeat(limits.logFileBytesMax * 0.6);
     for (let n = 0; n < 3; n++) {
-      const file = new LogFile(path); // another keeper each time
+      const file = new LogFile(path); // as from another keeper each time
       file.append(half);
       file.close();
     }
@@ -137,14 +137,14 @@ describe("A worker's files", () => {
   });
 });
 
-describe("Logs that nobody needs", () => {
+describe("Logs that are no longer needed", () => {
   const write = (name: string, bytes: number, age: number) => {
     writeFileSync(join(directory, name), "x".repeat(bytes));
     utimesSync(join(directory, name), 1_790_000_000 - age, 1_790_000_000 - age);
   };
   const left = () => readdirSync(directory).sort();
 
-  it("are deleted with their workers' rows, both files of them; nothing else in the folder is", async () => {
+  it("are deleted with their workers' rows, both files of each, and nothing else in the folder is", async () => {
     write("gone.log", 1, 0);
     write("gone.log.1", 1, 0);
     write("ended.log", 1, 90_000);
@@ -154,7 +154,7 @@ describe("Logs that nobody needs", () => {
     expect(left()).toEqual(["ended.log", "lives.log", "notes.txt"]);
   });
 
-  it("are deleted, the oldest of those that ended first, until all are within their bound", async () => {
+  it("are deleted, those of the longest ended workers first, until all are within their bound", async () => {
     write("lives.log", 400, 900);
     write("old.log", 100, 500);
     write("old.log.1", 400, 800);

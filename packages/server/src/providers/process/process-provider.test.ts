@@ -11,7 +11,7 @@ import { killGroup, statOf } from "./process-table.js";
 const newHost = () => mkdtempSync(join(tmpdir(), "millrace-host-"));
 const providerOf = (dataDir: string) => processProvider({ dataDir, logsDir: join(dataDir, "logs"), awayMs: 60_000 });
 
-/** Resolves when the keeper of this directory has taken its socket away. */
+/** Resolves when the keeper of this directory has removed its socket. */
 function keeperGone(dataDir: string): Promise<void> {
   return new Promise((resolve) => {
     const watcher = watch(dataDir, look);
@@ -82,12 +82,12 @@ describe("The keeper of local processes", () => {
     const handle = await provider.start(launchOf(workerId, command));
     return { handle, puppet: await stage.meet(workerId) };
   };
-  /** A child of the worker's that has gone into a session of its own. */
+  /** A child of the worker in a separate session. */
   const strayOf = (puppet: Puppet): Promise<Puppet> => {
     puppet.do("stray", "stray");
     return stage.meet("stray");
   };
-  /** Leaves as a server does; the next one has not called yet. */
+  /** Leaves as a server does; the next server has not called yet. */
   const leave = async (awayMs: number) => {
     await provider.leave(awayMs);
     provider = providerOf(dataDir);
@@ -137,20 +137,20 @@ describe("The keeper of local processes", () => {
     await puppet.ended;
   });
 
-  it("is a process of its own, with its workers as children, each in its own process group", async () => {
+  it("is a separate process, with its workers as children, each in its own process group", async () => {
     const { puppet, handle } = await start();
     expect(puppet.ppid).not.toBe(process.pid);
     expect(statOf(puppet.pid)).toEqual({ group: puppet.pid, startTime: handle.ref.startTime });
   });
 
-  it("lets no child outlive its leader, not even in a session of its own", async () => {
+  it("lets no child outlive its leader, not even in a separate session", async () => {
     const { puppet } = await start();
     const stray = await strayOf(puppet);
     await ended(puppet);
     await stray.ended;
   });
 
-  it("kills a worker with children in sessions of their own, and no other worker's", async () => {
+  it("kills a worker with children in separate sessions, and no other worker's children", async () => {
     const { puppet, handle } = await start();
     const stray = await strayOf(puppet);
     const { puppet: other } = await start("worker00000002");
@@ -161,7 +161,7 @@ describe("The keeper of local processes", () => {
     expect(await otherStray.ask("hello")).toBe("hello");
   });
 
-  it("that replaces a killed one ends everything that the killed one left", async () => {
+  it("that replaces a killed keeper ends everything that the killed one left", async () => {
     const { puppet } = await start();
     const stray = await strayOf(puppet);
     const { puppet: other } = await start("worker00000002");
@@ -172,7 +172,7 @@ describe("The keeper of local processes", () => {
     await Promise.all([puppet.ended, stray.ended, other.ended]);
   });
 
-  it("that dies after a start of which no server has heard leaves none of it to the next server", async () => {
+  it("that dies after a start that no server has heard of leaves nothing of it to the next server", async () => {
     const { puppet } = await start();
     process.kill(puppet.ppid, "SIGSTOP");
     const unheard = provider.start(launchOf("worker00000002")).catch(() => "its server has gone");
@@ -213,7 +213,7 @@ describe("The keeper of local processes", () => {
   });
 
   it("reports its workers lost when it is killed itself; they are still found and killed by their handles", async () => {
-    const { puppet, handle } = await start(id, ["env", "-i", ...stage.command(id)]); // it carries no mark
+    const { puppet, handle } = await start(id, ["env", "-i", ...stage.command(id)]); // its environment has no mark
     puppet.do("child", "child");
     const child = await stage.meet("child");
     const lost = endOf(provider, id);
@@ -257,7 +257,7 @@ describe("The keeper of local processes", () => {
   });
 });
 
-describe("A process that only has a worker's old number", () => {
+describe("A process that only has a worker's old id", () => {
   let stage: Stage;
   beforeEach(async () => {
     stage = new Stage();
@@ -312,12 +312,12 @@ describe("The command of a handler's directory", () => {
     expect(runner).toMatch(/run-handler\.js$/);
   });
 
-  it("of a Python handler is python3, or the one of its own environment", () => {
+  it("of a Python handler is python3, or the interpreter of its own environment", () => {
     writeFileSync(join(directory, "handler.py"), "");
     expect(handlerCommand(directory)).toEqual(["python3", "-u", "handler.py"]);
   });
 
-  it("is none where there is no handler", () => {
+  it("is undefined if there is no handler", () => {
     expect(handlerCommand(directory)).toBeUndefined();
   });
 });

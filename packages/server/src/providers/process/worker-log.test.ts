@@ -22,7 +22,7 @@ afterEach(() => {
 });
 /** The stored lines without their times and pipes. */
 const written = () => readFileSync(path, "utf8").replaceAll(/^\d{16} [12] /gm, "");
-/** The same with their pipes. */
+/** The stored lines with their pipes, but without their times. */
 const piped = () => readFileSync(path, "utf8").replaceAll(/^\d{16} /gm, "");
 
 describe("A worker's log", () => {
@@ -82,7 +82,7 @@ describe("A worker's log", () => {
     expect(written()).toBe("a\nb\rc\n");
   });
 
-  it("does not take a line of the other pipe for a repeated one", () => {
+  it("does not count a line of the other pipe as a repeat", () => {
     log.write("stdout", "a\n");
     log.write("stderr", "a\n");
     log.close();
@@ -106,7 +106,7 @@ describe("A worker's log", () => {
     expect(written()).toMatch(/\[5 more lines in that second\]\n$/);
   });
 
-  it("writes lines soon after they came, without being asked", async () => {
+  it("writes lines soon after they came, by itself", async () => {
     log.write("stdout", "here\n");
     await vi.waitFor(() => expect(written()).toBe("here\n"));
   });
@@ -117,7 +117,7 @@ describe("A worker's log", () => {
     expect(written()).toBe("a\n[the line before came 2 times more]\nb\n[the line before came 1 times more]\n");
   });
 
-  it("counts what comes too fast, and goes on in the next second", () => {
+  it("counts lines that come too fast, and goes on in the next second", () => {
     const lines = (from: number, count: number) => Array.from({ length: count }, (_, n) => `${from + n}\n`).join("");
     log.write("stdout", lines(0, limits.logLinesPerSecondMax + 500));
     vi.setSystemTime(Date.now() + 1_000);
@@ -145,7 +145,7 @@ describe("A worker's log", () => {
     let second = 0;
     vi.spyOn(Date, "now").mockImplementation(() => second * 1_000);
     for (let n = 0; n < 1_500; n++) {
-      if (n % 25 === 0) second++; // slower than the flood that is only counted
+      if (n % 25 === 0) second++; // slower than a flood, of which lines are only counted
       log.write("stdout", `${n}${"x".repeat(limits.logLineBytesMax - 10)}\n`);
       if (n % 50 === 0) log.flush();
     }
