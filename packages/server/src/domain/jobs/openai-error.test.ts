@@ -52,7 +52,7 @@ describe("A failed job's error", () => {
 
 describe("An output", () => {
   it.each([
-    { it: "whose object is "error" is an error", output: { object: "error", message: "m", code: 422 }, status: 422 },
+    { it: "of the kind error is an error", output: { object: "error", message: "m", code: 422 }, status: 422 },
     { it: "with an error in it is an error", output: { error: { message: "m", code: 503 } }, status: 503 },
     { it: "with an error's text in it is an error", output: { error: "{'message': 'm', 'code': 403}" }, status: 403 },
     { it: "with a sentence as its error is an error", output: { error: "m" }, status: 500 },
