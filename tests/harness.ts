@@ -8,14 +8,14 @@ import { freePort as freeWorkerPort } from "../packages/server/src/loops/workers
 /** The repository's root, with a trailing slash left out. */
 export const root = join(import.meta.dirname, "..");
 
-/** A real server process over a data directory of its own; `key` is its bootstrap admin key. */
+/** A real server process with its own data directory; `key` is its bootstrap admin key. */
 export interface TestServer {
   readonly url: string;
   readonly port: number;
   readonly key: string;
   readonly dataDir: string;
   readonly pid: number;
-  /** What the process printed so far, stdout and stderr together. */
+  /** Everything that the process has printed so far, stdout and stderr together. */
   log(): string;
   /** Sends SIGTERM and resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -23,19 +23,19 @@ export interface TestServer {
   kill(): Promise<void>;
   /** Starts the server again over the same directory and port. */
   restart(): Promise<void>;
-  /** Stops what runs and removes the directory. */
+  /** Stops the process and removes the directory. */
   end(): Promise<void>;
 }
 
-/** A port that nobody listens on, and that no outgoing connection takes before the server listens. */
+/** A port without a listener that no outgoing connection takes before the server listens. */
 export const freePort = (): Promise<number> => freeWorkerPort(new Set());
 
-/** A machine that is busy with other tests may take long. */
+/** A machine that is busy with other tests may be slow. */
 const readyWithinMs = 45_000;
 
 let databases = 0;
 
-/** Settings that put a server on a database of its own, where the tests run on PostgreSQL; else it brings its SQLite. */
+/** Settings that give a server its own database if the tests run on PostgreSQL; otherwise it uses its SQLite. */
 async function ownDatabase(): Promise<Record<string, string>> {
   const admin = process.env.MILLRACE_TEST_POSTGRES;
   if (admin === undefined) return {};
@@ -48,10 +48,10 @@ async function ownDatabase(): Promise<Record<string, string>> {
   return { MILLRACE_DATABASE_URL: admin.replace(/[^/]*$/, name) };
 }
 
-/** What scripts/node.sh sets for every server. */
+/** The variables that scripts/node.sh sets for every server. */
 const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MALLOC_")));
 
-/** Starts the built server (`packages/server/dist/main.js`) as its users do, and waits until `/readyz` says yes. */
+/** Starts the built server (`packages/server/dist/main.js`) as users do, and waits until `/readyz` is 200. */
 export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
   const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
   const port = Number(env.MILLRACE_PORT ?? (await freePort()));
@@ -141,7 +141,7 @@ export async function call(
   return { status: reply.status, headers: reply.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
 
-/** Makes a template over a handler directory and an endpoint on it; resolves with the endpoint's id. */
+/** Makes a template with a handler directory and an endpoint with it; resolves with the endpoint's id. */
 export async function makeEndpoint(
   server: { url: string; key: string },
   image: string,
@@ -156,7 +156,7 @@ export async function makeEndpoint(
   return endpoint.body.id;
 }
 
-/** Asks again every 50 ms until `probe` gives something; fails after `withinMs`. */
+/** Calls `probe` every 50 ms until it returns a truthy value; fails after `withinMs`. */
 export async function until<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = 20_000,
@@ -170,7 +170,7 @@ export async function until<T>(
   }
 }
 
-/** The lines of a file that tests' handlers append to: what really ran. */
+/** The lines of a file that tests' handlers append to: the real runs. */
 export function journal(path: string): string[] {
   try {
     return readFileSync(path, "utf8").split("\n").filter(Boolean);

@@ -3,11 +3,11 @@ import { call, makeEndpoint, startServer, type TestServer } from "../harness.js"
 import { newFolder, removeFolders, submit, waitingEndpoint } from "./stock.js";
 
 let server: TestServer;
-/** An endpoint without workers: what is submitted to it waits. */
+/** An endpoint without workers: its jobs wait. */
 let idle: string;
 
 beforeAll(async () => {
-  // The purges below would meet the limit of two in 10 s.
+  // The purges below would exceed the limit of two in 10 s.
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
   idle = await waitingEndpoint(server);
 });
@@ -20,7 +20,7 @@ afterAll(async () => {
 describe("bodies as clients send them", () => {
   const labelled = { "content-type": "application/json" };
 
-  it.each(["", "{}", "null", "[1", "not json"])("ignores the body %j if the route reads none", async (body) => {
+  it.each(["", "{}", "null", "[1", "not json"])("ignores the body %j if the route reads no body", async (body) => {
     const job = await submit(server, idle, {});
     const post = (path: string) =>
       call(server, "POST", `/sdk/v2/${idle}${path}`, body === "" ? undefined : body, labelled);

@@ -15,7 +15,7 @@ afterAll(async () => {
 const flashboot = { flashboot: true, idleTimeout: 1 };
 
 describe.concurrent("a stock worker with FlashBoot", () => {
-  it("is frozen with the process that pings for it, and resumes with both", async () => {
+  it("is frozen with its pinging process, and resumes with both", async () => {
     const own = await stock.deploy(server, "plain", flashboot);
     const first = await complete(server, own.id, { do: "pids" });
     const { leader, child } = first.output;
@@ -23,14 +23,14 @@ describe.concurrent("a stock worker with FlashBoot", () => {
     const next = await complete(server, own.id, { do: "pids" });
     expect(next).toMatchObject({ workerId: first.workerId, output: { leader, child }, retries: 0 });
     expect([letterOf(leader), letterOf(child)]).not.toContain("T");
-    // what it was told while it slept does not confuse it: it sleeps and wakes again, and pings all the while
+    // Messages that it missed while frozen do not confuse it: it is frozen and woken again, and keeps pinging.
     await frozen(server, own.id);
     const third = await complete(server, own.id, { do: "value", value: 3 });
     expect(third).toMatchObject({ workerId: first.workerId, output: 3, retries: 0 });
     expect(own.notes()).toEqual([]);
   });
 
-  it("whose process dies while it is frozen takes the pinging process with it", async () => {
+  it("whose process dies while it is frozen ends its pinging process too", async () => {
     const own = await stock.deploy(server, "plain", flashboot);
     const first = await complete(server, own.id, { do: "pids" });
     const { leader, child } = first.output;

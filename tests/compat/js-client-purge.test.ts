@@ -6,7 +6,7 @@ import { jsClient, removeFolders, waitingEndpoint } from "./stock.js";
 let server: TestServer;
 
 beforeAll(async () => {
-  // The 20,000 submissions below would meet the limit of /run.
+  // The 20,000 submissions below would exceed the limit of /run.
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
 });
 
@@ -42,7 +42,7 @@ it("answers the stock client's purge of 20,000 jobs in time, and its other calls
   expect((await endpoint.health()).jobs.inQueue).toBe(1);
 });
 
-/** Submits many small jobs over a few kept connections. */
+/** Submits many small jobs over a few keep-alive connections. */
 async function submitMany(endpoint: string, count: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 48 });
   const options = {

@@ -17,7 +17,7 @@ let server: TestServer;
 let plain: Deployment;
 let awaiting: Deployment;
 let streaming: Deployment;
-/** An endpoint without workers: what is submitted to it waits. */
+/** An endpoint without workers: its jobs wait. */
 let idle: string;
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ async function collect(generator: AsyncGenerator<Said>): Promise<Said[]> {
   return found;
 }
 
-/** The client's calls as they leave it: method, path, and body. */
+/** The client's outgoing calls: method, path, and body. */
 async function callsOf<T>(deed: () => Promise<T>): Promise<{ result: T; calls: { url: string; init: RequestInit }[] }> {
   const spy = vi.spyOn(globalThis, "fetch");
   try {
@@ -121,7 +121,7 @@ describe("the stock JavaScript client", () => {
     expect(none).not.toHaveProperty("error");
   });
 
-  it("hands a worker the job's own fields and nothing that it doesn't know", async () => {
+  it("hands a worker the job's own fields and no unknown field", async () => {
     const received: Said[] = [];
     const receiver = createServer((hook, reply) => {
       let text = "";
@@ -206,7 +206,7 @@ describe("the stock JavaScript client", () => {
     expect(status.error).toContain("half way");
   });
 
-  it("cancels a job that waits, and one that runs", async () => {
+  it("cancels a waiting job, and a running job", async () => {
     const waiting = await client(idle).run({ input: {} });
     expect(await client(idle).cancel(waiting.id)).toMatchObject({ id: waiting.id, status: "CANCELLED" });
     expect(await client(idle).status(waiting.id)).toMatchObject({ status: "CANCELLED", completed: true });

@@ -5,7 +5,7 @@ import { baseUrl, model, openAiClient, speakingEndpoint } from "./openai.js";
 import { type Deployment, deploy, reached, removeFolders, type Said, script } from "./stock.js";
 
 let server: TestServer;
-/** The example's worker, in each of the ways it speaks. */
+/** The example's worker, for each of its output formats. */
 let ways: Record<"raw text" | "raw text cut anywhere" | "objects", string>;
 let speaking: Deployment;
 let answering: Deployment;
@@ -35,7 +35,7 @@ const client = () => openAiClient(server, ways["raw text"]);
 const lastJob = async (endpoint: string) =>
   (await call(server, "GET", `/v2/${endpoint}/requests?limit=1`)).body.requests[0];
 
-/** What a call was refused with. */
+/** The error with which a call was refused. */
 async function refusalOf(deed: () => PromiseLike<unknown>): Promise<Said> {
   try {
     await deed();
@@ -86,7 +86,7 @@ describe("OpenAI's JavaScript client", () => {
     },
   );
 
-  it("streams by its helper that gathers what comes", async () => {
+  it("streams by its helper that collects the chunks", async () => {
     const runner = client().chat.completions.stream(ask);
     const whole = await client().chat.completions.create(ask);
     expect((await runner.finalContent())?.trim()).toBe(whole.choices[0]?.message.content);
@@ -184,7 +184,7 @@ describe("A handler that does not stream", () => {
   });
 });
 
-describe("A client that goes away", () => {
+describe("A client that disconnects", () => {
   const hanging = async (more: object, options: object = {}) => {
     const already = speaking.notes().length;
     const sent = openAiClient(server, speaking.id).chat.completions.create(
@@ -203,12 +203,12 @@ describe("A client that goes away", () => {
     expect(job.status).toBe("IN_PROGRESS");
     const [strike] = timers.mock.calls.find(([, ms]) => ms === timeout) ?? [];
     timers.mockRestore();
-    strike?.(); // the client's own time is over
+    strike?.(); // the client's own timeout has passed
     expect(await outcome).toBeInstanceOf(OpenAI.APIConnectionTimeoutError);
     await reached(server, speaking.id, job.id, "CANCELLED");
   });
 
-  it("by aborting a stream that it reads has its job cancelled, and the worker does others", async () => {
+  it("by aborting a stream that it reads has its job cancelled, and the worker runs other jobs", async () => {
     const { outcome, job } = await hanging({ stream: true });
     const stream = (await outcome) as Awaited<ReturnType<OpenAI["chat"]["completions"]["create"]>> & {
       controller: AbortController;
@@ -229,7 +229,7 @@ describe("A client that goes away", () => {
     await reached(server, speaking.id, job.id, "CANCELLED");
   });
 
-  it("before a worker takes its job has it cancelled", async () => {
+  it("before a worker takes its job has the job cancelled", async () => {
     const cold = await speakingEndpoint(server, {}, { workersMax: 0 });
     const leaving = new AbortController();
     const sent = openAiClient(server, cold).models.list({ signal: leaving.signal });

@@ -57,7 +57,7 @@ describe("OpenAI's Python client", () => {
     const missing = {
       kind: "NotFoundError",
       status: 404,
-      code: "404", // the client makes it a text
+      code: "404", // the client turns it into a string
       type: "NotFoundError",
       message: "The model 'o'1' doesn't exist; there is 'tiny-miller'.",
     };
@@ -85,7 +85,7 @@ describe("OpenAI's Python client", () => {
     expect(states).toEqual(Array(8).fill("COMPLETED"));
   });
 
-  it.each(["timed_out", "left"])("that goes away (%s) has its job cancelled", async (how) => {
+  it.each(["timed_out", "left"])("that disconnects (%s) has its job cancelled", async (how) => {
     const found = await run(how, speaking.id);
     expect(found).toEqual(how === "left" ? "one" : expect.objectContaining({ kind: "APITimeoutError" }));
     const [job] = await jobsOf(speaking.id);

@@ -5,7 +5,7 @@ import { type Address, python } from "./stock.js";
 
 export const model = "tiny-miller";
 
-/** An endpoint over `examples/openai`, warm unless told otherwise; `env` says how it speaks. */
+/** An endpoint with the worker of `examples/openai`, kept warm by default; `env` sets its output format. */
 export function speakingEndpoint(
   server: Address,
   env: Record<string, string> = {},
@@ -22,11 +22,11 @@ export function speakingEndpoint(
   );
 }
 
-/** Where OpenAI's clients are pointed at. */
+/** The base URL for OpenAI's clients. */
 export const baseUrl = (server: Address, endpoint: string, prefix = ""): string =>
   `${server.url}${prefix}/v2/${endpoint}/openai/v1`;
 
-/** OpenAI's own JavaScript client, which is told nothing but the address and the key. */
+/** OpenAI's own JavaScript client, given only the address and the key. */
 export function openAiClient(server: Address, endpoint: string, more: Record<string, unknown> = {}): OpenAI {
   return new OpenAI({ baseURL: baseUrl(server, endpoint), apiKey: server.key, maxRetries: 0, ...more });
 }

@@ -6,7 +6,7 @@ let server: TestServer;
 let plain: Deployment;
 let awaiting: Deployment;
 let streaming: Deployment;
-/** An endpoint without workers: what is submitted to it waits. */
+/** An endpoint without workers: its jobs wait. */
 let idle: string;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ describe("the stock Python client", () => {
     expect(await synced("run_bare", plain.id)).toEqual({ do: "echo", bare: true });
   });
 
-  it("waits for outputs in one call, and gets none of a failed job", async () => {
+  it("waits for outputs in one call, and gets no output of a failed job", async () => {
     expect(await synced("run_sync", plain.id)).toEqual({
       wrapped: { do: "echo", n: 2 },
       bare: { do: "echo", n: 3 },
@@ -76,7 +76,7 @@ describe("the stock Python client", () => {
     expect(found.status).toBe("CANCELLED");
   });
 
-  it("cancels a job that waits", async () => {
+  it("cancels a waiting job", async () => {
     const found = await synced("cancel_waiting", idle);
     expect(found).toMatchObject({
       before: "IN_QUEUE",
@@ -95,7 +95,7 @@ describe("the stock Python client", () => {
     expect(found.states).toEqual(Array(5).fill("CANCELLED"));
   });
 
-  it("raises what it always raised for a wrong key and an unknown endpoint", async () => {
+  it("raises its usual errors for a wrong key and an unknown endpoint", async () => {
     expect(await synced("wrong_key", plain.id)).toEqual({ type: "RuntimeError", says_401: true });
     expect(await synced("unknown", plain.id)).toEqual({ type: "HTTPError", status: 404 });
   });
@@ -114,7 +114,7 @@ describe("the stock asyncio client", () => {
     expect(found).toEqual({ chunks: ["one", 2, { three: 3 }, ...numbered(50)], status: "COMPLETED" });
   });
 
-  it("cancels a job that runs", async () => {
+  it("cancels a running job", async () => {
     const found = await awaited("cancel", awaiting.id);
     expect(found).toMatchObject({ reply: { id: found.id, status: "CANCELLED" }, status: "CANCELLED" });
   });
@@ -153,7 +153,7 @@ describe("the stock management functions", () => {
     expect(output).toEqual({ GREETING: "hello there", words: ["two words"] });
   });
 
-  it("list endpoints as they were set up, and give one another template", async () => {
+  it("list endpoints as they were set up, and change an endpoint's template", async () => {
     const found = await managed("list_and_retemplate");
     expect(found.changed).toEqual({ id: found.plain.id, templateId: found.second });
     expect(found.plain).toMatchObject({
@@ -179,7 +179,7 @@ describe("the stock management functions", () => {
     expect(Date.parse(found.plain.createdAt)).toBeGreaterThan(Date.now() - 120_000);
   });
 
-  it("modify only what was sent, and delete", async () => {
+  it("modify only the fields sent, and delete", async () => {
     const { id, modified, deleted, listed } = await managed("modify_and_delete");
     expect(modified).toEqual({ id, gpuIds: "AMPERE_24", name: "renamed", idleTimeout: 7, workersMax: 2 });
     expect(deleted).toEqual({ data: { deleteEndpoint: null } });
@@ -194,7 +194,7 @@ describe("the stock management functions", () => {
     expect(deleted).toBe(true);
   });
 
-  it("raise their own errors for what is refused", async () => {
+  it("raise their own errors for refused calls", async () => {
     const found = await managed("refusals");
     expect(found["unknown template"]).toMatch(/template/i);
     expect(found["unknown tier"]).toMatch(/NO_SUCH_TIER|gpuIds/);

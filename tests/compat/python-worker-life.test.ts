@@ -22,7 +22,7 @@ const ran = (on: stock.Deployment, input: Record<string, unknown>) => stock.ran(
 const healthOf = async (of: stock.Deployment) => (await call(server, "GET", `/v2/${of.id}/health`)).body;
 
 describe.concurrent("a stock worker that asks to be replaced", () => {
-  it("by a key in its output is replaced by another for the next job", async () => {
+  it("by a key in its output is replaced by another worker for the next job", async () => {
     const own = await deploy("plain");
     const first = await ran(own, { do: "refresh" });
     expect(first).toMatchObject({ status: "COMPLETED", output: { kept: 1 } });
@@ -51,7 +51,7 @@ describe.concurrent("a stock worker that takes several jobs at a time", () => {
     expect(new Set(ends.map(({ workerId }) => workerId)).size).toBe(1);
   });
 
-  it("stops the one that is cancelled, and no other, over several heartbeats", async () => {
+  it("stops only the cancelled job, over several heartbeats", async () => {
     const own = await deploy("crowd");
     const jobs = await Promise.all([1, 2, 3].map(() => submit(own, { ticks: 140 })));
     await until(() => own.notes().length === 3, 45_000);

@@ -5,7 +5,7 @@ import { call, makeEndpoint, startServer, type TestServer, until } from "../harn
 import * as stock from "./stock.js";
 
 let server: TestServer;
-/** One warm worker with the plain handler, shared by the tests that leave it as they found it. */
+/** One warm worker with the plain handler, shared by the tests that leave it unchanged. */
 let plain: stock.Deployment;
 let streaming: stock.Deployment;
 
@@ -240,7 +240,7 @@ describe.concurrent("a stock generator", () => {
   });
 });
 
-/** The lines of all files beneath a folder that hold `text`. */
+/** The lines that contain `text` in all files below a folder. */
 function linesWith(folder: string, text: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: "utf8" }) : [];
   return names.flatMap((name) => {

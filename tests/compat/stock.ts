@@ -9,28 +9,28 @@ import runpodSdk from "runpod-sdk";
 import { expect } from "vitest";
 import { call, journal, makeEndpoint, root, until } from "../harness.js";
 
-/** What a server or a client said: JSON that the tests judge. */
+/** A reply of a server or a client: JSON that the tests check. */
 // biome-ignore lint/suspicious/noExplicitAny: its shape is what is being tested
 export type Said = any;
 
-/** What every helper here needs of a server. */
+/** The facts about a server that every helper here needs. */
 export interface Address {
   readonly url: string;
   readonly key: string;
 }
 
-/** An endpoint over a handler of `tests/compat/handlers`, run by the stock Python worker. */
+/** An endpoint with a handler of `tests/compat/handlers`, run by the stock Python worker. */
 export interface Deployment {
   readonly id: string;
   readonly dir: string;
-  /** What the handler noted so far, one line each. */
+  /** The handler's notes so far, one line each. */
   notes(): string[];
 }
 
 const folders: string[] = [];
 const interpreters: ChildProcess[] = [];
 
-/** The Python environment that holds the stock package. */
+/** The Python environment with the stock package. */
 export function venv(): string {
   const dir = process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv");
   if (existsSync(join(dir, "bin/python"))) return dir;
@@ -49,20 +49,26 @@ export function newFolder(): string {
   return dir;
 }
 
-/** Ends the interpreters, and removes what `newFolder` made; after the server's end, so that no worker loses its ground. */
+/**
+ * Ends the interpreters, and removes the folders of `newFolder`. Call it after the server's end, so that no worker
+ * loses its directory.
+ */
 export function removeFolders(): void {
   for (const child of interpreters.splice(0)) child.kill();
   for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true });
 }
 
-/** A folder with `tests/compat/handlers/{name}.py` as its `handler.py`, and an environment that says where to note. */
+/**
+ * A folder with `tests/compat/handlers/{name}.py` as its `handler.py`, and an environment that names the file for its
+ * notes.
+ */
 export function handlerFolder(name: string): { dir: string; env: Record<string, string>; notes(): string[] } {
   const dir = newFolder();
   copyFileSync(join(import.meta.dirname, "handlers", `${name}.py`), join(dir, "handler.py"));
   return { dir, env: { NOTES: join(dir, "notes"), FOLDER: dir }, notes: () => journal(join(dir, "notes")) };
 }
 
-/** Deploys a handler with the stock worker's usual start command; one CPU worker at most unless `settings` say more. */
+/** Deploys a handler with the stock worker's usual start command; by default with at most one CPU worker. */
 export async function deploy(
   server: Address,
   name: string,
@@ -79,7 +85,7 @@ export async function deploy(
   return { id, dir: folder.dir, notes: folder.notes };
 }
 
-/** An endpoint that may have no workers: what is submitted to it waits. */
+/** An endpoint without workers: its jobs wait. */
 export function waitingEndpoint(server: Address): Promise<string> {
   return makeEndpoint(server, newFolder(), { computeType: "CPU", workersMax: 0 }, { dockerStartCmd: ["true"] });
 }
@@ -110,12 +116,12 @@ export async function statusOf(server: Address, endpoint: string, job: string): 
   return reply.body;
 }
 
-/** Whether no later state can come. */
+/** Whether a status can no longer change. */
 export function isFinal(status: string): boolean {
   return ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"].includes(status);
 }
 
-/** Waits until the job is in the state named. */
+/** Waits until the job is in this state. */
 export async function reached(server: Address, endpoint: string, job: string, state: string, withinMs = 30_000) {
   let last: Said;
   const probe = async () => {
@@ -144,7 +150,7 @@ export async function ran(server: Address, endpoint: string, input: Record<strin
   return settled(server, endpoint, await submit(server, endpoint, input), withinMs);
 }
 
-/** Every chunk of a job, in the order in which they are handed out, until the envelope says that no more can come. */
+/** Every chunk of a job, in the order of delivery, until the envelope says that no more can come. */
 export async function chunks(server: Address, endpoint: string, job: string, withinMs = 45_000): Promise<Said[]> {
   const found: Said[] = [];
   await until(async () => {
@@ -156,7 +162,7 @@ export async function chunks(server: Address, endpoint: string, job: string, wit
   return found;
 }
 
-/** Whether a process runs; one that has ended but was not yet waited for does not. */
+/** Whether a process runs. A zombie does not count. */
 export function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -171,10 +177,12 @@ export function runs(pid: number): boolean {
   }
 }
 
-/** Where interpreters listen that have imported a stock client, by its name and the server to which it is set. */
+/** The sockets of interpreters that have imported a stock client, by the client's name and its server. */
 const sockets = new Map<string, Promise<string>>();
 
-/** Importing a client takes a second of processor time: scripts are forked from an interpreter that has done it. */
+/**
+ * Importing a client takes a second of processor time, so scripts are forked from an interpreter that has imported it.
+ */
 function interpreter(server: Address, client: string): Promise<string> {
   const name = `${client} ${server.url}`;
   const found = sockets.get(name) ?? startInterpreter(server, client);
@@ -200,21 +208,21 @@ async function startInterpreter(server: Address, client: string): Promise<string
   return socket;
 }
 
-/** Which client each script is for. */
+/** The client that each script uses. */
 const clientOf = (script: string) => (script === "openai_client" ? "openai" : "runpod");
 
 /**
- * Runs `tests/compat/scripts/{name}.py` in a process of its own with the stock client set to the server,
- * and resolves with the JSON of the last line it prints.
+ * Runs `tests/compat/scripts/{name}.py` in its own process with the stock client set to the server, and resolves with
+ * the JSON of the last line that it prints.
  */
 export async function script(server: Address, name: string, ...words: string[]): Promise<Said> {
   const connection = connect(await interpreter(server, clientOf(name)));
-  connection.setTimeout(60_000, () => connection.destroy(new Error(`${name} ${words[0]} says nothing`)));
+  connection.setTimeout(60_000, () => connection.destroy(new Error(`${name} ${words[0]} printed nothing`)));
   connection.write(`${JSON.stringify([join(import.meta.dirname, "scripts", `${name}.py`), ...words])}\n`);
   const said = (await text(connection)).trim();
   try {
     return JSON.parse(said.split("\n").at(-1) ?? "");
   } catch {
-    throw new Error(`${name} ${words[0]} did not end well:\n${said}`);
+    throw new Error(`${name} ${words[0]} failed:\n${said}`);
   }
 }

@@ -53,7 +53,7 @@ describe("a worker's calls, made by hand", () => {
   });
 });
 
-/** An endpoint whose worker only says what it was given, so that the test can speak in its name. */
+/** An endpoint whose worker only returns its environment, so that the test can make its calls. */
 async function handWorker() {
   const dir = stock.newFolder();
   const given = join(dir, "given.json");

@@ -8,7 +8,7 @@ import { root } from "../harness.js";
 
 const text = (name: string) => readFileSync(join(root, "deploy", name), "utf8");
 
-/** Runs make-env.sh in a folder, and gives back what it wrote by name. */
+/** Runs make-env.sh in a folder, and returns the variables that it wrote, by name. */
 function makeEnv(folder: string) {
   for (const name of ["make-env.sh", ".env.example"]) copyFileSync(join(root, "deploy", name), join(folder, name));
   const { status, stderr } = spawnSync("sh", [join(folder, "make-env.sh")], { encoding: "utf8" });
@@ -74,7 +74,7 @@ describe("deploy/compose.yaml", () => {
 });
 
 describe("deploy/Dockerfile", () => {
-  it("copies only existing files, which .dockerignore lets through", () => {
+  it("copies only existing files that .dockerignore does not exclude", () => {
     const allowed = [...text("Dockerfile.dockerignore").matchAll(/^!(.+)$/gm)].map(([, path]) => path as string);
     const copied = [...text("Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
       (paths as string).split(" "),

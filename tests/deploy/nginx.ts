@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, root, until } from "../harness.js";
 
-/** A proxy of our own, with the very configuration of deploy/. */
+/** A proxy for tests, with exactly the configuration of deploy/. */
 export interface FrontProxy {
   readonly url: string;
   log(): string;
@@ -13,10 +13,10 @@ export interface FrontProxy {
 
 const program = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"].find(existsSync) ?? "nginx";
 
-/** Starts nginx with deploy/nginx.conf: only addresses and folders are those of this machine. */
+/** Starts nginx with deploy/nginx.conf; only addresses and folders are adapted to this machine. */
 export async function startProxy(serverPorts: readonly number[]): Promise<FrontProxy> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-proxy-"));
-  chmodSync(folder, 0o755); // its workers are another user's where it is started by root
+  chmodSync(folder, 0o755); // if root starts it, its workers run as another user
   const port = await freePort();
   const given = readFileSync(join(root, "deploy/nginx.conf"), "utf8");
   const own = given

@@ -15,7 +15,7 @@ const sealKey = "5".repeat(64);
 let postgres: TestPostgres;
 const servers: TestServer[] = [];
 let proxy: FrontProxy;
-/** Clients know the proxy alone. */
+/** Clients know only the proxy. */
 let target: { url: string; key: string };
 beforeAll(async () => {
   postgres = await startPostgres();
@@ -34,7 +34,7 @@ afterAll(async () => {
   await postgres?.end();
 });
 
-/** Reads a job's events, and tells at each how many have come. */
+/** Reads a job's events; its methods wait for a number of them. */
 async function openEvents(endpoint: string, job: string) {
   const reply = await fetch(`${target.url}/v2/${endpoint}/stream/${job}`, {
     headers: { authorization: `Bearer ${target.key}`, accept: "text/event-stream" },
@@ -49,7 +49,7 @@ async function openEvents(endpoint: string, job: string) {
 }
 
 describe("two servers behind the proxy of deploy/", () => {
-  it("run jobs, whichever of them gets the request", async (test) => {
+  it("run jobs, whichever server gets the request", async (test) => {
     const endpoint = await makeRunning(test, target, { workersMax: 2 });
     const jobs: string[] = [];
     for (let n = 0; n < 6; n++) jobs.push(await submit(target, endpoint, { echo: n }));
@@ -69,13 +69,14 @@ describe("two servers behind the proxy of deploy/", () => {
     expect((await held).body).toMatchObject({ status: "COMPLETED", output: "at last" });
   });
 
-  it("pass each event on as it comes", async (test) => {
+  it("pass each event on as it arrives", async (test) => {
     const { id: endpoint, puppet } = await makePuppets(test, target);
     const worker = await puppet();
     const job = await submit(target, endpoint);
     await worker.take();
     const { seen, events, reading } = await openEvents(endpoint, job);
-    // the next chunk is made only when the last has been seen: one that is held back somewhere would hold all
+    // The worker makes the next chunk only when the last was seen: a chunk that is held back would block all later
+    // ones.
     for (const word of ["one", "two", "three"]) {
       await worker.chunk(job, { output: word });
       await until(() => seen().includes(word));
@@ -98,7 +99,7 @@ describe("two servers behind the proxy of deploy/", () => {
   });
 
   it("connect a client's WebSocket to a worker, and tell the worker the client's address", async (test) => {
-    // one for each server: neither reaches the other's loopback
+    // One for each server: neither reaches the other's loopback.
     const balanced = await makeBalanced(test, { ...target, port: 0 }, { workersMin: 2, workersMax: 2 });
     const seen = await (await balanced.fetch("/")).text();
     expect(seen).toContain('"x-forwarded-for","127.0.0.1');
@@ -113,7 +114,7 @@ describe("two servers behind the proxy of deploy/", () => {
     socket.close();
   });
 
-  it("do not show their metrics through it", async () => {
+  it("do not show their metrics through the proxy", async () => {
     expect((await fetch(`${target.url}/metrics`)).status).toBe(404);
     expect((await fetch(`${servers[0]!.url}/metrics`)).status).toBe(200);
   });
@@ -131,7 +132,7 @@ describe("two servers behind the proxy of deploy/", () => {
     await servers[1]!.kill();
     const before = acknowledged.length;
     await until(() => acknowledged.length > before + 20);
-    // a GET that the dead server held was put to the other
+    // The proxy has sent a GET that the dead server held to the other server.
     expect((await held).body).toMatchObject({ status: "IN_QUEUE" });
     await servers[1]!.restart();
     const again = acknowledged.length;
@@ -143,7 +144,7 @@ describe("two servers behind the proxy of deploy/", () => {
     expect((await healthOf(target, endpoint)).jobs.inQueue).toBe(acknowledged.length);
   });
 
-  it("get a JSON error from the proxy if neither answers", async () => {
+  it("have a JSON error returned by the proxy if neither answers", async () => {
     await servers[0]!.kill();
     await servers[1]!.kill();
     const reply = await call(target, "GET", "/v1/endpoints");
@@ -156,7 +157,7 @@ describe("two servers behind the proxy of deploy/", () => {
   });
 });
 
-/** As a client does: the same key again until there is an answer. */
+/** Repeats the same key until there is an answer, as a client would. */
 async function submitUntilHeard(endpoint: string, key: string): Promise<string> {
   return until(async () => {
     const reply = await call(target, "POST", `/v2/${endpoint}/run`, { input: { key } }, { "idempotency-key": key });

@@ -6,7 +6,7 @@ import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
 import { uniqueName } from "../e2e/resources.js";
 import { call, root, startServer, type TestServer } from "../harness.js";
 
-/** It leaves a line in the volume for each time that it begins a job. */
+/** Writes a line into the volume each time that it begins a job. */
 const source = `
 import { appendFileSync } from "node:fs";
 export default async function ({ n }) {
@@ -46,7 +46,7 @@ afterAll(async () => {
 }, 150_000);
 
 const jobs = new Map<string, number>();
-/** Submits jobs; those that were acknowledged must all come to their end. */
+/** Submits jobs; every acknowledged job must reach its end. */
 async function submit(count: number): Promise<void> {
   for (let left = count; left > 0; left--) {
     const n = jobs.size;
@@ -56,10 +56,10 @@ async function submit(count: number): Promise<void> {
   }
 }
 
-/** Workers that were done away with behind the server's back. */
+/** Workers that the test has killed or paused without the server's knowledge. */
 const casualties = new Set<string>();
 
-/** A worker that runs a job which was never lost before: a job that is lost three times has failed by right. */
+/** A worker whose running job was never lost before: a job that is lost three times fails rightly. */
 async function busyWorker(ageMs: number): Promise<string> {
   let found = "";
   const look = async () => {
@@ -84,7 +84,7 @@ async function strike(command: readonly string[], ageMs = 0): Promise<void> {
   engine.docker(...command, `millrace-${workerId}`);
 }
 
-/** By then a worker has said that it lives, so that its silence is heard. */
+/** By this age a worker has pinged, so that its silence counts. */
 const pingedMs = 6_000;
 
 it("no job is lost, and none is run by two workers, while containers and their engine are killed under load", async () => {
@@ -99,7 +99,7 @@ it("no job is lost, and none is run by two workers, while containers and their e
   await submit(30);
   await strike(["rm", "-f"]);
   await submit(jobCount - jobs.size);
-  await strike(["pause"], pingedMs); // nobody lets it go on: it is given up for its silence
+  await strike(["pause"], pingedMs); // it is never resumed: the server gives it up for its silence
 
   const health = async () => (await call(server, "GET", `/v2/${endpoint}/health`)).body.jobs;
   const ended = async () => {
@@ -117,7 +117,8 @@ it("no job is lost, and none is run by two workers, while containers and their e
     const { body } = await call(server, "GET", `/v2/${endpoint}/status/${id}`);
     expect(body).toMatchObject({ status: "COMPLETED", output: { square: n * n } });
     lost += body.retries;
-    // whoever began it and is not told as its worker was struck; what was struck early may not even have begun
+    // Every worker that began the job and did not complete it was a casualty. A worker that was struck early may not
+    // have begun it.
     const runs = begun.get(n) ?? [];
     expect(runs.at(-1)).toBe(body.workerId);
     expect(runs.length).toBeLessThanOrEqual(body.retries + 1);

@@ -38,7 +38,7 @@ afterEach(() => {
   if (process.env.SHOW_LOG) console.log(server.log());
 });
 
-/** An endpoint over an image. */
+/** Makes an endpoint that runs an image. */
 async function makeEndpoint(template: Record<string, unknown> = {}, endpoint: Record<string, unknown> = {}) {
   const made = await call(server, "POST", "/v1/templates", {
     name: uniqueName(),
@@ -63,7 +63,7 @@ const containerOf = (workerId: string) => `millrace-${workerId}`;
 const running = () => engine.docker("ps", "-q", "--filter", "label=millrace.worker").split("\n").filter(Boolean);
 
 describe("A worker in a container", () => {
-  it("does a job, with the template's environment and nothing of the server's", async () => {
+  it("runs a job, with the template's environment and nothing of the server's", async () => {
     const endpoint = await makeEndpoint({ env: { GREETING: "hello" } });
     expect(await runsync(endpoint, { env: "GREETING" })).toMatchObject({
       status: "COMPLETED",
@@ -72,7 +72,7 @@ describe("A worker in a container", () => {
     expect((await runsync(endpoint, { env: "MILLRACE_API_KEY" })).output.env).toBeUndefined();
   });
 
-  it("is in the network that the operator names, and reaches the server there", async (test) => {
+  it("is in the operator's network, and reaches the server there", async (test) => {
     const name = "millrace-test-apart";
     const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", "172.31.251.0/24"];
     engine.docker("network", "create", ...apart, name);
@@ -117,7 +117,7 @@ describe("A worker in a container", () => {
       .toBe("");
   });
 
-  it("that is removed behind our back has its job given to another", async () => {
+  it("that is removed by someone else has its job given to another worker", async () => {
     const endpoint = await makeEndpoint();
     const job = await run(endpoint, { wait: 3_000 });
     await expect.poll(async () => (await statusOf(endpoint, job)).status, { timeout: 30_000 }).toBe("IN_PROGRESS");
@@ -139,7 +139,7 @@ describe("A worker in a container", () => {
     expect(running()).toHaveLength(1);
   });
 
-  it("continues while its engine is killed and restarted, and so do the jobs after it", async () => {
+  it("continues while its engine is killed and restarted, and so do later jobs", async () => {
     const endpoint = await makeEndpoint();
     const job = await run(endpoint, { wait: 4_000 });
     await expect.poll(async () => (await statusOf(endpoint, job)).status, { timeout: 30_000 }).toBe("IN_PROGRESS");

@@ -58,7 +58,7 @@ it("a missing image is pulled, and a job that waits for it shows the progress", 
   await job.remove();
 });
 
-it("during a pull other workers are served, and its waiting worker can be given up", async () => {
+it("during a pull other workers are served, and the waiting worker can be given up", async () => {
   engine.docker("rmi", "-f", image);
   registry.hold();
   const job = await submit(image);
@@ -90,7 +90,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     return (await call(server, "POST", "/v1/containerregistryauth", given)).body.id;
   };
 
-  it("is pulled with those of the template, which are never logged", async () => {
+  it("is pulled with the template's credentials, which are never logged", async () => {
     const job = await submit(image, { containerRegistryAuthId: await credentials(secret) });
     expect(await job.end()).toMatchObject({ status: "COMPLETED", output: { text: "pulled" } });
     expect(registry.welcomes).toBeGreaterThan(0);
@@ -99,7 +99,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     await job.remove();
   });
 
-  it("is not pulled with other credentials, or without any, and the reason is shown; new ones are tried at once", async () => {
+  it("is not pulled with other credentials, or without any, with the reason shown; new ones are tried at once", async () => {
     const auth = await credentials("wrong-word");
     const job = await submit(image, { containerRegistryAuthId: auth });
     const other = await submit(image);

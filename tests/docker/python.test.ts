@@ -43,7 +43,7 @@ afterAll(async () => {
   await engine?.end();
 });
 
-it("with FlashBoot the stock Python worker sleeps in its container with the process that pings for it", async () => {
+it("with FlashBoot the stock Python worker is frozen in its container with its pinging process", async () => {
   await save(server, endpoint, { flashboot: true, idleTimeout: 1, workersMax: 1 });
   const { workerId } = await complete(server, endpoint, { text: "before" });
   await frozen(server, endpoint);
@@ -55,7 +55,7 @@ it("with FlashBoot the stock Python worker sleeps in its container with the proc
   await save(server, endpoint, { flashboot: false, idleTimeout: 5 });
 }, 180_000);
 
-it("the stock Python worker runs unchanged in a container, and its errors are its own", async () => {
+it("the stock Python worker runs unchanged in a container, and its errors are reported unchanged", async () => {
   const run = async (input: unknown) =>
     (await call(server, "POST", `/v2/${endpoint}/runsync?wait=120000`, { input })).body;
   const done = await run({ text: "grüße" });
@@ -70,6 +70,6 @@ it("the stock Python worker runs unchanged in a container, and its errors are it
     expect.objectContaining({ workerId: done.workerId, jobId: done.id, level: "INFO" }),
   );
   await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
-  // SIGTERM reaches it through the init process: it leaves by itself, within its grace
+  // SIGTERM reaches it through the init process: it exits by itself, within its grace.
   await expect.poll(() => engine.docker("ps", "-aq"), { timeout: 20_000 }).toBe("");
 }, 180_000);

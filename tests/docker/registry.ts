@@ -11,21 +11,24 @@ import type { TestDocker } from "../../scripts/docker.mjs";
 const digest = (bytes: Buffer) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json";
 
-/** Whom a registry lets in, and how: with each call, or by a token that is had for the credentials. */
+/** The credentials that a registry accepts, and the scheme: with each call, or for a token. */
 export interface Gate {
   readonly scheme: "basic" | "bearer";
   readonly username: string;
   readonly password: string;
 }
 
-/** A registry (its API's version 2, to be read from) that has images of an engine, and sends the half of a layer until it is told to go on. */
+/**
+ * A read-only registry (version 2 of the API) that serves an engine's images. On request it sends half of a layer and
+ * waits until `goOn`.
+ */
 export class TestRegistry {
   readonly #blobs = new Map<string, Buffer>();
   readonly #manifests = new Map<string, Buffer>();
   readonly #server: Server;
-  /** Undefined: everybody is let in. */
+  /** Undefined: no credentials are needed. */
   gate: Gate | undefined;
-  /** How often somebody came with the right credentials. */
+  /** How many requests had the right credentials. */
   welcomes = 0;
   #goOn: () => void = () => {};
   #mayGoOn: Promise<void> = Promise.resolve();
@@ -56,7 +59,7 @@ export class TestRegistry {
     });
   }
 
-  /** Answers whoever is not let in, or comes for a token. */
+  /** Answers a request that is refused or asks for a token; returns whether the request may proceed. */
   #letsIn({ scheme, username, password }: Gate, request: IncomingMessage, reply: ServerResponse): boolean {
     const basic = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
     const isKnown = request.headers.authorization === basic;
@@ -86,7 +89,10 @@ export class TestRegistry {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Takes an image of an engine under a name of its own, perhaps as one of another architecture, and resolves with its reference. */
+  /**
+   * Takes an image from an engine under a new name, optionally marked with another architecture, and resolves with its
+   * reference.
+   */
   keep(engine: TestDocker, image: string, name: string, architecture?: string): string {
     const folder = mkdtempSync(join(tmpdir(), "millrace-registry-"));
     const tar = join(folder, "image.tar");
@@ -111,7 +117,7 @@ export class TestRegistry {
     return `${this.host}/${name}:1`;
   }
 
-  /** From now on layers stop in their middle, until `goOn`. */
+  /** From now on, layers stop in their middle, until `goOn`. */
   hold(): void {
     this.#mayGoOn = new Promise((goOn) => {
       this.#goOn = goOn;

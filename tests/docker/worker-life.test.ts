@@ -34,7 +34,7 @@ async function make(test: Ending, settings: Record<string, unknown> = {}, templa
 const isPaused = (worker: string) => engine.docker("inspect", "-f", "{{.State.Paused}}", `millrace-${worker}`);
 
 describe.concurrent("a worker in a container", () => {
-  it("tells each step of its start, the image and the container among them", async (test) => {
+  it("shows each step of its start, including the image and the container", async (test) => {
     const endpoint = await make(test);
     await complete(server, endpoint);
     const [worker] = await until(async () => {
@@ -56,7 +56,7 @@ describe.concurrent("a container that fails at its start is reported with its ca
       exit: { cause: "image", note: expect.stringMatching(/no-such-command/) },
     },
     {
-      it: "a shell's word that its image lacks",
+      it: "a shell command that its image lacks",
       template: { dockerStartCmd: ["/bin/sh", "-c", "no-such-command"] },
       exit: { code: 127, cause: "image", note: expect.stringMatching(/no-such-command.*not found/s) },
     },
@@ -72,7 +72,7 @@ describe.concurrent("a container that fails at its start is reported with its ca
       exit: { cause: "memory", note: expect.stringMatching(/out of memory/) },
     },
     {
-      it: "137, although we did not kill it",
+      it: "exit code 137, although the server did not kill it",
       template: { dockerStartCmd: ["/bin/sh", "-c", "kill -9 $$"] },
       exit: { cause: "memory", note: expect.stringMatching(/137/) },
     },

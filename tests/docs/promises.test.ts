@@ -6,11 +6,11 @@ import { root } from "../harness.js";
 const page = readFileSync(join(root, "docs/promises.md"), "utf8");
 const [promises, traps] = page.split("## The worker protocol's traps") as [string, string];
 
-/** Where a name of the page's first table may be: below the root, or below the server's sources. */
+/** The folders in which a path of the page's first table may lie: the root, or the server's sources. */
 const places = ["", "packages/server/src"];
 const exists = (name: string) => places.some((place) => existsSync(join(root, place, name)));
 
-/** The files of a line and, to each, the titles that follow it. */
+/** The files in a line and, for each, the titles that follow it. */
 function heldBy(line: string): { file: string; titles: string[] }[] {
   return line
     .split(/`((?:tests|packages)\/[\w./-]+\.ts)`: /)
@@ -23,7 +23,7 @@ function heldBy(line: string): { file: string; titles: string[] }[] {
 }
 
 describe("docs/promises.md", () => {
-  it("names only test files that are there", () => {
+  it("names only existing test files", () => {
     const named = [...promises.matchAll(/`((?:[\w-]+\/)*[\w-]+(?:\.test)?\.ts|tests\/[\w/-]+)`/g)].map(
       ([, name]) => name!,
     );

@@ -7,7 +7,7 @@ import { makeNodeImage, makePythonImage } from "../../scripts/images.mjs";
 import { venv } from "../compat/stock.js";
 import { call, makeEndpoint, root, startServer, type TestServer } from "../harness.js";
 
-/** Installs nothing: the package is in the image. It insists on being asked for that package, and for nothing else. */
+/** Installs nothing: the package is in the image. It fails unless exactly that package is requested. */
 const pip = `#!/bin/sh
 [ "$1 $2 $3" = "install --no-cache-dir -r" ] || { echo "unknown: $*" >&2; exit 2; }
 while read -r name; do
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const example = (name: string) => join(root, "examples", name);
 
-/** What an example's Dockerfile begins with, made of this machine's programs: no registry can be asked for it. */
+/** The base images of the examples' Dockerfiles, made of this machine's programs: no registry is reachable. */
 const bases: Record<string, () => string> = {
   "python:3.12-slim": () => {
     const path = join(folder, "pip");
@@ -48,7 +48,7 @@ const bases: Record<string, () => string> = {
   },
 };
 
-/** Builds an example as its page says, over such a base, and makes an endpoint of the image. */
+/** Builds an example as its page says, on such a base, and makes an endpoint with the image. */
 async function deployed(name: string, base: string, context = example(name)): Promise<string> {
   bases[base]?.();
   engine.docker("build", "-q", "-t", `example/${name}:1`, context);

@@ -36,7 +36,7 @@ describe.concurrent("each example answers as its page says:", () => {
     expect((await call(server, "GET", `/v2/${endpoint}/status/${id}`)).body.output).toEqual(words);
   });
 
-  it("python counts words with the stock package, and fails on a text without any", async () => {
+  it("python counts words with the stock package, and fails on a text without words", async () => {
     const command = [join(venv(), "bin/python"), "-u", "handler.py"];
     const endpoint = await makeEndpoint(server, example("python"), {}, { dockerStartCmd: command });
     expect(await runsync(endpoint, { text: "the mill and the stream" })).toMatchObject({

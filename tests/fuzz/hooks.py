@@ -1,4 +1,4 @@
-"""How a fuzzed run meets this service: what it may not do, what it checks more, and what it counts."""
+"""Adapts fuzzing to this service: operations to avoid, additional checks, and counts."""
 
 import atexit
 import collections
@@ -14,7 +14,7 @@ tally = collections.defaultdict(collections.Counter)
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    # A webhook that the service would accept is really called: it goes to the run's own receiver.
+    # The service really calls a valid webhook: send it to the run's own receiver.
     if isinstance(case.body, dict) and str(case.body.get("webhook", "")).lower().startswith("http"):
         case.body["webhook"] = os.environ["FUZZ_WEBHOOK"]
 
@@ -30,7 +30,7 @@ def write_tally():
         json.dump(tally, file)
 
 
-# What no schema can say, because it depends on what is stored or on two fields at once, or is said in words.
+# Refusals that no schema expresses: they depend on stored data, on two fields at once, or on a rule in prose.
 STATE_CODES = {"INVALID_STATE", "IN_USE", "IDEMPOTENCY_CONFLICT"}
 BEYOND_SCHEMAS = re.compile(
     r"workersMin \(\d+\) is above workersMax"
@@ -48,7 +48,7 @@ BEYOND_SCHEMAS = re.compile(
 
 @schemathesis.check
 def accepts_what_is_valid(ctx, response, case):
-    """As positive_data_acceptance, but 400 may also mean that the state of things forbids it (the contract has no 409)."""
+    """Like positive_data_acceptance, but 400 may also mean a conflict with stored state (the contract has no 409)."""
     if response.status_code == 400:
         body = response.json()
         if body["code"] in STATE_CODES or BEYOND_SCHEMAS.search(body["error"]):

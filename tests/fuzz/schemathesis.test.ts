@@ -10,7 +10,7 @@ const seed = Number(process.env.MILLRACE_TEST_FUZZ_SEED ?? 1);
 const examples = Number(process.env.MILLRACE_TEST_FUZZ_EXAMPLES ?? 7);
 const timeout = 300_000;
 
-/** Gives its input back, holds for `hold` milliseconds, or raises. */
+/** Returns its input, waits for `hold` milliseconds, or raises an error. */
 const handler = `
 import { setTimeout as sleep } from "node:timers/promises";
 export const options = { concurrency: 16 };
@@ -41,7 +41,7 @@ async function start(env: Record<string, string>): Promise<TestServer> {
   return server;
 }
 
-/** An endpoint with jobs in every state; one is TIMED_OUT in the midst of the run. */
+/** An endpoint with jobs in every state; one becomes TIMED_OUT during the run. */
 async function makeJobs(server: TestServer) {
   const endpoint = await makeEndpoint(server, makeHandler(ending, handler), { workersMin: 1, workersMax: 1 });
   const job = (input: unknown, rest = {}) => submit(server, endpoint, input, rest);
@@ -61,7 +61,9 @@ async function makeJobs(server: TestServer) {
   };
 }
 
-/** A template, an endpoint and a volume that nothing runs on; a worker that could not be started, and a version of before. */
+/**
+ * A template, an endpoint and a volume that no worker uses; a worker that could not be started, and an earlier version.
+ */
 async function makeResources(server: TestServer) {
   const made = async (path: string, body: unknown) => (await call(server, "POST", `/v1/${path}`, body)).body.id;
   const template = await made("templates", { name: "t", imageName: "registry.example/image" });
@@ -83,11 +85,11 @@ async function makeResources(server: TestServer) {
     "path.networkVolumeId": [volume],
     "body.templateId": [template],
   };
-  // one that follows a log does not end
+  // A call that follows a log does not end.
   return { known, fixed: { "query.follow": "false" } };
 }
 
-/** Fuzzes, and expects every check to hold; resolves with what was answered. */
+/** Fuzzes, and expects every check to pass; resolves with the counts of answers. */
 async function expectClean(server: TestServer, asked: Omit<Fuzzing, "seed" | "webhook">): Promise<Verdict["tally"]> {
   console.log(`fuzzing ${asked.document} with seed ${seed}`);
   const { code, output, tally } = await fuzz(server, { ...asked, seed, webhook });
@@ -97,7 +99,7 @@ async function expectClean(server: TestServer, asked: Omit<Fuzzing, "seed" | "we
   return tally;
 }
 
-/** A run that met refusals only would prove nothing. */
+/** A run that met only refusals would prove nothing. */
 function expectEachToWork(tally: Verdict["tally"]) {
   const works = (counts: Readonly<Record<string, number>> = {}) => "200" in counts || "204" in counts;
   expect(Object.keys(tally).filter((name) => !works(tally[name]))).toEqual([]);

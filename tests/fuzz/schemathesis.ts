@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root, type TestServer } from "../harness.js";
 
-/** What one run is to do. */
+/** The settings of one run. */
 export interface Fuzzing {
   readonly document: "/v1/openapi.json" | "/v2/openapi.json";
   readonly seed: number;
   /** Test cases for each operation and phase. */
   readonly examples: number;
-  /** Values that are used for a parameter most of the time, by its place and name (`path.jobId`). */
+  /** Values to use for a parameter most of the time, by its place and name (`path.jobId`). */
   readonly known: Readonly<Record<string, readonly string[]>>;
-  /** Values that are used for a parameter always. */
+  /** Values to use for a parameter always. */
   readonly fixed?: Readonly<Record<string, string>>;
-  /** Where a webhook that the service would accept is sent. */
+  /** The address for every webhook that the service would accept. */
   readonly webhook: string;
 }
 
@@ -31,7 +31,7 @@ function program(): string {
   throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment that holds schemathesis.`);
 }
 
-/** Runs Schemathesis over a document of a running server; resolves with what it said. */
+/** Runs Schemathesis on a document of a running server; resolves with its verdict. */
 export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-fuzz-"));
   const config = join(folder, "schemathesis.toml");

@@ -6,14 +6,14 @@ import { delimiter, join } from "node:path";
 export interface FakeGpu {
   readonly uuid: string;
   readonly name: string;
-  /** Undefined: one that shares the machine's memory. */
+  /** Undefined: the GPU shares the machine's memory. */
   readonly memoryMib: number | undefined;
   readonly busId: string;
   readonly mig?: "Enabled" | "Disabled";
   readonly health?: "ok" | "reset" | "lost" | "unreachable";
 }
 
-/** What the fake is asked to be; `nvidia-smi.mjs` says what each word means. */
+/** The behaviour of the fake; `nvidia-smi.mjs` explains each value. */
 export interface FakeState {
   readonly gpus: readonly FakeGpu[];
   readonly driver: string;
@@ -21,14 +21,14 @@ export interface FakeState {
   readonly refused: readonly string[];
 }
 
-/** A GPU of this name and size; equal numbers make equal GPUs. */
+/** A GPU with this name and memory; equal numbers make equal GPUs. */
 export function fakeGpu(no: number, name = "NVIDIA L4", memoryMib: number | undefined = 23_034): FakeGpu {
   const digits = String(no).padStart(12, "0");
   return { uuid: `GPU-5f1c3a9e-0000-4000-8000-${digits}`, name, memoryMib, busId: `0000:${10 + no}:00.0` };
 }
 
 /**
- * A program `nvidia-smi` in a folder of its own, strict in its arguments and driven by a state that tests change at any time.
+ * A program `nvidia-smi` in its own folder, strict in its arguments, with a state that tests may change at any time.
  * Put `bin` first in the PATH of a real server (`path` is such a PATH), or give `path` to an inventory.
  */
 export class FakeNvidiaSmi {
@@ -50,7 +50,7 @@ export class FakeNvidiaSmi {
     return join(this.#folder, "state.json");
   }
 
-  /** A PATH on which it comes first. */
+  /** A PATH on which the fake comes first. */
   get path(): string {
     return `${this.bin}${delimiter}${process.env.PATH ?? ""}`;
   }
@@ -59,14 +59,14 @@ export class FakeNvidiaSmi {
     return this.#state.gpus;
   }
 
-  /** Changes what it says from its next run on. */
+  /** Changes its output from its next run on. */
   set(change: Partial<FakeState>): void {
     this.#state = { ...this.#state, ...change };
     writeFileSync(`${this.#stateFile}.new`, JSON.stringify(this.#state));
     renameSync(`${this.#stateFile}.new`, this.#stateFile);
   }
 
-  /** Something happens to one of its GPUs. */
+  /** Changes one of its GPUs. */
   change(no: number, change: Partial<FakeGpu>): void {
     this.set({ gpus: this.#state.gpus.map((gpu, index) => (index === no ? { ...gpu, ...change } : gpu)) });
   }
@@ -80,17 +80,17 @@ export class FakeNvidiaSmi {
     }
   }
 
-  /** The names of the variables that its last run was given. */
+  /** The names of the variables in the environment of its last run. */
   environment(): string[] {
     return readFileSync(`${this.#stateFile}.environment`, "utf8").split("\n");
   }
 
-  /** Ends what holds its pipes, and removes it. */
+  /** Ends the process that holds its pipes, and removes the fake. */
   remove(): void {
     try {
       process.kill(Number(readFileSync(`${this.#stateFile}.holder`, "utf8")), "SIGKILL");
     } catch {
-      // there is none
+      // There is no such process.
     }
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -10,7 +10,7 @@ let server: TestServer;
 beforeAll(async () => {
   fake = new FakeNvidiaSmi({ gpus: [fakeGpu(0), fakeGpu(1), fakeGpu(2, novel, 6_144)] });
   server = await startServer({ PATH: fake.path });
-  await until(() => told(server, "gpu.found").length > 0); // it serves before it knows
+  await until(() => told(server, "gpu.found").length > 0); // it serves before it has found its GPUs
 });
 afterAll(async () => {
   await server?.end();
@@ -18,7 +18,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** The lines of a server's log that tell of this event. */
+/** The lines of a server's log with this event. */
 const told = (at: TestServer, event: string) =>
   at
     .log()
@@ -44,7 +44,7 @@ describe("a server with GPUs", () => {
     expect(server.log()).not.toContain("MILLRACE_ENFORCE_GPUS");
   });
 
-  it("accepts a type that only it has, and refuses types that nobody has", async () => {
+  it("accepts a type that only this host has, and refuses unknown types", async () => {
     const template = { name: "t", imageName: import.meta.dirname, dockerStartCmd: ["true"] };
     const templateId = (await call(server, "POST", "/v1/templates", template)).body.id;
     const create = (name: string) =>
@@ -53,7 +53,7 @@ describe("a server with GPUs", () => {
     expect(await create("NVIDIA GeForce RTX 1")).toMatchObject({ status: 400, body: { code: "INVALID_INPUT" } });
   });
 
-  it("notices a GPU that fails, and one that comes back", async () => {
+  it("detects a GPU that fails, and a GPU that comes back", async () => {
     expect(await countOf("NVIDIA L4")).toBe(2);
     fake.change(0, { health: "unreachable" });
     await until(async () => (await countOf("NVIDIA L4")) === 1, 30_000);
@@ -67,7 +67,7 @@ describe("a server with GPUs", () => {
 });
 
 describe("a worker on a GPU", () => {
-  it("has it to itself; it stops when the GPU fails, and one that waited for it starts when it is back", async () => {
+  it("has the GPU to itself; it stops when the GPU fails, and a waiting worker starts on its return", async () => {
     const hello = join(root, "examples/hello");
     const settings = { gpuTypeIds: [novel], workersMin: 1, workersMax: 1 };
     const [first, second] = [await makeEndpoint(server, hello, settings), await makeEndpoint(server, hello, settings)];
@@ -101,7 +101,7 @@ describe("the stock Python client", () => {
     expect(types.every((type: { memoryInGb: number }) => type.memoryInGb > 0)).toBe(true);
   });
 
-  it("reads one of them", async () => {
+  it("reads one type", async () => {
     expect(await script(server, "gpu_client", "one", "NVIDIA L4", "2")).toMatchObject({
       id: "NVIDIA L4",
       displayName: "L4",
@@ -117,7 +117,7 @@ describe("the stock Python client", () => {
   });
 });
 
-describe("a server of its own", () => {
+describe("a separate server", () => {
   const servers: { server: TestServer; fake: FakeNvidiaSmi }[] = [];
   afterEach(async () => {
     for (const each of servers.splice(0)) {
@@ -154,7 +154,7 @@ describe("a server of its own", () => {
     expect(await call(at, "GET", "/v1/endpoints")).toMatchObject({ status: 200 });
   });
 
-  it("starts, and says why it has no GPU, if driver and library do not match", async () => {
+  it("starts, and reports why it has no GPU, if driver and library do not match", async () => {
     const broken = await start({ gpus: [fakeGpu(0)], mode: "mismatch" });
     expect(told(broken, "server.warning").map(({ msg }) => msg)).toEqual([
       expect.stringMatching(/wait for one.*restart the machine/),

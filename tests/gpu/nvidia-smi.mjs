@@ -1,13 +1,15 @@
-// A strict stand-in for nvidia-smi: it says what the real one says of the GPUs in a state file, in the same words, with the same
+// A strict stand-in for nvidia-smi: it prints what the real one prints for the GPUs in a state file, with the same
 // exit codes, and refuses what the real one refuses. `fake-nvidia-smi.ts` puts it on a PATH and writes its state:
 //
-//   gpus        [{ uuid, name, memoryMib, busId, mig?, health? }]; health: ok (default), reset (it needs one), lost, unreachable
-//   driver      "550.90.12"; before 525 a GPU that cannot be reached ends the answer to all
-//   mode        ok, no-driver (9), no-library (12), mismatch (18), nvml (255), hang (says nothing, and ends at no SIGTERM),
-//               held (killed, and what it has started still holds its pipes), garbage, flood
-//   refused     fields that this driver does not know
+//   gpus        [{ uuid, name, memoryMib, busId, mig?, health? }]; health: ok (default), reset (it needs a reset), lost,
+//               unreachable
+//   driver      "550.90.12"; before 525 one unreachable GPU ends the output for all
+//   mode        ok, no-driver (9), no-library (12), mismatch (18), nvml (255), hang (prints nothing,
+//               and ignores SIGTERM), held (killed, while a child still holds its pipes), garbage, flood
+//   refused     fields that this driver does not support
 //
-// It knows --query-gpu with --format=csv[,noheader][,nounits], -i (index, UUID or bus id) and -L; anything else is refused.
+// It supports --query-gpu with --format=csv[,noheader][,nounits], -i (index, UUID or bus id) and -L, and refuses
+// anything else.
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 
@@ -16,7 +18,7 @@ const { gpus, driver, mode, refused } = JSON.parse(readFileSync(stateFile, "utf8
 appendFileSync(`${stateFile}.calls`, `${args.join(" ")}\n`);
 writeFileSync(`${stateFile}.environment`, Object.keys(process.env).join("\n"));
 
-/** All its words, errors too, go to stdout. */
+/** All its output, errors included, goes to stdout. */
 function end(code, ...lines) {
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
   process.exit(code);
@@ -25,7 +27,7 @@ function end(code, ...lines) {
 const major = Number(driver.split(".")[0]);
 const stopsAtUnreachable = major < 525;
 
-/** field → what it is called in the header, and its value; `[N/A]` is what a GPU has none of. */
+/** field → its name in the header, and its value; `[N/A]` is printed for a value that a GPU does not have. */
 const fields = {
   index: ["index", (gpu) => gpu.index],
   uuid: ["uuid", (gpu) => gpu.uuid],
@@ -61,7 +63,7 @@ function parse() {
   return asked;
 }
 
-/** The newest drivers name the index and the address, older ones the address alone. */
+/** The newest drivers name the index and the address, older drivers only the address. */
 function unreachable({ index, busId, health }) {
   const who = major >= 550 ? `GPU${index}: ${busId}` : major >= 525 ? `GPU${busId}` : `GPU ${busId}`;
   const why = health === "lost" ? "GPU is lost.  Reboot the system to recover this GPU" : "Unknown Error";
@@ -93,7 +95,7 @@ function failWhole() {
   }
 }
 
-/** Says nothing until it is killed. */
+/** Prints nothing until it is killed. */
 function hang() {
   process.on("SIGTERM", () => {});
   setTimeout(() => process.exit(0), 60_000);

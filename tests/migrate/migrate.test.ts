@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres?.end());
 
-/** Answers each webhook as the test wants, and counts the calls. */
+/** Answers each webhook as the test sets, and counts the calls. */
 interface Receiver {
   readonly url: string;
   status: number;
@@ -40,17 +40,17 @@ async function startReceiver(test: Ending): Promise<Receiver> {
 
 const strange = { text: "é漢\u2028😀\u0000", n: 1.5e300, " ": [{}, [], null], nested: { "": "" } };
 
-/** Everything that a service may hold. */
+/** Everything that a service may store. */
 interface Filled {
   readonly server: TestServer;
   readonly receiver: Receiver;
-  /** Its jobs wait, and nobody comes. */
+  /** An endpoint whose jobs wait, without workers. */
   readonly queue: string;
   readonly real: string;
   readonly puppets: PuppetEndpoint;
   /** Held by a puppet, with chunks. */
   readonly held: string;
-  /** Waiting at the puppets' endpoint, in their order. */
+  /** Jobs that wait at the puppets' endpoint, in order. */
   readonly waiting: readonly string[];
   readonly keyed: string;
   readonly jobs: readonly (readonly [endpoint: string, job: string])[];
@@ -134,7 +134,7 @@ async function fill(test: Ending, server: TestServer): Promise<Filled> {
   return { server, receiver, ...parts[0], ...parts[1], ...parts[2], jobs };
 }
 
-/** What every public route shows, as the texts they are. */
+/** The replies of every public route, as their original text. */
 async function shown({ server, queue, real, puppets, jobs }: Filled): Promise<Record<string, unknown>> {
   const endpoints = [queue, real, puppets.id];
   const paths = [
@@ -152,7 +152,7 @@ async function shown({ server, queue, real, puppets, jobs }: Filled): Promise<Re
   return found;
 }
 
-/** How long a job that is not at its end has waited and run goes by the moment one asks, and so does what a volume holds. */
+/** Removes the times of unfinished jobs, which depend on the time of the request, and the measured size of volumes. */
 const withoutPassingTime = (text: string) =>
   text
     .replace(/("status":"IN_(?:QUEUE|PROGRESS)"),"delayTime":\d+,"executionTime":\d+/g, "$1")
@@ -161,7 +161,7 @@ const withoutPassingTime = (text: string) =>
 const deliveriesOf = async (server: TestServer): Promise<Body[]> =>
   (await call(server, "GET", "/v1/webhooks/deliveries")).body;
 
-/** The chunks of a job, read as events: they are there for every reader. */
+/** The chunks of a job, read as events, which every reader gets. */
 async function chunksOf(server: TestServer, endpoint: string, job: string): Promise<unknown[]> {
   const reply = await fetch(`${server.url}/v2/${endpoint}/stream/${job}`, {
     headers: { authorization: `Bearer ${server.key}`, accept: "text/event-stream" },
@@ -171,7 +171,7 @@ async function chunksOf(server: TestServer, endpoint: string, job: string): Prom
   return chunks(events).map(({ id, data }) => [id, data]);
 }
 
-/** The server again, over the same directory, on PostgreSQL. */
+/** Starts the server again over the same directory, on PostgreSQL. */
 async function startMoved(test: Ending, { dataDir, port }: TestServer, target: string): Promise<TestServer> {
   const server = await startServer({
     MILLRACE_DATA_DIR: dataDir,
@@ -223,7 +223,7 @@ describe("a service that was killed under load and moved", () => {
   });
 });
 
-/** What was delivered stays so; what was to be tried again is, under the same id. */
+/** Delivered webhooks stay delivered; pending ones are attempted again, under the same id. */
 async function expectDeliveries(server: TestServer, receiver: Receiver, before: Body[]): Promise<void> {
   expect(before.map(({ state }) => state).sort()).toEqual(["delivered", "pending"]);
   const after = await until(async () => {
@@ -235,7 +235,7 @@ async function expectDeliveries(server: TestServer, receiver: Receiver, before: 
   expect(second?.id).toBe(first?.id);
 }
 
-/** Each table that numbers its rows does so past the greatest, and so does the order of jobs. */
+/** The next number of each table exceeds all its rows, and so does the next place in the queue. */
 async function expectNumbersGoOn(target: string): Promise<void> {
   for (const table of ["endpoint", "worker", "delivery", "template", "host", "decision"]) {
     const [row] = await ask(
@@ -249,7 +249,7 @@ async function expectNumbersGoOn(target: string): Promise<void> {
 }
 
 describe("50,000 jobs", () => {
-  it("are moved with their counts, and can be read on the other side", async (test) => {
+  it("are moved with their counts, and can be read in the new database", async (test) => {
     const dataDir = await startOnce();
     test.onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const before = await startServer({ ...onSqlite, MILLRACE_DATA_DIR: dataDir });
@@ -273,7 +273,7 @@ describe("50,000 jobs", () => {
   });
 });
 
-/** Jobs of the first endpoint, every second one completed. */
+/** Jobs of the first endpoint, of which every second is completed. */
 const manyJobs = (count: number) => {
   const each = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})`;
   const later = Date.now() + 3_600_000;

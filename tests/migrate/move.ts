@@ -7,13 +7,13 @@ import type { TestPostgres } from "../../scripts/postgres.mjs";
 import type { Ending } from "../e2e/handlers.js";
 import { root, startServer } from "../harness.js";
 
-/** What `millrace-migrate` ended with, and all that it printed. */
+/** The exit code of `millrace-migrate`, and everything it printed. */
 export interface Moved {
   readonly code: number | null;
   readonly text: string;
 }
 
-/** Runs the program as its users do. */
+/** Runs the program as users do. */
 export function runMove(...words: string[]): Promise<Moved> {
   const child = spawn(process.execPath, [join(root, "scripts/migrate.mjs"), ...words], {
     cwd: root,
@@ -38,7 +38,7 @@ export async function makeTarget(postgres: TestPostgres): Promise<string> {
   return postgres.url(name);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are judged by the tests
+// biome-ignore lint/suspicious/noExplicitAny: the tests check the rows
 export async function ask(url: string, text: string): Promise<any[]> {
   const client = new pg.Client(url);
   await client.connect();
@@ -49,7 +49,7 @@ export async function ask(url: string, text: string): Promise<any[]> {
   }
 }
 
-/** The part of a database file that tests need. */
+/** The part of the SQLite interface that tests need. */
 export interface Sqlite {
   exec(text: string): void;
   close(): void;
@@ -63,10 +63,10 @@ export async function change(dataDir: string, text: string): Promise<void> {
   db.close();
 }
 
-/** Settings of a server that brings its SQLite, wherever the other tests run. */
+/** Settings of a server that uses its SQLite, whichever database the other tests use. */
 export const onSqlite = { MILLRACE_DATABASE_URL: "", MILLRACE_RATE_LIMITS: "off" };
 
-/** A data directory as a server leaves it that was started once. */
+/** The data directory of a server that was started once. */
 export async function startOnce(): Promise<string> {
   const dataDir = mkdtempSync(join(tmpdir(), "millrace-move-"));
   const server = await startServer({ ...onSqlite, MILLRACE_DATA_DIR: dataDir });
@@ -74,7 +74,7 @@ export async function startOnce(): Promise<string> {
   return dataDir;
 }
 
-/** A copy of a data directory that goes with the test. */
+/** A copy of a data directory that is removed with the test. */
 export function copyOf(dataDir: string, test: Ending): string {
   const copy = mkdtempSync(join(tmpdir(), "millrace-move-"));
   test.onTestFinished(() => rmSync(copy, { recursive: true, force: true }));

@@ -5,16 +5,16 @@ import { runHistory } from "./history.js";
 import { shrink } from "./shrink.js";
 import type { Script } from "./steps.js";
 
-/** A history in which a promise was broken, as short as it could be made. */
+/** A history that broke a promise, made as short as possible. */
 export interface Failure {
   readonly seed: number;
   readonly report: string;
 }
 
-/** How many lines before the break a report shows. */
+/** How many lines before the violation a report shows. */
 const linesShown = 60;
 
-/** Runs histories, one after the other, until one fails or `isOver`. */
+/** Runs histories one after another, until one fails or `isOver`. */
 export async function runCampaign(
   scripts: Iterable<Script>,
   isOver: (histories: number) => boolean,
@@ -37,7 +37,7 @@ export async function runCampaign(
   return { histories, failure: undefined };
 }
 
-/** The whole trace of a history, for comparing. */
+/** The whole trace of a history, for comparisons. */
 export async function traceOf(script: Script): Promise<readonly string[]> {
   const directory = mkdtempSync(join(tmpdir(), "millrace-simulation-"));
   try {
@@ -54,7 +54,7 @@ async function report(script: Script, rule: string, directory: string): Promise<
   const { steps, ...setting } = shortest;
   return [
     `Seed ${script.seed} breaks '${rule}': ${violation?.sentence}`,
-    `It takes ${steps.length} of its ${script.steps.length} steps (${JSON.stringify(setting)}):`,
+    `It needs ${steps.length} of its ${script.steps.length} steps (${JSON.stringify(setting)}):`,
     ...steps.map((step) => `  ${JSON.stringify(step)}`),
     `What happened (milliseconds since the beginning), the last ${linesShown} lines:`,
     ...trace.slice(-linesShown).map((line) => `  ${line}`),

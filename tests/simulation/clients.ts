@@ -15,19 +15,19 @@ import type { Ledger } from "./ledger.js";
 import { Broken, type Server } from "./server.js";
 import type { Step } from "./steps.js";
 
-/** A request to submit, as its client keeps it to repeat it. */
+/** A submission, which its client keeps in order to repeat it. */
 interface Submission {
   readonly endpointId: string;
   readonly body: Buffer;
   readonly route: "run" | "runsync";
   readonly key: string | undefined;
   readonly waitMs: number | undefined;
-  /** Acknowledged with this job, then. */
+  /** The id of the acknowledged job. */
   jobId?: string;
   acknowledgedAt?: number;
 }
 
-/** A client that stands and waits for a job. */
+/** A client that waits for a job. */
 export interface Waiting {
   readonly jobId: string;
   readonly untilAt: number;
@@ -36,21 +36,21 @@ export interface Waiting {
 export interface ClientWorld {
   readonly ledger: Ledger;
   readonly now: () => number;
-  /** Whether the server is about to stop, and answers early. */
+  /** Whether the server is about to stop, and answers waiting clients early. */
   readonly isDraining: boolean;
   ask<T>(operation: (server: Server) => Promise<T>): Promise<T>;
   note(line: string): void;
   broken(rule: string, sentence: string): void;
 }
 
-/** The clients: each thing they do, what they must be answered, and what they were promised. */
+/** The clients: their requests, the answers that they must get, and the promises made to them. */
 export class Clients {
   readonly #world: ClientWorld;
   readonly #gone = new AbortController();
   readonly #asked = new Set<string>();
   readonly submissions: Submission[] = [];
   readonly waiting = new Set<Waiting>();
-  /** Jobs that a client knows of. */
+  /** Jobs whose ids a client has. */
   readonly jobs: { readonly id: string; readonly endpointId: string }[] = [];
 
   constructor(world: ClientWorld) {
@@ -59,7 +59,7 @@ export class Clients {
   }
 
   askedTo = (what: string, name: string | number): boolean => this.#asked.has(`${what} ${name}`);
-  /** Notes what someone is about to ask for. */
+  /** Records a request before it is sent. */
   willAsk(what: "cancel" | "retry" | "purge" | "delete", name: string | number): void {
     this.#asked.add(`${what} ${name}`);
   }
@@ -78,7 +78,7 @@ export class Clients {
     await this.send(this.submissions.at(-1) as Submission);
   }
 
-  /** Sends a submission, perhaps not for the first time. */
+  /** Sends a submission, perhaps again. */
   async send(submission: Submission): Promise<void> {
     const { endpointId, key, waitMs } = submission;
     const sent = await this.#do(
@@ -107,7 +107,7 @@ export class Clients {
     if (waitMs !== undefined) await this.wait(sent.jobId, endpointId, waitMs);
   }
 
-  /** A known key with another body: refused. */
+  /** Sends a known key with another body, which must be refused. */
   async misuseKey(submission: Submission): Promise<void> {
     const { endpointId, route, key, waitMs, acknowledgedAt = 0 } = submission;
     if (key === undefined || this.#world.now() - acknowledgedAt >= limits.idempotencyMs) return;
@@ -118,12 +118,12 @@ export class Clients {
       ({ parts }, endpoint) => submitJob(parts, { endpoint, route, body, waitMs, idempotencyKey: key, requestId: "r" }),
       endpointId,
     );
-    if (sent) this.#world.broken("one key, one job", `${key} was taken with another body`);
+    if (sent) this.#world.broken("one key, one job", `${key} was accepted with another body`);
   }
 
   // waiting and reading
 
-  /** Waits for a job's end; `leaveAfterMs`: the client goes away earlier. */
+  /** Waits for a job's end; with `leave` the client disconnects earlier. */
   async wait(jobId: string, endpointId: string, ms: number, leave?: AbortSignal): Promise<void> {
     const { now, broken, ledger } = this.#world;
     const waiting = { jobId, untilAt: 0 };
@@ -144,9 +144,9 @@ export class Clients {
     const job = ledger.jobs.get(jobId);
     this.#world.note(`waited for ${jobId}: ${status}`);
     if (!isFinal(status) && now() < waiting.untilAt && !leave?.aborted && !this.#world.isDraining)
-      broken("whoever waits gets the result", `${jobId}: ${status}, ${waiting.untilAt - now()} ms early`);
+      broken("a waiting client gets the result", `${jobId}: ${status}, ${waiting.untilAt - now()} ms early`);
     if (isFinal(status) && job && !job.gone && job.again === again && job.status !== status)
-      broken("one final state", `${jobId} was told as ${status} and is ${job.status}`);
+      broken("one final state", `${jobId} was answered as ${status} and is ${job.status}`);
   }
 
   async stream(jobId: string, endpointId: string, isLost: boolean): Promise<void> {
@@ -194,7 +194,7 @@ export class Clients {
     );
     const job = this.#world.ledger.jobs.get(jobId);
     if (done && job && !job.gone && job.status !== "CANCELLED")
-      this.#world.broken("what is answered is so", `${jobId} was cancelled, and is ${job.status}`);
+      this.#world.broken("answers are true", `${jobId} was cancelled, and is ${job.status}`);
   }
 
   async retry(jobId: string, endpointId: string): Promise<void> {
@@ -208,7 +208,7 @@ export class Clients {
     );
     const job = this.#world.ledger.jobs.get(jobId);
     if (done && job && job.again === before)
-      this.#world.broken("what is answered is so", `${jobId} was to be tried again, and was not`);
+      this.#world.broken("answers are true", `${jobId} was to be retried, and was not`);
   }
 
   async ttl(jobId: string, endpointId: string, ms: number): Promise<void> {
@@ -221,7 +221,7 @@ export class Clients {
       endpointId,
     );
     if (done && !this.askedTo("ttl", `${jobId} ${job.ttlEndAt}`))
-      this.#world.broken("what is answered is so", `${jobId} has not the ttl that it was given`);
+      this.#world.broken("answers are true", `${jobId} does not have its new ttl`);
   }
 
   async purge(endpointId: string): Promise<void> {
@@ -237,14 +237,14 @@ export class Clients {
         await cancelWaiting(parts, endpoint.no, "The queue was purged.");
         for (const [job, starts, again] of before) {
           if (job.status !== "IN_QUEUE" || job.gone || job.starts !== starts || job.again !== again) continue;
-          if (expiryOf(job) > now()) broken("what is answered is so", `${job.id} outlived a purge`);
+          if (expiryOf(job) > now()) broken("answers are true", `${job.id} outlived a purge`);
         }
       },
       endpointId,
     );
   }
 
-  /** One request: what it may be refused is its own affair; a failure is not. */
+  /** Sends one request. It may get one of the expected refusals, but must not fail. */
   async #do<T>(
     what: string,
     jobId: string | undefined,
@@ -265,7 +265,7 @@ export class Clients {
       note(`${what} ${jobId ?? ""}: ${error.code}`);
       const job = jobId === undefined ? undefined : ledger.jobs.get(jobId);
       if (error.code === "JOB_NOT_FOUND" && job && !job.gone && !job.vanished && expiryOf(job) > now())
-        broken("never gone before its time", `${jobId} was not found by ${what}, and is ${job.status}`);
+        broken("no job is deleted early", `${jobId} was not found by ${what}, but is ${job.status}`);
       const isExpected = ["JOB_NOT_FOUND", "ENDPOINT_NOT_FOUND", "INVALID_STATE", "IDEMPOTENCY_CONFLICT"];
       if (!isExpected.includes(error.code)) broken("no failure", `${what}: ${error.code} ${error.message}`);
       return undefined;

@@ -6,31 +6,31 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** The one time of a simulation: it stands still until it is moved from timer to timer. */
+/** The only time of a simulation: it stands still until it is moved from timer to timer. */
 export class SimulatedClock {
   #now = 1_790_000_000_000;
   readonly #sleepers = new Set<Sleeper>();
 
   now = (): number => this.#now;
 
-  /** The time of one process: it can be held (a stopped process), and be over (one that was killed). */
+  /** The time of one process: it can be held (the process is stopped), or be over (the process was killed). */
   timeline(): Timeline {
     return new Timeline(this, this.#sleepers);
   }
 
-  /** When the next timer is due; undefined when nothing sleeps. */
+  /** When the next timer is due; undefined if nothing sleeps. */
   nextAt(): number | undefined {
     let next = Number.POSITIVE_INFINITY;
     for (const { at, timeline } of this.#sleepers) if (!timeline.isHeld && at < next) next = at;
     return next === Number.POSITIVE_INFINITY ? undefined : Math.max(next, this.#now);
   }
 
-  /** Time that passes for nobody: whoever was due in it is woken at the next move. */
+  /** Lets time pass without running any timer: timers that became due run at the next move. */
   jump(ms: number): void {
     this.#now += ms;
   }
 
-  /** Moves on to `at` and wakes whoever is due. */
+  /** Moves on to `at`, and wakes every sleeper that is due. */
   moveTo(at: number): void {
     this.#now = Math.max(this.#now, at);
     for (const sleeper of [...this.#sleepers]) {
@@ -39,7 +39,7 @@ export class SimulatedClock {
   }
 }
 
-/** How one process sees the time. */
+/** One process's view of time. */
 export class Timeline implements Clock {
   readonly #clock: SimulatedClock;
   readonly #sleepers: Set<Sleeper>;
@@ -66,7 +66,7 @@ export class Timeline implements Clock {
       };
       const sleeper: Sleeper = { at: this.now() + Math.ceil(Math.max(0, ms)), timeline: this, wake: end };
       this.#sleepers.add(sleeper);
-      // what wakes a stopped process is met when it goes on
+      // A wake-up of a stopped process takes effect when the process continues.
       const wake = () => (this.isHeld ? void (sleeper.at = this.now()) : end());
       signal?.addEventListener("abort", wake);
     });
@@ -75,12 +75,12 @@ export class Timeline implements Clock {
 
   onGap = (listener: (gapMs: number) => void): void => void this.#listeners.push(listener);
 
-  /** Tells of time in which this process did not run. */
+  /** Reports time during which this process did not run. */
   tellGap(gapMs: number): void {
     for (const listener of this.#listeners) listener(gapMs);
   }
 
-  /** The process is gone: its sleeps never end. */
+  /** The process has ended: its sleeps never end. */
   stop = (): void => {
     this.isOver = true;
     for (const sleeper of [...this.#sleepers]) if (sleeper.timeline === this) this.#sleepers.delete(sleeper);

@@ -6,7 +6,7 @@ import { Broken, type Server } from "./server.js";
 import type { EndpointChange } from "./steps.js";
 import { Violated, type World } from "./world.js";
 
-/** A change of an endpoint: refused where it makes no sense. */
+/** Changes an endpoint; an invalid change may be refused. */
 export async function manage(world: World, act: (server: Server) => Promise<unknown>): Promise<void> {
   try {
     await world.ask(act);
@@ -20,25 +20,25 @@ export async function manage(world: World, act: (server: Server) => Promise<unkn
 export const save = (world: World, id: string, input: EndpointChange) =>
   manage(world, ({ parts, admin }) => updateEndpoint(parts, admin, ownEndpoint(parts, admin, id), input));
 
-/** Jobs that have not come to their end. */
+/** Jobs that have not ended. */
 export const unfinished = ({ ledger }: World) =>
   [...ledger.jobs.values()].filter((job) => !job.gone && !job.vanished && !isFinal(job.status));
 
-/** From now on all goes well: everything must come to its end, and then to rest. */
+/** From now on nothing fails: everything must end, and then come to rest. */
 export async function drain(world: World): Promise<void> {
-  world.note("from now on all goes well");
+  world.note("from now on nothing fails");
   world.isCalm = true;
   world.server?.liveOn();
   await until(world, "the server listens again", 600, () => world.isUp);
   for (const double of world.host.alive) double.thaw();
   world.machine.heal();
   if (world.machine.isTight) {
-    // those who have little do what they can
+    // Let the scarce workers run as many jobs as they can.
     for (const { id } of standing(world)) void save(world, id, { workersMin: 0, workersMax: 2, idleTimeout: 1 });
     await world.pass(60_000);
     world.machine.grow();
   }
-  // a lowPriority job waits for a worker that others start: one is there until all have ended
+  // A lowPriority job waits for a worker that another job started: keep one until all jobs have ended.
   for (const { id } of standing(world)) void save(world, id, { workersMin: 1, workersMax: 3, idleTimeout: 1 });
   await until(
     world,
@@ -56,7 +56,7 @@ export async function drain(world: World): Promise<void> {
   mend(world, true);
   await until(world, "releases are through", 600, () => standing(world).every((each) => isThrough(world, each)));
   for (const { id } of standing(world)) void save(world, id, { workersMin: 0 });
-  await until(world, "nobody waits any more", 600, () => world.clients.waiting.size === 0);
+  await until(world, "no client waits any more", 600, () => world.clients.waiting.size === 0);
   await until(
     world,
     "idle workers end",
@@ -67,13 +67,13 @@ export async function drain(world: World): Promise<void> {
   await world.pass(60_000);
   await world.checkAll(true);
   await world.pass(1_800_000);
-  for (const job of world.ledger.jobs.values()) if (!job.gone) world.broken("retention", `${job.id} is kept for ever`);
+  for (const job of world.ledger.jobs.values()) if (!job.gone) world.broken("retention", `${job.id} is kept forever`);
   await world.settle();
 }
 
 const standing = ({ fleet }: World) => [...fleet.endpoints.values()].filter(({ isDeleted }) => !isDeleted);
 
-/** A version that cannot come up is put right: where nobody is left to do its jobs, or in any case. */
+/** Repairs versions that cannot come up: those whose jobs no other worker can run, or all of them. */
 function mend(world: World, isAll: boolean): true {
   for (const endpoint of standing(world))
     if (isBad(endpoint) && (isAll || endpoint.provenVersion === 0))
@@ -81,7 +81,10 @@ function mend(world: World, isAll: boolean): true {
   return true;
 }
 
-/** All are of the version that does the work: the present one, or the one before where that comes up nowhere. */
+/**
+ * Whether all workers are of the working version: the present one, or the previous one if the present one never comes
+ * up.
+ */
 const isSettled = ({ fleet }: World, endpoint: KnownEndpoint): boolean => {
   const rows = fleet.workersOf(endpoint.no);
   const { version, provenVersion } = endpoint;
@@ -101,7 +104,7 @@ async function until(
 ): Promise<void> {
   for (let passed = 0; !isSo(); passed += 5) {
     if (passed > seconds) {
-      world.broken("everything ends", `${what}: not so after ${seconds} s ${which()}`);
+      world.broken("everything ends", `${what}: not within ${seconds} s ${which()}`);
       throw new Violated();
     }
     await world.pass(5_000);

@@ -6,55 +6,55 @@ import { expiryOf, type Known } from "./known.js";
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** What the commits so far say of an endpoint. */
+/** The state of an endpoint according to the commits so far. */
 export interface KnownEndpoint {
   readonly no: number;
   readonly id: string;
   settings: EndpointSettings;
-  /** What they were before the last save, and when that was. */
+  /** The settings before the last save, and the time of that save. */
   former: EndpointSettings;
   savedAt: number;
   version: number;
   provenVersion: number;
-  /** Since when its version has come up nowhere, three times. */
+  /** When its version was held because three starts had failed; undefined if it is not. */
   heldAt: number | undefined;
   isDeleted: boolean;
 }
 
 export type KnownRow = Mutable<Worker>;
 
-/** What the fleet is judged by. */
+/** The facts by which the fleet is judged. */
 export interface Judge {
   readonly jobs: ReadonlyMap<string, Known>;
   readonly now: () => number;
-  /** Whether this worker's processes are frozen by us. */
+  /** Whether the simulation has frozen this worker's processes. */
   isPaused(workerId: string): boolean;
-  /** Since when a GPU is known to be gone. */
+  /** When the loss of a GPU became known. */
   gpuLostAt(id: string): number | undefined;
-  /** Since when a server sees to everything. */
+  /** Since when a server has been running all its loops. */
   servedSince(): number;
   note(line: string): void;
   broken(rule: string, sentence: string): void;
 }
 
-/** Whether a worker has not ended, and is to have jobs. */
+/** Whether a worker has not ended, and may have jobs. */
 export const isOpen = (row: KnownRow): boolean => row.endedAt === undefined && row.wanted === "running";
 const isUp = (row: KnownRow): boolean => isOpen(row) && row.readyAt !== undefined && !isThrottled(row);
 
-/** The version that workers are to be of: the one before where the present one comes up nowhere. */
+/** The version that workers must have: the previous one if the present one never comes up. */
 export const workingVersion = ({ heldAt, version, provenVersion }: KnownEndpoint): number =>
   heldAt !== undefined && provenVersion > 0 ? provenVersion : version;
 
-/** Whether it neither comes nor goes: it waits for a place, or is frozen. */
+/** Whether it is neither starting nor stopping: it waits for a place, or is frozen. */
 const isResting = (row: KnownRow): boolean => row.wanted === "paused" || (isOpen(row) && isThrottled(row));
 
-/** Whether starts of this version fail, whatever happens. */
+/** Whether all starts of this version fail. */
 export const isBad = ({ settings }: KnownEndpoint): boolean => settings.env.FAILS !== undefined;
 
-/** So soon a GPU's fall is acted upon: in earnest it is also looked for. */
+/** The time within which the loss of a GPU takes effect; the real server also polls for it. */
 const noticeMs = 900;
 
-/** Reads every commit about endpoints and workers as it happens, and says which of them should not have been. */
+/** Reads every commit about endpoints and workers as it happens, and reports each one that breaks a rule. */
 export class Fleet {
   readonly #judge: Judge;
   readonly endpoints = new Map<number, KnownEndpoint>();
@@ -70,7 +70,7 @@ export class Fleet {
   isHeld = ({ heldAt }: KnownEndpoint): boolean => heldAt !== undefined;
 
   /** One answered call of a store. */
-  // biome-ignore lint/suspicious/noExplicitAny: each verb has arguments and a result of its own
+  // biome-ignore lint/suspicious/noExplicitAny: each verb has its own arguments and result
   saw = (verb: string, args: any[], result: any): void => this.#readers[verb]?.(args, result);
 
   // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -107,13 +107,13 @@ export class Fleet {
     endpoint.heldAt ??= this.#judge.now();
   }
 
-  /** A worker whose GPU fell off gets nothing: but for a moment, in which that is noticed. */
+  /** A worker whose GPU is lost gets no job, except in the moment before the loss is noticed. */
   #taken(jobId: string, row: KnownRow | undefined): void {
     const { gpuLostAt, servedSince, now, broken } = this.#judge;
     for (const { id } of row?.resources?.gpus ?? []) {
       const lostAt = gpuLostAt(id);
       if (lostAt !== undefined && now() - Math.max(lostAt, servedSince()) > noticeMs)
-        broken("a worker without its GPU gets nothing", `${jobId} was given to ${row?.id}, which lost ${id}`);
+        broken("a worker without its GPU gets no job", `${jobId} was given to ${row?.id}, which lost ${id}`);
     }
   }
 
@@ -131,7 +131,7 @@ export class Fleet {
     if (goes && isUp(before)) this.#dismissed(before, change.why);
   }
 
-  /** An old worker goes for the present version's sake only when it is not needed, or makes room for a new one. */
+  /** A release may stop an old worker only if it is not needed, or to make room for a new one. */
   #dismissed(row: KnownRow, why: string): void {
     const endpoint = this.endpoints.get(row.endpointNo) as KnownEndpoint;
     const { now, broken } = this.#judge;
@@ -139,23 +139,23 @@ export class Fleet {
     if (endpoint.isDeleted || !/replaces|paused|idle|not needed/.test(why)) return;
     const isRelease = why.includes("replaces");
     if (isRelease && isCurrent && endpoint.heldAt !== undefined && endpoint.heldAt < now())
-      broken("a held version replaces nobody", `${row.id} goes: ${why}`);
+      broken("a held version replaces no worker", `${row.id} is stopped: ${why}`);
     if (isCurrent || (!isRelease && this.isHeld(endpoint))) return;
     const need = Math.min(this.#need(endpoint, endpoint.settings), this.#need(endpoint, this.#formerOf(endpoint)));
     const up = this.workersOf(endpoint.no).filter(isUp).length;
-    // where there is no room for a new one, one that is needed makes it, while nobody else comes or goes
+    // If there is no room for a new worker, a needed old one may make room while no other worker starts or stops.
     const rows = this.workersOf(endpoint.no);
     const isFull =
       rows.length >= endpoint.settings.workersMax || rows.some((other) => isOpen(other) && isThrottled(other));
     const isUnderWay = rows.some((other) => other.no !== row.no && !isUp(other) && !isResting(other));
     if (up < need && !(isFull && !isUnderWay))
-      broken("a release leaves enough workers", `${up} of ${need} are left when ${row.id} goes: ${why}`);
+      broken("a release leaves enough workers", `${up} of ${need} are left when ${row.id} is stopped: ${why}`);
   }
 
   #formerOf = (endpoint: KnownEndpoint) =>
     endpoint.savedAt === this.#judge.now() ? endpoint.former : endpoint.settings;
 
-  /** How many workers the demand needs at least, by what was so before this moment. */
+  /** The least number of workers that the demand requires, by the state before this moment. */
   #need(endpoint: KnownEndpoint, { scalerType, scalerValue, workersMin, workersMax }: EndpointSettings): number {
     const now = this.#judge.now();
     let waiting = 0;

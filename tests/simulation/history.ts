@@ -11,7 +11,7 @@ export interface Outcome {
   readonly trace: readonly string[];
 }
 
-/** Runs one history to its end, or to the first promise that is broken. */
+/** Runs one history to its end, or to the first violation. */
 export async function runHistory(script: Script, directory: string): Promise<Outcome> {
   const world = await World.open(script, directory);
   try {
@@ -34,7 +34,7 @@ export async function runHistory(script: Script, directory: string): Promise<Out
 
 const pickFrom = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(1, list.length)];
 
-/** Begins what the step says; what it leads to comes by itself. */
+/** Begins a step; its consequences follow by themselves. */
 async function take(world: World, step: Step): Promise<void> {
   const { clients, host } = world;
   const job = () => pickFrom(clients.jobs, "pick" in step ? step.pick : 0);

@@ -6,13 +6,13 @@ import type { Timeline } from "./clock.js";
 import { WorkerDouble } from "./worker-double.js";
 import type { WorkerWorld } from "./worker-world.js";
 
-/** What the machine says where it cannot freeze a worker, or wake it, just now: it is asked again. */
-export const away = "it cannot be reached just now";
+/** The machine's error if it cannot freeze or wake a worker at the moment: the server asks again. */
+export const away = "it cannot be reached at the moment";
 
-/** How long the machine takes to say that a worker is frozen, or goes on. */
+/** How long the machine takes to confirm that a worker is frozen or resumed. */
 const answerMs = [0, 0, 3, 250] as const;
 
-/** The machine with its processes: a provider whose workers do something. It outlives the servers. */
+/** The machine with its processes: a provider whose workers run jobs. It outlives the servers. */
 export class Host extends StrictProvider {
   readonly #worldOf: (end: (code: number) => void, launch: WorkerSpec) => WorkerWorld;
   readonly #wire: Timeline;
@@ -30,7 +30,7 @@ export class Host extends StrictProvider {
     this.#random = random;
   }
 
-  /** It freezes at once, and may say so later: whoever asked may be dead by then. */
+  /** The change takes effect at once, but its confirmation may come later: the server may be dead by then. */
   #answer(): Promise<void> {
     return this.#wire.sleep(this.#random.pick(answerMs));
   }
@@ -47,7 +47,7 @@ export class Host extends StrictProvider {
     return handle;
   }
 
-  /** Calls `listener` as the next worker is frozen, or goes on. */
+  /** Calls `listener` when the next worker is frozen or resumed. */
   onNextFreeze(listener: () => void): void {
     this.onCall = (call) => {
       if (!/^(pause|resume) /.test(call)) return;
@@ -68,7 +68,7 @@ export class Host extends StrictProvider {
     await this.#answer();
   }
 
-  /** A paused one goes on to do so. */
+  /** A paused worker is resumed to stop. */
   override async stop(workerId: string): Promise<void> {
     await super.stop(workerId);
     const double = this.doubles.get(workerId);
@@ -79,7 +79,7 @@ export class Host extends StrictProvider {
   override end(workerId: string, exit: Partial<Exit> = {}): void {
     const double = this.doubles.get(workerId);
     if (!double?.isAlive) return;
-    // only our own kill is a SIGKILL, and only who was asked to goes with 0
+    // Only the server's own kill is a SIGKILL, and only a worker that was asked to stop exits with 0.
     double.die(exit.signal !== "SIGKILL" && exit.code !== 0);
     super.end(workerId, exit);
   }

@@ -7,7 +7,7 @@ import { expiryOf, type Known } from "./known.js";
 import type { Ledger } from "./ledger.js";
 import type { Server } from "./server.js";
 
-/** What can be looked at when everything is at rest. */
+/** The state that can be checked when everything is at rest. */
 export interface Scene {
   readonly stores: Stores;
   readonly ledger: Ledger;
@@ -18,7 +18,7 @@ export interface Scene {
   broken(rule: string, sentence: string): void;
 }
 
-/** The store holds what its commits said, and its counts are those of a recount. */
+/** The store must match its commits, and its counts must match a recount. */
 export async function checkStore(
   { stores, ledger, now, broken }: Scene,
   endpointNos: readonly number[],
@@ -29,7 +29,7 @@ export async function checkStore(
       if (job.endpointNo !== no || job.gone) continue;
       const row = rows.get(job.id);
       if (!row) {
-        if (expiryOf(job) > now()) broken("never gone before its time", `${job.id}, ${job.status}, is gone`);
+        if (expiryOf(job) > now()) broken("no job is deleted early", `${job.id}, ${job.status}, is gone`);
         job.gone = true;
         continue;
       }
@@ -48,11 +48,11 @@ export async function checkStore(
     const [kept, counted] = [await stores.tallies.tally(no), await stores.tallies.recount(no)];
     const all = { ...counted, ...ledger.countsOf(no) };
     if (JSON.stringify(kept) !== JSON.stringify(all))
-      broken("tallies", `${JSON.stringify(kept)} in place of ${JSON.stringify(all)}`);
+      broken("tallies", `${JSON.stringify(kept)} instead of ${JSON.stringify(all)}`);
   }
 }
 
-/** A lost worker's job is given back in time. */
+/** A lost worker's job must be given back in time. */
 export function checkHolders({ ledger, host, server, now, broken }: Scene): void {
   if (!server?.isReady || server.isHeld || server.isOver) return;
   for (const job of ledger.jobs.values()) {
@@ -65,7 +65,7 @@ export function checkHolders({ ledger, host, server, now, broken }: Scene): void
   }
 }
 
-/** Rows and processes agree, but for the moment in which an end is noticed. */
+/** Rows and processes must agree, except in the moment before an end is noticed. */
 export function checkProcesses({ ledger, host, server, now, broken }: Scene): void {
   for (const sentence of host.violations) broken("the provider's contract", sentence);
   const rows = new Map([...ledger.workers.values()].map((row) => [row.id, row]));
@@ -79,7 +79,7 @@ export function checkProcesses({ ledger, host, server, now, broken }: Scene): vo
   }
 }
 
-/** Nobody waits for what is over. */
+/** No client may wait for a job that is over. */
 export function checkWaiting({ ledger, clients, server, now, broken }: Scene): void {
   if (!server?.isReady || server.isHeld || server.isOver) return;
   for (const { jobId, untilAt } of clients.waiting) {
@@ -87,12 +87,12 @@ export function checkWaiting({ ledger, clients, server, now, broken }: Scene): v
     if (!job) continue;
     const why =
       job.gone || job.vanished || expiryOf(job) <= now() ? "gone" : isFinal(job.status) ? job.status : undefined;
-    if (why) broken("whoever waits gets the result", `${jobId} is ${why}, and someone still waits for it`);
-    if (now() > untilAt) broken("whoever waits gets the result", `someone waits for ${jobId} for too long`);
+    if (why) broken("a waiting client gets the result", `${jobId} is ${why}, and a client still waits for it`);
+    if (now() > untilAt) broken("a waiting client gets the result", `a client waits for ${jobId} for too long`);
   }
 }
 
-/** Each end of a job with a webhook is told: one delivery for each, of at most three attempts. */
+/** Each end of a job with a webhook must have one delivery, of at most three attempts. */
 export async function checkDeliveries(
   { stores, ledger, now, broken }: Scene,
   endpointNos: readonly number[],
@@ -101,7 +101,7 @@ export async function checkDeliveries(
   const deliveries = await stores.deliveries.list(endpointNos, undefined, 10_000);
   const ofJob = (job: Known) => deliveries.filter(({ jobId }) => jobId === job.id);
   for (const job of ledger.jobs.values()) {
-    // records are kept for a day
+    // Records are kept for a day.
     if (now() - job.submitted.createdAt > limits.deliveryKeptMs - 3_600_000) continue;
     const due = job.submitted.webhook === undefined ? 0 : job.ends;
     const made = ofJob(job);

@@ -1,12 +1,12 @@
 import { goneAt, type JobStatus } from "../../packages/server/src/domain/jobs/job.js";
 import type { NewJob } from "../../packages/server/src/store/index.js";
 
-/** What the commits so far say of a job. */
+/** The state of a job according to the commits so far. */
 export interface Known {
   readonly id: string;
   readonly endpointNo: number;
   readonly submitted: NewJob;
-  /** Its place in the order: submissions and retries count up. */
+  /** Its position in the order: submissions and retries count up. */
   order: number;
   status: JobStatus;
   /** When its state last changed. */
@@ -18,18 +18,18 @@ export interface Known {
   starts: number;
   excused: number;
   retries: number;
-  /** How often it ended, and how often it was tried again by a client. */
+  /** How often it ended, and how often a client retried it. */
   ends: number;
   again: number;
-  /** Its ttl passed while it ran: hidden, and to be stopped. */
+  /** Its ttl passed while it ran: it is hidden, and must be stopped. */
   vanished: boolean;
   gone: boolean;
-  /** Chunks of the present run: written, and handed out. */
+  /** Chunks of the present run: how many were written, and how many handed out. */
   chunks: number;
   handed: number;
 }
 
-/** What the commits so far say of a worker. */
+/** The state of a worker according to the commits so far. */
 export interface KnownWorker {
   readonly no: number;
   readonly id: string;
@@ -39,17 +39,17 @@ export interface KnownWorker {
   hasPinged: boolean;
 }
 
-/** What only the actors know, and commits are judged by. */
+/** Facts that only the actors know, by which commits are judged. */
 export interface Witness {
-  /** Whether this worker, by what it did since then, may lose a job. */
+  /** Whether this worker, by its actions since then, may lose a job. */
   faultOf(workerId: string, since: number): boolean;
-  /** Whether the client of a poll of this worker went away. */
+  /** Whether the client of one of this worker's polls disconnected. */
   leftPoll(workerId: string): boolean;
-  /** Whether a paused worker is just being told to go on. */
+  /** Whether a paused worker is being resumed at this moment. */
   isResuming(workerId: string): boolean;
-  /** Whether this worker said this last word of this job. */
+  /** Whether this worker reported this result of this job. */
   said(workerId: string, jobId: string, output: string | undefined): boolean;
-  /** Whether somebody asked for it. */
+  /** Whether a client requested it. */
   askedTo(what: "cancel" | "retry" | "purge" | "delete", name: string | number): boolean;
 }
 

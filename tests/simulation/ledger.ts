@@ -12,7 +12,7 @@ import { expiryOf, type Known, type KnownWorker, type Witness } from "./known.js
 
 const counts = () => ({ completed: 0, failed: 0, retried: 0 });
 
-/** Reads every commit as it happens, and says which of them should not have been. */
+/** Reads every commit as it happens, and reports each one that breaks a rule. */
 export class Ledger {
   readonly jobs = new Map<string, Known>();
   readonly workers = new Map<number, KnownWorker>();
@@ -23,7 +23,7 @@ export class Ledger {
   readonly #tell: (line: string) => void;
   readonly #witness: Witness;
   #order = 0;
-  /** How much has changed so far. */
+  /** The number of changes so far. */
   changes = 0;
 
   constructor(witness: Witness, note: (line: string) => void, broken: (rule: string, sentence: string) => void) {
@@ -44,7 +44,7 @@ export class Ledger {
   }
 
   /** One answered call of a store. */
-  // biome-ignore lint/suspicious/noExplicitAny: each verb has arguments and a result of its own
+  // biome-ignore lint/suspicious/noExplicitAny: each verb has its own arguments and result
   saw = (verb: string, args: any[], result: any): void => {
     const read = this.#readers[verb];
     read?.(args, result);
@@ -69,7 +69,7 @@ export class Ledger {
         const job = this.#find(id);
         if (job.status !== "IN_QUEUE") this.#broken("one final state", `${id} was purged while ${job.status}`);
         const asked = this.#witness.askedTo("purge", endpointNo) || this.#witness.askedTo("delete", endpointNo);
-        if (!asked) this.#broken("only what was asked", `${id} was purged, and nobody asked for it`);
+        if (!asked) this.#broken("only requested changes", `${id} was purged, and no client asked for it`);
         this.#ended(job, "CANCELLED", now);
       }
     },
@@ -124,7 +124,7 @@ export class Ledger {
       return;
     }
     if (result.kind === "closed") return;
-    if (isLive) this.#broken("one key, one job", `${id} was made, and its key stood for ${known.jobId}`);
+    if (isLive) this.#broken("one key, one job", `${id} was made, though its key belonged to ${known.jobId}`);
     if (this.deleted.has(endpointNo)) this.#broken("deletion ends everything", `${id} came to a deleted endpoint`);
     if (key !== undefined) this.keys.set(key, { jobId: id, until: idempotency?.expiresAt ?? 0 });
     this.#note(`${id} submitted`);
@@ -162,10 +162,10 @@ export class Ledger {
         this.#broken("one holder", `${job.id} was given to ${who} while ${job.holder} has it`);
       else if (job.status !== "IN_QUEUE") this.#broken("one final state", `${job.id} was taken while ${job.status}`);
       if (expiryOf(job) <= now) this.#broken("ttl", `${job.id} was taken after its ttl`);
-      // of two calls in one commit the second may be answered first
+      // Of two calls in one commit the second may be answered first.
       const isResumed = worker?.wanted === "paused" && this.#witness.isResuming(worker.id);
       if ((worker?.wanted !== "running" && !isResumed) || worker?.endedAt !== undefined)
-        this.#broken("closed workers get nothing", `${job.id} was given to ${who}, which is ${worker?.wanted}`);
+        this.#broken("closed workers get no job", `${job.id} was given to ${who}, which is ${worker?.wanted}`);
       if (this.deleted.has(endpointNo)) this.#broken("deletion ends everything", `${job.id} was taken`);
       for (const other of this.jobs.values()) {
         if (other.endpointNo !== endpointNo || other.status !== "IN_QUEUE" || other.gone || expiryOf(other) <= now)
@@ -174,7 +174,7 @@ export class Ledger {
       }
       Object.assign(job, { status: "IN_PROGRESS", holder: taken.workerNo, takenAt: now, movedAt: now });
       job.starts++;
-      if (taken.starts !== job.starts) this.#broken("starts", `${job.id}: ${taken.starts} in place of ${job.starts}`);
+      if (taken.starts !== job.starts) this.#broken("starts", `${job.id}: ${taken.starts} instead of ${job.starts}`);
       if (job.starts - job.excused > limits.startsMax) this.#broken("starts", `${job.id} was started too often`);
     }
   }
@@ -185,8 +185,8 @@ export class Ledger {
 
   #word(what: string, jobId: string, workerNo: number, held: boolean): void {
     const job = this.jobs.get(jobId);
-    if (held && !this.#isHeldBy(job, workerNo)) this.#broken("only the holder's word", `${what} of ${jobId}`);
-    if (!held && this.#isHeldBy(job, workerNo)) this.#broken("the holder is heard", `${what} of ${jobId}`);
+    if (held && !this.#isHeldBy(job, workerNo)) this.#broken("only the holder's report counts", `${what} of ${jobId}`);
+    if (!held && this.#isHeldBy(job, workerNo)) this.#broken("the holder's report counts", `${what} of ${jobId}`);
   }
 
   #settled(jobId: string, workerNo: number, verdict: Verdict, now: number, result: Settled | undefined): void {
@@ -194,19 +194,19 @@ export class Ledger {
     const isHolder = this.#isHeldBy(job, workerNo);
     if (!result) {
       if (job && isHolder && expiryOf(job) > now)
-        this.#broken("the holder is heard", `the last word of ${jobId} was dropped`);
+        this.#broken("the holder's report counts", `the result of ${jobId} was dropped`);
       return;
     }
     const who = this.workers.get(workerNo)?.id ?? "";
     if (!job || !isHolder) {
-      const rule = job && isFinal(job.status) ? "one final state" : "only the holder's word";
+      const rule = job && isFinal(job.status) ? "one final state" : "only the holder's report counts";
       this.#broken(rule, `${who} ended ${jobId}, which is ${job?.status} at ${job?.holder}`);
       return;
     }
     const { output } = verdict;
     const said = typeof output === "object" ? Buffer.from(output).toString() : output;
     if (!this.#witness.said(who, jobId, said))
-      this.#broken("only the holder's word", `${who} never said so of ${jobId}`);
+      this.#broken("only the holder's report counts", `${who} never reported this result of ${jobId}`);
     this.#ended(job, verdict.status, now);
   }
 
@@ -248,12 +248,12 @@ export class Ledger {
         break;
       case "cancel":
         if (!this.#witness.askedTo("cancel", job.id) && !this.deleted.has(job.endpointNo))
-          this.#broken("only what was asked", `${job.id} was cancelled`);
+          this.#broken("only requested changes", `${job.id} was cancelled`);
         this.#ended(job, "CANCELLED", now);
         break;
       case "retry":
-        if (!this.#witness.askedTo("retry", job.id)) this.#broken("only what was asked", `${job.id} was tried again`);
-        this.#note(`${job.id} tried again`);
+        if (!this.#witness.askedTo("retry", job.id)) this.#broken("only requested changes", `${job.id} was retried`);
+        this.#note(`${job.id} retried`);
         Object.assign(job, { status: "IN_QUEUE", finishedAt: undefined, starts: 0, excused: 0, retries: 0 });
         Object.assign(job, { order: this.#order++, movedAt: now, again: job.again + 1, chunks: 0, handed: 0 });
     }
@@ -267,7 +267,7 @@ export class Ledger {
       if (!isOurs && !this.#witness.leftPoll(worker.id)) this.#broken("starts", `${job.id} was excused`);
       job.excused++;
     } else {
-      // one that has expired is deleted at the next sweep, wherever it is
+      // An expired job is deleted at the next sweep, in whatever state it is.
       if (expiryOf(job) > now) this.#blame(job, "was given back");
       job.retries++;
       this.countsOf(job.endpointNo).retried++;
@@ -275,7 +275,7 @@ export class Ledger {
     Object.assign(job, { status: "IN_QUEUE", movedAt: now, holder: undefined, chunks: 0, handed: 0 });
   }
 
-  /** A worker that does nothing wrong never costs its job a start. */
+  /** A worker that makes no mistake never costs its job a start. */
   #blame(job: Known, what: string): void {
     const worker = this.workers.get(job.holder as number);
     if (worker && this.#witness.faultOf(worker.id, job.takenAt)) return;

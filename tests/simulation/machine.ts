@@ -2,7 +2,7 @@ import type { Gpu } from "../../packages/server/src/domain/hosts/gpu.js";
 import type { HostFacts } from "../../packages/server/src/domain/hosts/host.js";
 import { plainHost } from "../../packages/server/src/testing/facts-fixture.js";
 
-/** What a machine has for workers. */
+/** The resources of a machine. */
 export interface MachineShape {
   /** The names of its GPUs. */
   readonly gpus: readonly string[];
@@ -11,7 +11,7 @@ export interface MachineShape {
   readonly memoryMib: number;
 }
 
-/** So many GPUs of each type a machine has that is large enough for everyone. */
+/** How many GPUs of each type a machine has that is large enough for every worker. */
 const manyGpus = 12;
 
 const gpu = (name: string, index: number): Gpu => ({
@@ -22,7 +22,7 @@ const gpu = (name: string, index: number): Gpu => ({
   driver: "550.54.15",
 });
 
-/** What the machine has, and what falls off and comes back. It outlives the servers. */
+/** The machine's present resources, with GPUs that are lost and come back. It outlives the servers. */
 export class Machine {
   #gpus: readonly Gpu[];
   #shape: Pick<HostFacts, "gpusEnforced" | "cpus" | "memoryMib">;
@@ -44,7 +44,7 @@ export class Machine {
     this.#onChange = onChange;
   }
 
-  /** Since when it can be known that this GPU is gone; undefined while it is there, or nothing can be told. */
+  /** When the loss of this GPU could be known; undefined if it is there, or if the driver does not answer. */
   gpuLostAt = (id: string): number | undefined => {
     const lostAt = this.#off.get(id);
     return lostAt === undefined || this.#isBlind ? undefined : Math.max(lostAt, this.#seenSince);
@@ -57,7 +57,7 @@ export class Machine {
     ...(this.#isBlind ? { gpusUnseen: true } : {}),
   });
 
-  /** A GPU falls off; the answer brings it back. */
+  /** Loses a GPU; the returned function brings it back. */
   loseGpu(pick: number): () => void {
     const found = this.#gpus[pick % Math.max(1, this.#gpus.length)];
     if (!found) return () => {};
@@ -68,20 +68,20 @@ export class Machine {
     };
   }
 
-  /** The driver does not answer: nothing is known of any GPU. */
+  /** Sets whether the driver does not answer: then nothing is known of any GPU. */
   blind(isBlind: boolean): void {
     this.#isBlind = isBlind;
     this.#seenSince = this.#now();
     this.#onChange();
   }
 
-  /** All that it has works again. */
+  /** Makes everything work again. */
   heal(): void {
     this.#off.clear();
     this.blind(false);
   }
 
-  /** It has enough for everyone. */
+  /** Gives it enough resources for every worker. */
   grow(): void {
     const names = [...new Set(this.#gpus.map(({ name }) => name))];
     const more = names.flatMap((name) => Array.from({ length: manyGpus }, () => name));

@@ -2,7 +2,7 @@ import type { Sender, SendOutcome } from "../../packages/server/src/sender.js";
 import type { Random } from "../faults/random.js";
 import type { Timeline } from "./clock.js";
 
-/** What a receiver of webhooks does: by the path of its address. */
+/** The behaviours of a receiver of webhooks, by the path of its address. */
 export const receivers = ["fine", "failing", "flaky", "hanging"] as const;
 
 interface Post {
@@ -11,7 +11,7 @@ interface Post {
   readonly status: number | undefined;
 }
 
-/** The receivers of webhooks. It notes every call, and holds the sender to the promises. */
+/** The receivers of webhooks. Records every call, and checks the sender's promises. */
 export class Receiver implements Sender {
   readonly #timeline: Timeline;
   readonly #random: Random;
@@ -59,7 +59,7 @@ export class Receiver implements Sender {
     return { status: isFine ? 200 : 500, ms: this.#random.pick([0, 3, 800]) };
   }
 
-  /** An attempt whose server died before it was recorded comes again. */
+  /** An attempt is repeated if its server died before it was recorded. */
   #judge(name: string, post: Post, jobStatus: string): void {
     const posts = this.#posts.get(name) ?? [];
     this.#note(`webhook ${this.#ordinal(name)} of ${post.jobId}, attempt ${posts.length + 1}: ${post.status}`);
@@ -71,12 +71,12 @@ export class Receiver implements Sender {
     if (last && mayRepeat === 0 && last.status === 200) this.#broken("webhooks", `${name} came again after a 200`);
     if (last && mayRepeat === 0 && post.at - last.at < 10_000) this.#broken("webhooks", `${name} came again too soon`);
     if (!["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"].includes(jobStatus))
-      this.#broken("webhooks", `${post.jobId} was told as ${jobStatus}`);
+      this.#broken("webhooks", `${post.jobId} was reported as ${jobStatus}`);
     if (!last) this.#deathsAt.set(name, this.#deaths());
     this.#posts.set(name, [...posts, post]);
   }
 
-  /** Their ids are random: a trace numbers them. */
+  /** Delivery ids are random, so a trace numbers them instead. */
   #ordinal(name: string): number {
     const at = [...this.#posts.keys()].indexOf(name);
     return at < 0 ? this.#posts.size : at;

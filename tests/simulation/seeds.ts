@@ -1,6 +1,6 @@
 import type { Script } from "./steps.js";
 
-/** An endpoint whose one worker is frozen as soon as it may be. */
+/** An endpoint whose only worker is frozen as soon as possible. */
 const sleeper = {
   workersMax: 1,
   workersMin: 0,
@@ -11,12 +11,12 @@ const sleeper = {
 } as const;
 
 /**
- * Histories that broke a promise once, as short as they could be made: they run every time.
- * (A seed alone would mean another history as soon as the drawing of steps changes.)
+ * Histories that once broke a promise, made as short as possible: they run every time. (A seed alone would give another
+ * history after any change in how steps are drawn.)
  */
 export const kept: readonly { readonly why: string; readonly script: Script }[] = [
   {
-    why: "a worker that hung while its server stopped was watched by nobody",
+    why: "a worker that hung while its server stopped was not watched",
     script: {
       seed: 267209969,
       endpoints: [{ workersMax: 1, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 30 }],
@@ -31,7 +31,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a worker that was starting while the machine slept for an hour was killed for having been too slow",
+    why: "a worker that was starting while the machine slept for an hour was killed as too slow",
     script: {
       seed: 266878648,
       endpoints: [{ workersMax: 1, workersMin: 0, scalerType: "QUEUE_DELAY", scalerValue: 1, idleTimeout: 30 }],
@@ -54,7 +54,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "clients waited for a job whose ttl was cut short, and was gone",
+    why: "clients waited for a job that was gone because its ttl was cut short",
     script: {
       seed: 80073,
       endpoints: [
@@ -80,7 +80,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a queue stood still behind a worker that hung in a job it was taken to have stopped",
+    why: "a queue stood still because a worker hung in a job that counted as stopped",
     script: {
       seed: 80105,
       endpoints: [{ workersMax: 2, workersMin: 0, scalerType: "REQUEST_COUNT", scalerValue: 4, idleTimeout: 5 }],
@@ -146,7 +146,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a server stops in order while a worker is in the midst of a job that never ends",
+    why: "a server stops in order while a worker runs a job that never ends",
     script: {
       seed: 80086,
       endpoints: [
@@ -162,7 +162,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "an idle worker was not frozen, because of a job that was over, and was never looked at again",
+    why: "an idle worker was not frozen, because of a job that was over, and was never checked again",
     script: {
       seed: 5048,
       endpoints: [
@@ -207,7 +207,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a frozen worker whose GPU had fallen off was woken for a job",
+    why: "a frozen worker whose GPU was lost was woken for a job",
     script: {
       seed: 1,
       endpoints: [sleeper],
@@ -224,7 +224,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a worker stayed frozen with its job, because its server died before it could say that it had frozen it",
+    why: "a worker stayed frozen with its job, because its server died before recording that it had frozen the worker",
     script: {
       seed: 1,
       endpoints: [sleeper],
@@ -239,7 +239,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a worker stayed frozen, because the next server woke it before it knew that it was frozen",
+    why: "a worker stayed frozen, because the next server woke it before knowing that it was frozen",
     script: {
       seed: 140106,
       endpoints: [{ ...sleeper, workersMax: 3, workersMin: 1 }],
@@ -264,7 +264,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a worker that could not be woken, and was to be frozen again, was kept for ever",
+    why: "a worker that could not be woken, and was to be frozen again, was kept forever",
     script: {
       seed: 160136,
       endpoints: [
@@ -281,7 +281,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a job comes to a worker at the moment in which it is to be frozen",
+    why: "a worker gets a job at the moment when it is about to be frozen",
     script: {
       seed: 0,
       endpoints: [sleeper],
@@ -297,5 +297,5 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
   },
 ];
 
-/** Seeds that run every time, wherever they lead now. */
+/** Seeds that run every time, whatever histories they give now. */
 export const seeds = [17, 26, 42, 391, 1002, 1121, 5096, 5145, 30238, 170092, 170101, 160361, 160380, 160381];

@@ -28,7 +28,7 @@ import type { Timeline } from "./clock.js";
 import type { Turns } from "./turns.js";
 import { type Saw, watchedStores } from "./watched-stores.js";
 
-/** What outlives a server. */
+/** Everything that outlives a server. */
 export interface Surroundings {
   readonly stores: Stores;
   readonly turns: Turns;
@@ -46,12 +46,12 @@ export interface Surroundings {
   readonly onDeath: () => void;
 }
 
-/** The server did not answer, or died before it did. */
+/** The server did not answer, or died before it could. */
 export class Broken extends Error {}
 
 export const vault = localVault(Buffer.alloc(32, 7));
 
-/** One run of the server: the real registry, lines, bells and loops, put together as `assemble` does. */
+/** One run of the server: the real registry, lines, bells and loops, assembled as in `assemble`. */
 export class Server {
   readonly #surroundings: Surroundings;
   readonly #ends = new Set<() => void>();
@@ -63,7 +63,7 @@ export class Server {
   #thawed: { readonly when: Promise<void>; readonly thaw: () => void } | undefined;
   readonly timeline: Timeline;
   readonly parts: Parts;
-  /** Since when it listens without a break. */
+  /** Since when it has been listening without a break. */
   listensSince: number;
   isReady = false;
   isOver = false;
@@ -117,7 +117,7 @@ export class Server {
     return connectParts({ stores, provider, clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey });
   }
 
-  /** Reads what was, then lets everything run that happens by itself. */
+  /** Reads the stored state, then starts everything that runs by itself. */
   async start(): Promise<void> {
     const { parts, timeline } = this;
     const { provider, sender, directory } = this.#surroundings;
@@ -151,7 +151,10 @@ export class Server {
     };
   }
 
-  /** As SIGTERM: whoever waits is answered, workers have their grace, and the server goes when they have ended. */
+  /**
+   * Stops as with SIGTERM: waiting clients are answered, workers have their grace, and the server exits when they have
+   * ended.
+   */
   async stop(): Promise<void> {
     const { parts, timeline } = this;
     const { stopGraceMs } = parts.here;
@@ -164,19 +167,19 @@ export class Server {
     this.kill();
   }
 
-  /** What the machine has is other than it was: the stock-taking loop tells the others. */
+  /** The machine's resources have changed: the stock-taking loop reports it. */
   noteStock(): void {
     if (this.isOver) return;
     this.parts.bell.ring("demand");
     this.parts.bell.ring("workers");
   }
 
-  /** Whether it is on its way to stop: then whoever waits is answered early. */
+  /** Whether it is stopping: then waiting clients are answered early. */
   get isDraining(): boolean {
     return this.#draining.signal.aborted;
   }
 
-  /** A request: it waits while the server is stopped, and breaks when it dies. */
+  /** Runs a request: it waits while the server is stopped, and fails if the server dies. */
   async ask<T>(operation: (server: Server) => Promise<T>): Promise<T> {
     while (this.#thawed && !this.isOver) await this.#orDeath(this.#thawed.when);
     if (this.isOver || !this.isReady) throw new Broken();
@@ -192,12 +195,12 @@ export class Server {
     });
   }
 
-  /** It dies in the midst of what it does, when it has begun or ended this many calls of the store. */
+  /** Makes the server die after this many calls of the store have begun or ended. */
   dieAfter(calls: number): void {
     this.#fuse = Math.min(this.#fuse, calls);
   }
 
-  /** As `kill -9`: nothing that it was doing goes on. */
+  /** As with `kill -9`: none of its work continues. */
   kill(): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -207,7 +210,7 @@ export class Server {
     this.#surroundings.onDeath();
   }
 
-  /** It lives on after all. */
+  /** Cancels a death that was planned. */
   liveOn(): void {
     this.#fuse = Number.POSITIVE_INFINITY;
   }
@@ -216,7 +219,7 @@ export class Server {
     return this.#thawed !== undefined;
   }
 
-  /** As SIGSTOP. */
+  /** As with SIGSTOP. */
   freeze(): void {
     let thaw = () => {};
     const when = new Promise<void>((resolve) => {
@@ -226,7 +229,7 @@ export class Server {
     this.timeline.isHeld = true;
   }
 
-  /** As SIGCONT: the clock tells of the gap before anyone is heard, as the real one does. */
+  /** As with SIGCONT: the clock reports the gap before any call is served, like the real clock. */
   thaw(gapMs: number, isTold: boolean): void {
     this.timeline.isHeld = false;
     this.listensSince = this.timeline.now();

@@ -1,8 +1,8 @@
 import type { Script, Step } from "./steps.js";
 
 /**
- * The shortest list of steps found, within a number of tries, after which the same rule is broken:
- * ever smaller pieces are left out, as long as it stays so.
+ * The shortest list of steps, found within a number of attempts, that breaks the same rule. It leaves out ever smaller
+ * pieces, as long as the rule stays broken.
  */
 export async function shrink(
   script: Script,

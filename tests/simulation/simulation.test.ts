@@ -3,12 +3,15 @@ import { runCampaign, traceOf } from "./campaign.js";
 import { kept, seeds } from "./seeds.js";
 import { drawScript, type Script } from "./steps.js";
 
-/** `npm run simulate` sets the minutes; a usual test run is short, with a seed that it prints. */
+/** `npm run simulate` sets the minutes; an ordinary test run is short, and prints its first seed. */
 const minutes = Number(process.env.MILLRACE_TEST_MINUTES ?? 0);
-/** The same histories in every run of the tests, so that a change is judged by itself; `npm run simulate` looks for new ones. */
+/**
+ * The same histories in every ordinary run, so that a failure is caused by a change; `npm run simulate` searches for
+ * new ones.
+ */
 const first = Number(process.env.MILLRACE_TEST_SEED ?? 5_000);
 
-/** A usual run ends after so many histories, or so long, whichever comes first. */
+/** An ordinary run ends after this many histories or this time, whichever comes first. */
 const usual = { histories: 400, ms: 10_000 };
 
 function* from(seed: number): Generator<Script> {
@@ -26,7 +29,7 @@ it.each(kept)("never again: $why", async ({ script }) => {
   expect(failure?.report).toBeUndefined();
 });
 
-/** What these histories have to come to, or they would show little. */
+/** Events that these histories must include, or they would prove little. */
 const rare = [
   / is frozen$/,
   / goes on$/,

@@ -3,7 +3,7 @@ import type { MachineShape } from "./machine.js";
 import { receivers } from "./receiver.js";
 import type { Recipe } from "./worker-fate.js";
 
-/** One thing that happens in a history. `pick` chooses among what there is; `at` names an endpoint. */
+/** One event of a history. `pick` chooses among the present candidates; `at` names an endpoint. */
 export type Step = (
   | {
       readonly do: "submit";
@@ -29,7 +29,7 @@ export type Step = (
   | { readonly do: "hang driver"; readonly ms: number }
   | { readonly do: "fail start" }
   | { readonly do: "kill server"; readonly calls: number; readonly downMs: number }
-  /** As it next freezes a worker, or lets one go on. */
+  /** Kills the server when it next freezes or resumes a worker. */
   | { readonly do: "kill freezing server"; readonly calls: number; readonly downMs: number }
   | { readonly do: "fail freeze"; readonly verb: "pause" | "resume" }
   | { readonly do: "stop server"; readonly downMs: number }
@@ -37,7 +37,7 @@ export type Step = (
   | { readonly do: "pass"; readonly ms: number }
   | { readonly do: "next timer" }
 ) & {
-  /** The next step comes before anything that follows from this one. */
+  /** The next step comes before anything that follows from this step. */
   readonly together?: boolean;
 };
 
@@ -56,24 +56,24 @@ export interface EndpointChange {
   readonly cpuFlavorIds?: readonly string[];
 }
 
-/** A history to run: everything follows from it. */
+/** A history to run, which determines everything. */
 export interface Script {
   readonly seed: number;
   readonly endpoints: readonly EndpointChange[];
-  /** Whether the store's calls are held up by some turns. */
+  /** Whether the store's calls are delayed by some turns. */
   readonly delays: boolean;
-  /** Without it: a machine without GPUs, and with room for everyone. */
+  /** By default a machine without GPUs that has room for every worker. */
   readonly machine?: MachineShape;
   readonly steps: readonly Step[];
 }
 
 const anything = 1_000;
 
-/** What a history is about beside everything else: workers that often rest, a machine on which they wait for each other. */
+/** A history's emphasis: workers that are often frozen, or a machine on which workers wait for each other. */
 interface Mood {
   readonly isSleepy: boolean;
   readonly isTight: boolean;
-  /** On such a machine: whether it is its processors that are short, not its GPUs. */
+  /** On such a machine: whether processors are scarce rather than GPUs. */
   readonly isCpus: boolean;
 }
 
@@ -116,7 +116,7 @@ const machine = (random: Random): MachineShape => ({
   memoryMib: 16_384,
 });
 
-/** What a worker needs of its machine. */
+/** The resources that a worker needs. */
 function needs(random: Random, { isCpus }: Mood): EndpointChange {
   if (random.chance(isCpus ? 0.85 : 0.1)) {
     const cpuFlavorIds = random.pick([["cpu3c"], ["cpu3c"], ["cpu3g"], ["cpu3m"]]);
@@ -143,7 +143,7 @@ function settings(random: Random, mood: Mood): EndpointChange {
 
 const passing = [1, 20, 40, 100, 400, 1_000, 2_000, 5_000, 9_000, 20_000, 40_000];
 
-/** What may happen, and how often. */
+/** The possible steps, with their weights. */
 const kinds: readonly (readonly [weight: number, draw: (random: Random, mood: Mood) => Step])[] = [
   [36, submission],
   [30, (random, { isSleepy }) => ({ do: "pass", ms: random.pick(isSleepy ? passing.slice(4, 9) : passing) })],
@@ -216,10 +216,10 @@ function draw(random: Random, mood: Mood): Step {
   return { do: "next timer" };
 }
 
-/** As long as it takes idle workers to be frozen, or not quite. */
+/** About as long as it takes until an idle worker is frozen. */
 const rest = (random: Random): Step => ({ do: "pass", ms: random.pick([1_000, 2_000, 4_000, 9_000]) });
 
-/** What its mood adds to a history. */
+/** A step that the history's mood adds. */
 function special(random: Random, { isSleepy, isTight, isCpus }: Mood): Step | undefined {
   if (isSleepy && random.chance(0.3)) return rest(random);
   return isTight && !isCpus && random.chance(0.08) ? loss(random) : undefined;

@@ -1,9 +1,9 @@
 import type { Scene } from "./invariants.js";
 
-/** How often a loop may look within ten seconds in which little happens. */
+/** How often a loop may tick within ten seconds in which little happens. */
 const ticksMax = 60;
 
-/** How often each loop looks. */
+/** Counts the ticks of each loop. */
 export class Ticks {
   #window = 0;
   #changesBefore = 0;
@@ -11,7 +11,7 @@ export class Ticks {
 
   count = (loop: string): void => void this.#counts.set(loop, (this.#counts.get(loop) ?? 0) + 1);
 
-  /** A loop may look as often as something changes, but not much more often. */
+  /** Checks that a loop ticks little more often than something changes. */
   check({ now, ledger, broken }: Pick<Scene, "now" | "ledger" | "broken">): void {
     const window = Math.floor(now() / 10_000);
     if (window === this.#window) return;

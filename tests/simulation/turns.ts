@@ -1,8 +1,8 @@
-/** All that follows without time passing: store calls on their way, and those that are held up for some turns. */
+/** Everything that happens without time passing: store calls in flight, and calls that are delayed by some turns. */
 export class Turns {
   #inFlight = 0;
   readonly #held: { left: number; readonly go: () => void }[] = [];
-  /** More turns than this at one moment is something that never comes to rest. */
+  /** More turns than this at one moment mean that something never comes to rest. */
   static readonly max = 5_000;
 
   /** Counts a call until it has ended. */
@@ -20,7 +20,7 @@ export class Turns {
     return turns === 0 ? Promise.resolve() : new Promise((go) => void this.#held.push({ left: turns, go }));
   }
 
-  /** Lets everything run that can; false where it does not come to rest. */
+  /** Runs everything that can run; false if it does not come to rest. */
   async settle(): Promise<boolean> {
     for (let turn = 0; turn < Turns.max; turn++) {
       await new Promise((resolve) => setImmediate(resolve));

@@ -6,7 +6,7 @@ import type { Machine } from "./machine.js";
 import type { Server } from "./server.js";
 import type { WorkerDouble } from "./worker-double.js";
 
-/** What can be looked at of workers and the machine when everything is at rest. */
+/** The state of workers and machine that can be checked when everything is at rest. */
 export interface Watched {
   readonly ledger: Ledger;
   readonly fleet: Fleet;
@@ -17,10 +17,10 @@ export interface Watched {
   broken(rule: string, sentence: string): void;
 }
 
-/** What may be so for a moment: the loops look again every 5 s, whatever they hear. */
+/** How long a state may last before it is wrong: the loops tick every 5 s in any case. */
 const momentMs = 6_000;
 
-/** Holds against the servers what they leave as it is for too long. */
+/** Detects states that the servers leave unchanged for too long. */
 export class Watch {
   readonly #scene: Watched;
   #since = new Map<string, number>();
@@ -29,7 +29,7 @@ export class Watch {
     this.#scene = scene;
   }
 
-  /** When something may have been so for too long, though nothing else happens. */
+  /** When a state may have lasted too long, even if nothing else happens. */
   get dueAt(): number {
     return Math.min(...this.#since.values()) + momentMs + 1;
   }
@@ -49,7 +49,7 @@ export class Watch {
     }
   }
 
-  /** What one worker has, no other has; and all of them have no more than there is. */
+  /** No two workers may have the same resource, and all workers together no more than the machine has. */
   #checkShares(): void {
     const { fleet, machine, broken } = this.#scene;
     const { cpus, memoryMib } = machine.facts();
@@ -59,17 +59,17 @@ export class Watch {
       if (endedAt !== undefined || !resources) continue;
       for (const gpu of resources.gpus) {
         const other = holders.get(gpu.id);
-        if (other) broken("what one worker has, no other has", `${other} and ${id} have ${gpu.id}`);
+        if (other) broken("workers share no resource", `${other} and ${id} have ${gpu.id}`);
         holders.set(gpu.id, id);
       }
       sum.cpus += resources.cpus ?? 0;
       sum.memoryMib += resources.memoryMib ?? 0;
     }
     if (sum.cpus > cpus || sum.memoryMib > memoryMib)
-      broken("what one worker has, no other has", `${sum.cpus} CPUs, ${sum.memoryMib} MiB of ${cpus}, ${memoryMib}`);
+      broken("workers share no resource", `${sum.cpus} CPUs, ${sum.memoryMib} MiB of ${cpus}, ${memoryMib}`);
   }
 
-  /** A worker that is to run is not frozen, and a frozen one has nothing to do. */
+  /** A worker that is wanted running must not be frozen, and a frozen worker must have no job. */
   *#frozen(): Iterable<[string, string]> {
     const { fleet, host, ledger } = this.#scene;
     for (const row of fleet.workers.values()) {
@@ -86,7 +86,7 @@ export class Watch {
     }
   }
 
-  /** No job waits where all that it needs is there, and frozen. */
+  /** No job may wait while its resources exist, and are frozen. */
   *#unserved(): Iterable<[string, string]> {
     const { fleet, ledger, now } = this.#scene;
     const waiting = new Set<number>();
@@ -96,25 +96,26 @@ export class Watch {
       if (!endpoint || endpoint.isDeleted || endpoint.settings.workersMax === 0) continue;
       const rows = fleet.workersOf(no);
       const paused = rows.find((row) => row.wanted === "paused" && row.version === workingVersion(endpoint));
-      if (paused && !rows.some(isOpen)) yield ["jobs wake who is frozen", `jobs of endpoint ${no} wait`];
+      if (paused && !rows.some(isOpen)) yield ["jobs wake frozen workers", `jobs of endpoint ${no} wait`];
     }
   }
 
-  /** A worker that waits for a place has one as soon as one is free, or held by one that is frozen. */
+  /** A waiting worker must get a place as soon as one is free, or is held by a frozen worker. */
   *#unplaced(): Iterable<[string, string]> {
     for (const row of this.#scene.fleet.workers.values()) {
       if (!isOpen(row) || !isThrottled(row)) continue;
-      // those who go anyway are waited for before others have to
+      // The places of workers that stop anyway are used before others have to stop.
       const mayHave = this.#fits(row, "paused") && !this.#fits(row, "stopped");
-      if (mayHave || this.#fits(row, undefined)) yield ["a place that is free is given", `${row.id} waits for a place`];
+      if (mayHave || this.#fits(row, undefined))
+        yield ["a free place is given to a waiting worker", `${row.id} waits for a place`];
     }
   }
 
-  /** Whether there is a place for it, without those of whom this is wanted. */
+  /** Whether there is a place for it, not counting workers whose `wanted` is `left`. */
   #fits(row: KnownRow, left: Worker["wanted"] | undefined): boolean {
     const { fleet, machine } = this.#scene;
     const endpoint = fleet.endpoints.get(row.endpointNo);
-    // what those of other versions need is not in these settings
+    // The needs of other versions are not in these settings.
     if (!endpoint || endpoint.isDeleted || row.version !== endpoint.version) return false;
     const { gpuCount, gpuTypes, shares } = needOf(endpoint.settings);
     const facts = machine.facts();
@@ -130,7 +131,7 @@ export class Watch {
     return hasGpus && shares.some((share) => (share.cpus ?? 0) <= cpus && (share.memoryMib ?? 0) <= memoryMib);
   }
 
-  /** A worker whose GPU fell off gets no jobs. */
+  /** A worker whose GPU is lost gets no job. */
   *#crippled(): Iterable<[string, string]> {
     const { fleet, machine } = this.#scene;
     const { gpus, gpusUnseen } = machine.facts();

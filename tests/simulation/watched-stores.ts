@@ -2,14 +2,14 @@ import type { Stores } from "../../packages/server/src/store/index.js";
 import type { Random } from "../faults/random.js";
 import type { Turns } from "./turns.js";
 
-/** A store's call as it was answered, in the order of the commits. */
-// biome-ignore lint/suspicious/noExplicitAny: each verb has arguments and a result of its own; the ledger names them
+/** Reports a store's call with its result, in the order of the commits. */
+// biome-ignore lint/suspicious/noExplicitAny: each verb has its own arguments and result; the ledger names them
 export type Saw = (verb: string, args: any[], result: any) => void;
 
-/** The life of the server that calls: what it asks after its death is never done, what it asked before is never answered. */
+/** The life of the calling server: calls after its death are never made, and earlier ones are never answered. */
 export interface Life {
   readonly isOver: boolean;
-  /** Called before and after each call: the server may die just then. */
+  /** Called before and after each call: the server may die at that moment. */
   count(): void;
 }
 
@@ -20,11 +20,11 @@ export interface Watch {
   readonly turns: Turns;
   readonly life: Life;
   readonly saw: Saw;
-  /** Where given, calls are held up by up to two turns each; writes keep their order. */
+  /** If set, calls are delayed by up to two turns each; writes keep their order. */
   readonly delays: Random | undefined;
 }
 
-/** The same stores for one server: each commit is told, each call may be the server's last. */
+/** The same stores for one server: each commit is reported, and each call may be the server's last. */
 export function watchedStores(stores: Stores, watch: Watch): Stores {
   let lastWrite: Promise<void> = Promise.resolve();
   const held = () => watch.turns.later(watch.delays?.whole(0, 2) ?? 0);
@@ -55,7 +55,7 @@ export function watchedStores(stores: Stores, watch: Watch): Stores {
       watch.saw(verb, args, result);
       return result;
     });
-    // a dead server gets neither result nor error
+    // A dead server gets neither result nor error.
     return watch.turns.during(asked).then(
       (result) => (isLast() ? never : result),
       (error) => (isLast() ? never : Promise.reject(error)),

@@ -14,7 +14,7 @@ interface Run {
 
 const never = new Promise<never>(() => {});
 
-/** A worker as its server meets it: it polls, runs, streams, reports and pings, well or badly. */
+/** A worker as its server sees it: it polls, runs, streams, reports and pings, well or badly. */
 export class WorkerDouble {
   readonly id: string;
   readonly #secretHash: string;
@@ -26,7 +26,7 @@ export class WorkerDouble {
   readonly #connection = new AbortController();
   #faultAt = Number.NEGATIVE_INFINITY;
   #frozenAt: number | undefined;
-  /** Since when its server has it frozen: that is not its fault, and none of its jobs may suffer from it. */
+  /** Since when its server has frozen it: that is not the worker's fault, and must not harm its jobs. */
   pausedAt: number | undefined;
   #wokeAt = Number.NEGATIVE_INFINITY;
   #isStopping = false;
@@ -47,12 +47,12 @@ export class WorkerDouble {
     void this.#live();
   }
 
-  // what the invariants ask
+  // facts for the invariants
 
   get isAlive(): boolean {
     return this.diedAt === undefined;
   }
-  /** Whether it did something, since then, for which it may lose a job. */
+  /** Whether it has made a mistake since then that may lose a job. */
   isToBlame(since: number): boolean {
     const { timeline } = this.#world;
     const wasLongFrozen = this.#frozenAt !== undefined && timeline.now() - this.#frozenAt > 20_000;
@@ -62,7 +62,7 @@ export class WorkerDouble {
     return this.#connection.signal.aborted;
   }
   said = (jobId: string, output: string | undefined): boolean => this.#said.has(`${jobId} ${output}`);
-  /** Since when it surely does not work on a job that it holds by the store; undefined while it may. */
+  /** Since when it certainly does not work on a job that it holds according to the store; undefined while it may. */
   lostSince(jobId: string, takenAt: number, hasPinged: boolean): number | undefined {
     if (this.diedAt !== undefined) return this.diedAt;
     const lost = this.#lost.get(jobId);
@@ -74,9 +74,9 @@ export class WorkerDouble {
     return this.#isSilent || this.#frozenAt !== undefined;
   }
 
-  // what befalls it
+  // events that happen to it
 
-  /** The process ends: whatever is on the wire still arrives. */
+  /** Ends the process; messages that were sent still arrive. */
   die(isOwnDoing: boolean): void {
     this.#diedByItself = isOwnDoing;
     this.diedAt = this.#world.timeline.now();
@@ -87,7 +87,7 @@ export class WorkerDouble {
     this.#isStopping = true;
     if (this.#fate.obeysTerm) void this.#leave();
   }
-  /** It hangs: it neither works nor says anything, ever. */
+  /** Makes it hang: it neither works nor sends anything from then on. */
   hang(): void {
     this.#isSilent = true;
     this.#hold();
@@ -96,7 +96,10 @@ export class WorkerDouble {
     this.#frozenAt ??= this.#world.timeline.now();
     this.#hold();
   }
-  /** By its server, with all its processes: it is not heard from, until it goes on with what was answered before. */
+  /**
+   * Frozen or resumed by its server, with all its processes. It sends nothing until it is resumed, and then reads the
+   * answers that had arrived.
+   */
   pause(isPaused: boolean): void {
     if (!this.isAlive || isPaused === (this.pausedAt !== undefined)) return;
     this.#world.note(`${this.id} ${isPaused ? "is frozen" : "goes on"}`);
@@ -114,7 +117,7 @@ export class WorkerDouble {
     this.#hold();
   }
 
-  // what it does
+  // its own actions
 
   #blame(why: string): void {
     this.#faultAt = this.#world.timeline.now();
@@ -131,13 +134,13 @@ export class WorkerDouble {
   async #pause(ms: number): Promise<void> {
     await this.#world.timeline.sleep(ms);
   }
-  /** Nothing goes on in a process that is gone, or stopped. */
+  /** Waits while the process is stopped; never resolves once it has ended. */
   async #go(): Promise<void> {
     if (!this.isAlive) return never;
     if (this.#world.timeline.isHeld) await this.#pause(0);
   }
 
-  /** A poll that was held comes again at once; one that was not would spin. */
+  /** A poll that was held is repeated at once; a poll that was not would spin. */
   async #pauseAfter(askedAt: number): Promise<void> {
     await this.#pause(this.#world.timeline.now() - askedAt > 1_000 ? 2 : 900);
   }
@@ -156,7 +159,7 @@ export class WorkerDouble {
     this.#world.end(0);
   }
 
-  /** Calls the server with its secret; undefined where there was no answer, or none that it understands. */
+  /** Calls the server with its secret; undefined if there was no answer, or none that it understands. */
   async #call<T>(operation: (server: Server, worker: LiveWorker) => Promise<T>): Promise<T | undefined> {
     try {
       return await this.#world.ask(async (server) => {
@@ -191,7 +194,7 @@ export class WorkerDouble {
 
   async #take(): Promise<TakenJob[] | undefined> {
     const isEmpty = this.#held.size === 0;
-    const holdsNothing = isEmpty || this.#mishap(this.#fate.deniesJobs, "it says that it holds nothing");
+    const holdsNothing = isEmpty || this.#mishap(this.#fate.deniesJobs, "it reports that it holds nothing");
     const count = this.#fate.slots - this.#isWorking;
     const gone = this.#connection.signal;
     const jobs = await this.#call(async ({ parts }, worker) => {
@@ -250,7 +253,7 @@ export class WorkerDouble {
       void this.#tell(finishJob, jobId, word);
   }
 
-  /** A word on the wire: it may arrive when its worker is no more. */
+  /** Sends a report, which may arrive after its worker has ended. */
   async #tell(say: typeof finishJob, jobId: string, word: object): Promise<boolean> {
     const body = Buffer.from(JSON.stringify(word));
     if (this.#fate.wireMs > 0) await this.#world.wire.sleep(this.#world.random.whole(0, this.#fate.wireMs));
@@ -266,7 +269,7 @@ export class WorkerDouble {
       const list = new Set(this.#held.keys());
       left = list.size > 0 && this.#happens(this.#fate.forgetsInPings) ? left + 1 : 0;
       if (left > 0) list.clear();
-      // one may come late, and costs nothing; but the one after it stood still may lack what was on its way to it
+      // a single late ping costs nothing; but the first ping after it stood still may lack a job that was on its way
       if (left > 1 || (left === 1 && this.#wokeAt > this.#world.timeline.now() - 10_000))
         this.#blame("it leaves its jobs out of two pings");
       if (this.#mishap(this.#fate.listsStrangers, "it lists a job that it never had")) list.add("stranger-u1");

@@ -1,14 +1,14 @@
 import type { Random } from "../faults/random.js";
 
-/** What a job's input tells its worker to do. */
+/** A job's input: instructions for its worker. */
 export interface Recipe {
   readonly ms: number;
   readonly chunks: number;
-  /** `none`: it never ends; `crash`: it takes its worker with it. */
+  /** `none`: it never ends; `crash`: its worker dies with it. */
   readonly ends: "output" | "error" | "none" | "crash";
 }
 
-/** How a worker is: drawn once for each. */
+/** The character of a worker, drawn once for each. */
 export function fate(random: Random) {
   const isFlawed = random.chance(0.5);
   const flaw = (chance: number) => (isFlawed && random.chance(0.4) ? chance : 0);
@@ -18,7 +18,7 @@ export function fate(random: Random) {
     slots: random.pick([1, 1, 3]),
     obeysStops: random.chance(0.6),
     obeysTerm: random.chance(0.85),
-    /** Keeps a result until it is acknowledged; the others throw it away when they are refused. */
+    /** Keeps a result until it is acknowledged; other workers drop a result that is refused. */
     keepsResults: random.chance(0.6),
     wireMs: random.pick([0, 0, 0, 40, 6_000]),
     losesResult: flaw(0.3),

@@ -21,19 +21,22 @@ import { Ticks } from "./ticks.js";
 import { Turns } from "./turns.js";
 import { Watch } from "./watch.js";
 
-/** A promise that was not kept. */
+/** A broken promise. */
 export interface Violation {
   readonly rule: string;
   readonly sentence: string;
 }
 
-/** Stops a history where a promise was broken. */
+/** Stops a history at its first violation. */
 export class Violated extends Error {}
 
 /** How often sleepers may wake at one moment. */
 const wakesMax = 1_000;
 
-/** Everything there is in one history: time, the database, the machine with its processes, clients, receivers, and the server of the moment. */
+/**
+ * Everything in one history: time, the database, the machine with its processes, clients, receivers, and the present
+ * server.
+ */
 export class World implements Scene {
   readonly #script: Script;
   readonly #clock = new SimulatedClock();
@@ -152,7 +155,7 @@ export class World implements Scene {
     }
   }
 
-  /** Since when a server sees to everything. */
+  /** Since when a server has been running all its loops. */
   get #servedSince(): number {
     const { server } = this;
     return this.isUp && server ? server.listensSince : Number.POSITIVE_INFINITY;
@@ -170,7 +173,7 @@ export class World implements Scene {
       this.endpoints.push({ no, id });
     }).catch((error) => void (error instanceof Broken || this.broken("no failure", String(error))));
 
-  // what is told
+  // the trace
 
   now = (): number => this.#clock.now();
   note = (line: string): void => void this.trace.push(`${this.now() - 1_790_000_000_000} ${line}`);
@@ -204,7 +207,7 @@ export class World implements Scene {
     if (calls === 0) this.server?.kill();
     else this.server?.dieAfter(calls);
   }
-  /** As SIGTERM. */
+  /** As with SIGTERM. */
   stopServer(downMs: number): void {
     const { server } = this;
     if (!server?.isReady || server.isOver || server.isDraining) return;
@@ -218,14 +221,14 @@ export class World implements Scene {
   get isDraining(): boolean {
     return this.server?.isDraining === true;
   }
-  /** As SIGSTOP for a while. */
+  /** As with SIGSTOP for a while. */
   freezeServer(ms: number): void {
     const { server } = this;
     if (!server || server.isOver || server.isHeld) return;
     server.freeze();
     void this.outside.sleep(ms).then(() => server.isOver || server.thaw(ms, ms > 6_000));
   }
-  /** The whole machine stands still. */
+  /** Suspends the whole machine. */
   suspend(ms: number): void {
     this.#clock.jump(ms);
     if (this.server && !this.server.isOver && !this.server.isHeld) {
@@ -238,18 +241,18 @@ export class World implements Scene {
     if (!this.server) throw new Broken();
     return this.server.ask(operation);
   };
-  /** Workers that start from now on die at once, for a while. */
+  /** Makes workers that start from now on die at once, for a while. */
   sicken(ms: number): void {
     this.#sickUntil = this.now() + ms;
   }
 
   // time
 
-  /** Lets everything follow that needs no time, then looks whether all is as promised. */
+  /** Lets everything happen that needs no time, then checks all promises. */
   async settle(): Promise<void> {
     for (let wakes = 0; ; wakes++) {
       const isAtRest = wakes < wakesMax && (await this.#turns.settle());
-      if (!isAtRest) this.broken("loops are quiet", "something runs on and on without time passing");
+      if (!isAtRest) this.broken("loops are quiet", "something keeps running without time passing");
       const next = this.#clock.nextAt();
       if (!isAtRest || next === undefined || next > this.now()) break;
       this.#clock.moveTo(next);
@@ -269,7 +272,7 @@ export class World implements Scene {
     await this.settle();
   }
 
-  /** Wakes whoever is next, and does not wait for what follows. */
+  /** Wakes the next sleeper, and does not wait for the consequences. */
   nextTimer(): void {
     const at = this.#clock.nextAt();
     if (at !== undefined) this.#clock.moveTo(at);
@@ -291,7 +294,7 @@ export class World implements Scene {
     if (this.violation) throw new Violated();
   }
 
-  /** All that happened is looked at, not only what is at rest. */
+  /** Checks everything that happened, not only the state at rest. */
   async checkAll(isOver: boolean): Promise<void> {
     let told = 0;
     for (const { submitted, ends } of this.ledger.jobs.values()) if (submitted.webhook !== undefined) told += ends;

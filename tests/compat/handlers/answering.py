@@ -1,4 +1,4 @@
-"""An OpenAI-speaking worker whose handler does not stream, whatever it is asked for."""
+"""An OpenAI-compatible worker whose handler never streams, whatever the request asks for."""
 
 import runpod
 

@@ -1,4 +1,4 @@
-"""An async handler that notes when it is stopped."""
+"""An async handler that records when it is stopped."""
 
 import asyncio
 import os

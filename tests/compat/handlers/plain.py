@@ -1,4 +1,4 @@
-"""A plain handler: does what its input names."""
+"""A plain handler: runs the action that its input names."""
 
 import multiprocessing
 import os
@@ -42,7 +42,7 @@ def pids(_job):
 
 
 def first_blocks(job):
-    """Says who it is and blocks the first time; ends at once the second time."""
+    """Records its process and blocks the first time; ends at once the second time."""
     name = os.path.join(os.environ["FOLDER"], "first")
     if os.path.exists(name):
         return "the second time"

@@ -1,4 +1,4 @@
-"""An OpenAI-speaking worker that does what the last message says, to its clients' disadvantage."""
+"""An OpenAI-compatible worker that fails in the way that the last message names."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A generator: yields what its input lists, and what its input names."""
+"""A generator: yields the values in its input, and other chunks that the input asks for."""
 
 import time
 

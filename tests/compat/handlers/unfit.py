@@ -1,4 +1,4 @@
-"""A worker whose own check of fitness fails before it asks for a job."""
+"""A worker whose fitness check fails before it asks for a job."""
 
 import runpod
 

@@ -1,7 +1,7 @@
-"""Runs the scripts beside it, each in a forked process of its own, so that a client is imported once.
+"""Runs the scripts beside it, each in its own forked process, so that a client is imported only once.
 
-`forking.py {socket} {client}` listens on a socket. Who connects sends a line of JSON, a script's path and its words,
-and reads what that script prints, its traceback too, until the connection's end.
+`forking.py {socket} {client}` listens on a socket. A client sends a line of JSON with a script's path and arguments,
+and reads the script's output, including a traceback, until the connection closes.
 """
 
 import importlib

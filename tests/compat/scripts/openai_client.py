@@ -105,7 +105,7 @@ def quiet(client):
 
 
 def complete(client):
-    """Reads to the end and closes at once: the worker may not have said its last word."""
+    """Reads to the end and closes at once: the worker may not have reported its result yet."""
     return [text_of(client.chat.completions.create(**ASK, stream=True)) != "" for _ in range(8)]
 
 
