@@ -1,12 +1,12 @@
-// What a row found, and whether it is good enough.
+// A row's result, and whether it meets its bounds.
 import { median } from "./rounds.mjs";
 
-/** How the names of databases are written. */
+/** The spelling of the databases' names. */
 export const titles = { sqlite: "SQLite", postgres: "PostgreSQL" };
 
 /**
- * One line of the table. `ours` and `theirs` are the rounds' figures. `figure` is what the bounds are about: the ratio
- * of medians unless given as `{ value, unit }`. `least` and `most` are bounds: `{ must, aim }`.
+ * One line of the table. `ours` and `theirs` are the figures of the rounds. `figure` is the value that the bounds apply
+ * to: the ratio of medians unless it is given as `{ value, unit }`. `least` and `most` are bounds: `{ must, aim }`.
  */
 export function entry({ database, what, unit, ours, theirs, against, figure, least, most, note }) {
   const shown = figure ?? (theirs === undefined ? undefined : { value: median(ours) / median(theirs), unit: "×" });
@@ -24,10 +24,10 @@ export function entry({ database, what, unit, ours, theirs, against, figure, lea
   };
 }
 
-/** A line for what could not be measured. */
+/** A line for a value that could not be measured. */
 export const unmeasured = (database, what, why) => ({ database, what, why });
 
-/** "met", "must" (the aim is missed), "missed", or undefined where there is no bound. */
+/** "met", "must" (the aim is missed), "missed", or undefined without a bound. */
 export function verdict({ figure, bounds, isLeast }) {
   if (bounds === undefined) return undefined;
   const holds = (bound) => (isLeast ? figure.value >= bound : figure.value <= bound);

@@ -1,5 +1,5 @@
-// Rows written straight into a store that no server has open, as the server would have written them: a million jobs
-// through HTTP would take longer than what is measured on them.
+// Writes rows straight into the store of a stopped server, as the server would have written them: a million jobs over
+// HTTP would take longer than the measurement itself.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { root } from "../scripts/set-up.mjs";
@@ -10,7 +10,7 @@ const output = '{"greeting":"bench"}';
 const minute = 60_000;
 const day = 1_440 * minute;
 
-/** How a job of each kind looks; `created` is when it was submitted. Columns that are not named are 0 or NULL. */
+/** The columns of each kind of job; `created` is when it was submitted. Other columns are 0 or NULL. */
 const kinds = {
   waiting: { since: () => Date.now() - 4 * minute, status: 0, expires: `created + ${day}`, tally: "waiting" },
   finished: {
@@ -27,7 +27,7 @@ const kinds = {
   },
 };
 
-/** Where the two databases differ. */
+/** The differences between the two databases. */
 const dialects = {
   sqlite: {
     series: (first, last) =>
@@ -55,12 +55,12 @@ const dialects = {
       count,
     ) => `INSERT INTO tally (endpoint_no, lane, waiting, waiting_normal, running, completed, failed, retried)
       VALUES (${no}, 0, 0, 0, 0, 0, 0, 0) ON CONFLICT DO NOTHING; UPDATE tally SET ${column} = ${column} + ${count} WHERE endpoint_no = ${no} AND lane = 0`,
-    // what autovacuum would have done by then, and the pages on disk
+    // The work that autovacuum would have done by then, with all pages on disk.
     tidy: ["VACUUM (ANALYZE) job", "VACUUM (ANALYZE) job_input", "VACUUM (ANALYZE) job_output", "CHECKPOINT"],
   },
 };
 
-/** The store of a stopped server, for SQL. */
+/** Opens the store of a stopped server for SQL. */
 export async function openStore({ databaseUrl, dataDir }) {
   if (databaseUrl !== undefined) {
     const client = await connectPostgres(databaseUrl);
@@ -79,7 +79,7 @@ export async function openStore({ databaseUrl, dataDir }) {
   };
 }
 
-/** Adds jobs to an endpoint: `counts` says how many of each kind, in the order of their submission. */
+/** Adds jobs to an endpoint; `counts` are the numbers of each kind, in the order of submission. */
 export async function fill(server, endpointId, counts) {
   const store = await openStore(server);
   try {
@@ -89,7 +89,7 @@ export async function fill(server, endpointId, counts) {
   } finally {
     await store.close();
   }
-  // what is still in the system's cache must not be written while something is measured
+  // Data in the system's cache must not be written during a measurement.
   spawnSync("sync");
 }
 

@@ -1,4 +1,4 @@
-// Interrupted, the bench ends what it started, in order; a second signal ends it at once.
+// When the bench is interrupted, it ends what it started, in order; a second signal ends it at once.
 import { constants } from "node:os";
 import { endAll } from "./scope.mjs";
 
@@ -6,13 +6,13 @@ let isEnding = false;
 
 export const isInterrupted = () => isEnding;
 
-/** Runs `work`; when a signal comes, its scopes are ended and so is this process. */
+/** Runs `work`; a signal ends its scopes, and then this process. */
 export async function interruptible(work) {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(128 + constants.signals[signal]));
   try {
     return await work();
   } catch (error) {
-    // what fails because it is being ended needs no words
+    // A failure during the shutdown needs no message.
     if (isEnding) await new Promise(() => {});
     throw error;
   }

@@ -1,4 +1,4 @@
-// Runs the rows one after the other, prints their table, and keeps it in RESULTS.md.
+// Runs the rows one after another, prints their table, and stores it in RESULTS.md.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { titles, unmeasured, verdict } from "./entries.mjs";
@@ -16,7 +16,7 @@ const sizes = {
   quick: { rounds: 2, seconds: 1, jobs: 1_000, million: 20_000, idleSeconds: 22 },
 };
 
-/** Resolves with the exit code: 1 where a row misses what it must, or could not be measured. Only a whole run is kept. */
+/** Resolves with the exit code: 1 if a row misses its bound or could not be measured. Only a complete run is stored. */
 export const bench = (options) => interruptible(() => within((scope) => measureAll(options, scope)));
 
 async function measureAll({ names, rounds, isQuick, databases }, scope) {
@@ -44,7 +44,7 @@ async function measureAll({ names, rounds, isQuick, databases }, scope) {
 
 const isFor = (row, database) => row.databases?.includes(database) ?? true;
 
-/** A row's entries; a database that it cannot be measured on has an entry that says why. */
+/** A row's entries; a database on which it cannot be measured has an entry with the reason. */
 async function measureRow(row, { usable, ...settings }) {
   const wanted = Object.keys(usable).filter((database) => isFor(row, database));
   const refused = wanted.flatMap((database) =>
@@ -55,7 +55,7 @@ async function measureRow(row, { usable, ...settings }) {
   return [...(await measureOn(databases, row, settings)), ...refused];
 }
 
-/** Where a row fails on one of several databases, each is measured by itself: the others' figures need not be lost. */
+/** If a row fails with several databases, each is measured separately, so that the others' figures are not lost. */
 async function measureOn(databases, row, settings) {
   try {
     return await within((scope) => row.measure({ ...settings, databases, scope }));
@@ -70,7 +70,7 @@ async function measureOn(databases, row, settings) {
   }
 }
 
-/** The databases asked for, each with the sentence with which the server refuses it, if it does. */
+/** The requested databases; a database that the server refuses has its sentence. */
 async function usableDatabases(services, databases) {
   const usable = {};
   for (const database of databases) {

@@ -1,4 +1,4 @@
-// A server of ours in a process and a data directory of its own, as its users start it.
+// A Millrace server in its own process and data directory, started as users do.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../scripts/set-up.mjs";
@@ -6,10 +6,10 @@ import { freePort, makeFolder, reach, start, stop } from "./processes.mjs";
 
 export const key = "mr_bench_0123456789abcdef0123456789abcdef";
 const readyMaxMs = 120_000;
-/** What scripts/node.sh sets for every server. */
+/** The variables that scripts/node.sh sets for every server. */
 const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MALLOC_")));
 
-/** The server does not want to run like this; its own sentence says why. */
+/** The server refuses to run with these settings; the message is its own sentence. */
 export class Refused extends Error {}
 
 /** A server that can be stopped, killed and started again on the same data. */
@@ -32,7 +32,7 @@ export class Millrace {
       MILLRACE_RATE_LIMITS: "off",
       MILLRACE_DEMO: "off",
       MILLRACE_LOG_LEVEL: "error",
-      // should the bench itself be killed, its workers end soon
+      // If the bench itself is killed, its workers end soon.
       MILLRACE_AWAY_MAX: "60",
       ...(databaseUrl === undefined ? {} : { MILLRACE_DATABASE_URL: databaseUrl }),
       ...env,
@@ -65,14 +65,14 @@ export class Millrace {
       await reply?.arrayBuffer();
       return reply?.status === 200;
     };
-    await reach("a server that is ready", isReady, { withinMs: readyMaxMs, everyMs: pollMs });
+    await reach("a ready server", isReady, { withinMs: readyMaxMs, everyMs: pollMs });
     return performance.now() - beganAt;
   }
 
   /** Stops it in order, workers first. */
   stop = () => stop(this.#child, "SIGTERM");
 
-  /** Kills it, as a power cut would. */
+  /** Kills it, as a power failure would. */
   kill = () => stop(this.#child, "SIGKILL");
 
   /** One call with the admin's key; resolves with the parsed answer. */
@@ -87,10 +87,10 @@ export class Millrace {
     return text === "" ? undefined : JSON.parse(text);
   }
 
-  /** Makes a template over a folder and an endpoint on it; resolves with the endpoint's id. */
+  /** Makes a template with a folder and an endpoint with it; resolves with the endpoint's id. */
   async makeEndpoint(folder, settings, template = {}) {
     const name = `bench-${Math.random().toString(36).slice(2)}`;
-    // a folder for an endpoint without workers is empty, and what they would be is asked for
+    // An endpoint without workers has an empty folder, so its template needs a start command.
     const isEmpty = existsSync(folder) && readdirSync(folder).length === 0;
     const { id: templateId } = await this.call("POST", "/v1/templates", {
       name,
@@ -111,18 +111,18 @@ export class Millrace {
       const { workers } = await this.health(endpoint);
       return workers.ready + workers.idle + workers.running >= count;
     };
-    await reach(`${count} workers that are ready`, isReady);
+    await reach(`${count} ready workers`, isReady);
   }
 }
 
-/** A server in a folder of its own that runs, and ends with its scope. `databaseUrl` is PostgreSQL's; without it, SQLite. */
+/** Starts a server in its own folder, which ends with its scope. `databaseUrl` is PostgreSQL's; without it, SQLite. */
 export async function startMillrace(scope, { databaseUrl, nodeArgs, env } = {}) {
   const server = await makeMillrace(scope, { databaseUrl, env });
   await server.start({ nodeArgs });
   return server;
 }
 
-/** The same, not started yet. */
+/** The same, but not started yet. */
 export async function makeMillrace(scope, { databaseUrl, env } = {}) {
   const dataDir = makeFolder(scope);
   const server = new Millrace({ dataDir, databaseUrl, env, port: await freePort() });

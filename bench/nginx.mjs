@@ -1,4 +1,4 @@
-// Debian's nginx as a reverse proxy in front of one server, as its documentation has it.
+// Debian's nginx as a reverse proxy in front of one server, configured as its documentation shows.
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, makeFolder, reach, start, stop } from "./processes.mjs";
@@ -41,13 +41,13 @@ http {
 /** Starts nginx in front of `target` (host:port); resolves with its address. It ends with its scope. */
 export async function startNginx(scope, target) {
   const folder = makeFolder(scope);
-  chmodSync(folder, 0o755); // its workers are another user's where it is started by root
+  chmodSync(folder, 0o755); // if root starts it, its workers run as another user
   const port = await freePort();
   writeFileSync(join(folder, "nginx.conf"), config(folder, port, target));
   const child = start(program, ["-p", folder, "-c", join(folder, "nginx.conf")]);
   scope.defer(() => stop(child));
   const url = `http://127.0.0.1:${port}`;
-  await reach("nginx that answers", async () => {
+  await reach("an answer of nginx", async () => {
     if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}.`);
     const reply = await fetch(url).catch(() => undefined);
     await reply?.arrayBuffer();

@@ -1,6 +1,6 @@
-// The other end of `startAgent`: a process that does what the bench asks of it, and ends with it.
+// The other end of `startAgent`: a process that runs the bench's requests, and ends with it.
 
-/** Answers each question with what the function of its verb returns. */
+/** Answers each request with the result of the function named by its verb. */
 export function obey(verbs) {
   process.on("message", async ({ no, verb, argument }) => {
     try {
@@ -10,6 +10,6 @@ export function obey(verbs) {
     }
   });
   process.on("disconnect", () => process.exit());
-  // in a terminal the whole group is interrupted: the bench ends its processes itself, in order
+  // In a terminal the whole group is interrupted; the bench ends its processes itself, in order.
   process.on("SIGINT", () => {});
 }

@@ -1,4 +1,4 @@
-// What Linux knows of a process.
+// Linux's figures about a process.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -21,11 +21,11 @@ function keep(child) {
   return child;
 }
 
-/** Starts a command; what it says on stderr is heard, the rest is not. */
+/** Starts a command; its stderr is shown, its other output is dropped. */
 export const start = (command, args, options = {}) =>
   keep(spawn(command, args, { stdio: ["ignore", "ignore", "pipe"], ...options }));
 
-/** Ends a child, by force where it does not listen. */
+/** Ends a child, by force if it does not react. */
 export async function stop(child, signal = "SIGTERM") {
   if (hasEnded(child)) return;
   const ended = once(child, "exit");
@@ -36,8 +36,8 @@ export async function stop(child, signal = "SIGTERM") {
 }
 
 /**
- * A process of our own that does what it is asked: `file` calls `obey`. Resolves with `ask(verb, argument)`.
- * It ends with its scope, and when this process is gone.
+ * Starts a process that answers requests: `file` calls `obey`. Resolves with `ask(verb, argument)`. It ends with its
+ * scope, and when this process ends.
  */
 export async function startAgent(scope, file, options = {}) {
   const child = keep(
@@ -69,7 +69,7 @@ export async function startAgent(scope, file, options = {}) {
   };
 }
 
-/** Waits until `probe` returns something true; `what` names it for the case that it never does. */
+/** Waits until `probe` returns a truthy value; `what` names it in the error. */
 export async function reach(what, probe, { withinMs = 120_000, everyMs = 25 } = {}) {
   const deadline = Date.now() + withinMs;
   for (;;) {
@@ -80,7 +80,7 @@ export async function reach(what, probe, { withinMs = 120_000, everyMs = 25 } = 
   }
 }
 
-/** A folder that is gone with its scope. */
+/** A folder that is removed with its scope. */
 export function makeFolder(scope) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-bench-"));
   scope.defer(() => rmSync(folder, { recursive: true, force: true }));

@@ -62,10 +62,13 @@ async function profileOn(name, database, rounds, scope) {
   console.log(report(JSON.parse(readFileSync(join(dir, file), "utf8")), from, until));
 }
 
-/** The clock that profiles are written with. */
+/** The clock of the profiles' timestamps. */
 const microsecondsNow = () => Number(process.hrtime.bigint() / 1_000n);
 
-/** The functions that took most time between two moments, by themselves and with all they called, as shares of the time not idle. */
+/**
+ * The functions that took most time between two moments, alone and with everything they called, as shares of the busy
+ * time.
+ */
 function report({ nodes, samples, timeDeltas, startTime }, from, until) {
   const selfByNode = new Map();
   let now = startTime;

@@ -1,4 +1,4 @@
-// What the bench is at: on a terminal one line that changes, elsewhere a line for each row.
+// The bench's progress: on a terminal one line that changes, elsewhere a line for each row.
 export class Progress {
   #rows;
   #at = 0;

@@ -1,4 +1,4 @@
-// Workers whose words the bench says itself.
+// Workers whose calls the bench makes itself.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../scripts/set-up.mjs";
@@ -14,21 +14,21 @@ export async function makePuppets(scope, server, count) {
   let seen = 0;
   return {
     endpoint,
-    /** The addresses of those that were started last. After a restart of the server these are others. */
+    /** The addresses of the workers that started last. They change after a restart of the server. */
     async addresses() {
       await reach(`${count} workers`, () => started().length >= seen + count);
       return started()
         .slice(-count)
         .map((line) => addressesOf(JSON.parse(line)));
     },
-    /** The workers there are will not be those that count from now on. */
+    /** Ignores the present workers from now on. */
     forget() {
       seen = started().length;
     },
   };
 }
 
-/** Where a worker of this environment takes its jobs and leaves their results. */
+/** The addresses where a worker with this environment takes its jobs and posts their results. */
 function addressesOf(env) {
   const id = env.RUNPOD_POD_ID;
   const done = env.RUNPOD_WEBHOOK_POST_OUTPUT;

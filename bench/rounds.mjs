@@ -1,8 +1,8 @@
-// Rounds of several sides in turn, and numbers out of them.
+// Runs several sides in turn, round by round, and computes figures from the rounds.
 
 /**
- * Measures each side once a round, one after the other, after a round that is not counted. Resolves with each side's
- * figures. What else the machine does then falls on all of them alike.
+ * Measures each side once a round, one after another, after a warm-up round that does not count. Resolves with each
+ * side's figures. In this way other load on the machine affects all sides alike.
  */
 export async function interleave(sides, { rounds, warmUps = 1, onRound = () => {} }) {
   const figures = Object.fromEntries(Object.keys(sides).map((name) => [name, []]));
@@ -20,7 +20,7 @@ export function median(values) {
   return quantile(values, 0.5);
 }
 
-/** The value below which `share` of the values lie, between two of them where it falls there. */
+/** The value below which `share` of the values lie, interpolated between two of them. */
 export function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (sorted.length - 1) * share;
@@ -28,5 +28,5 @@ export function quantile(values, share) {
   return below + (sorted[Math.ceil(at)] - below) * (at % 1);
 }
 
-/** The least and the greatest, for whoever wants to know how steady a median is. */
+/** The least and the greatest value, which show how steady a median is. */
 export const range = (values) => [Math.min(...values), Math.max(...values)];

@@ -1,7 +1,7 @@
-// What a part of the bench has begun, and how to end it: also when the bench is interrupted.
+// Resources that a part of the bench has opened, and how to close them, also when the bench is interrupted.
 const open = new Set();
 
-/** Things that were begun, ended in the opposite order. */
+/** Resources that are closed in the opposite order. */
 export class Scope {
   #ends = [];
 
@@ -9,7 +9,7 @@ export class Scope {
     open.add(this);
   }
 
-  /** Remembers how to end something that was begun just now. */
+  /** Remembers how to close a resource that was just opened. */
   defer(end) {
     this.#ends.push(end);
   }
@@ -26,12 +26,12 @@ export class Scope {
   }
 }
 
-/** Ends whatever is open, the youngest first; what cannot be ended does not keep the rest. */
+/** Closes everything that is open, the newest first; a failure to close one does not keep the rest open. */
 export async function endAll() {
   for (const scope of [...open].reverse()) await scope.end().catch(() => {});
 }
 
-/** Runs `work` with a scope of its own. */
+/** Runs `work` with a new scope. */
 export async function within(work) {
   const scope = new Scope();
   try {

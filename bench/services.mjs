@@ -1,10 +1,10 @@
-// What the sides run on: PostgreSQL, Redis, the load generator. Each is started when a row first asks for it.
+// The services that the sides use: PostgreSQL, Redis, the load generator. Each starts when a row first needs it.
 import { createRequire } from "node:module";
 import { startPostgres } from "../scripts/postgres.mjs";
 import { startMillrace } from "./millrace.mjs";
 import { freePort, makeFolder, reach, start, startAgent, stop } from "./processes.mjs";
 
-/** The settings with which both databases keep what they have acknowledged through a power cut. */
+/** The settings with which both databases keep acknowledged data through a power failure. */
 const postgresSettings = { fsync: "on", synchronous_commit: "on", full_page_writes: "on" };
 const redisSettings = { appendonly: "yes", appendfsync: "always" };
 
@@ -32,16 +32,16 @@ export class Services {
     return postgres.url(name);
   }
 
-  /** Where a server of ours is to store: nothing said is SQLite. */
+  /** The storage settings of a Millrace server; no settings mean SQLite. */
   async storage(database) {
     return database === "postgres" ? { databaseUrl: await this.database("millrace") } : {};
   }
 
-  /** A running server of ours on one of the databases. */
+  /** A running Millrace server on one of the databases. */
   startMillrace = async (scope, database, options = {}) =>
     startMillrace(scope, { ...(await this.storage(database)), ...options });
 
-  /** Those that were started. */
+  /** The services that were started. */
   async used() {
     return { postgres: await this.#started.get("postgres"), redis: await this.#started.get("redis") };
   }
@@ -59,7 +59,7 @@ async function openPostgres(scope) {
   return postgres;
 }
 
-/** A connection to one of the databases, with the driver of the server. */
+/** A connection to one of the databases, with the server's driver. */
 export async function connectPostgres(url) {
   const { Client } = createRequire(import.meta.url)("pg");
   const client = new Client({ connectionString: url });
@@ -90,12 +90,12 @@ async function openRedis(scope) {
   scope.defer(() => client.disconnect());
   client.on("error", () => {});
   client.connect().catch(() => {});
-  await reach("Redis that answers", () => client.status === "ready" || child.exitCode !== null);
+  await reach("an answer of Redis", () => client.status === "ready" || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}.`);
   return { port, client };
 }
 
-/** The lines that say what the services are, and how durable: asked of them, not remembered. */
+/** The lines that describe the services and their durability, as the services themselves report them. */
 export async function describeServices({ postgres, redis }) {
   const lines = [];
   if (postgres !== undefined) {

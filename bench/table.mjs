@@ -1,4 +1,4 @@
-// The rows as one table, with what they were measured on.
+// The rows as one table, with the conditions of the measurement.
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from "node:os";
 import { titles, verdict } from "./entries.mjs";
@@ -78,7 +78,7 @@ const unitOf = (unit) => (unit === "×" ? "" : ` ${unit}`);
 const withUnit = (value, unit) => `${value.toFixed(Math.abs(value) < 10 ? 2 : 0)}${unitOf(unit)}`;
 const shown = (values, unit) => `${number(median(values))} ${unit} (${range(values).map(number).join(" to ")})`;
 
-/** Three digits that count, or all there are. */
+/** Three significant digits, or all digits of a larger number. */
 const number = (value) => (Math.abs(value) >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3))));
 
 function fileSystem() {

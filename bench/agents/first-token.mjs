@@ -1,4 +1,5 @@
-// The reader of an answer and the worker that gives it, in one process: how long a chunk takes from one to the other.
+// The reader of an answer and the worker that produces it, in one process: measures how long a chunk takes between
+// them.
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -24,7 +25,7 @@ async function call(method, url, body) {
   return answer;
 }
 
-/** When the first of an answer's body arrives. */
+/** When the first byte of an answer's body arrives. */
 async function firstByteAt(reply) {
   const answer = await reply;
   if (answer.statusCode !== 200) throw new Error(`the reader was answered ${answer.statusCode}`);
@@ -35,7 +36,7 @@ async function firstByteAt(reply) {
 }
 
 obey({
-  /** Through a service: each answer is a job. Resolves with the milliseconds of each first token. */
+  /** Through a service, where each answer is a job. Resolves with the milliseconds of each first token. */
   async ours({ url, headers, worker, count }) {
     const delays = [];
     while (delays.length < count) {

@@ -1,4 +1,4 @@
-// Sends large bodies, some at a time, and says how fast they were taken.
+// Sends large bodies, several at a time, and reports how fast they were accepted.
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,11 +21,11 @@ const bodyOf = (open, close, bytes) =>
 const bodies = new Map();
 
 obey({
-  /** Makes the bodies beforehand: that costs time, too. */
+  /** Makes the bodies beforehand, because that takes time, too. */
   prepare(kinds) {
     for (const { name, open, close, bytes } of kinds) bodies.set(name, bodyOf(open, close, bytes));
   },
-  /** Sends a body to each address, all at once; one that is refused for a moment is sent again when told to. */
+  /** Sends a body to each address, all at once; a temporary refusal is retried when the reply says so. */
   async send({ urls, headers, body: name }) {
     const body = bodies.get(name);
     const beganAt = performance.now();

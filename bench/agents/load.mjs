@@ -1,5 +1,5 @@
-// The load generator: sends requests over and over on keep-alive connections, one at a time on each. On plain sockets and
-// bytes: an HTTP client takes as long as the servers that are measured, and would measure itself.
+// The load generator: sends requests over and over on keep-alive connections, one at a time on each. It works with
+// plain sockets and bytes: an HTTP client is as slow as the measured servers, and would measure itself.
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
 import { obey } from "../obey.mjs";
@@ -8,7 +8,7 @@ const blank = Buffer.from("\r\n\r\n");
 const digitTwo = 0x32;
 const closingBrace = 0x7d;
 
-/** The bytes of each request, made once. A plan has one `path` or several `paths`, which are gone through in turn. */
+/** The bytes of each request, made once. A plan has one `path`, or several `paths` to use in turn. */
 function requestsOf({ url, method = "POST", paths, headers = {}, body }) {
   const { host, pathname, search } = new URL(url);
   const all = {
@@ -22,7 +22,7 @@ function requestsOf({ url, method = "POST", paths, headers = {}, body }) {
   );
 }
 
-/** The length of the whole answer that begins with `bytes`; undefined until its head is there. */
+/** The length of the whole answer that begins with `bytes`; undefined until its head has arrived. */
 function lengthOf(bytes) {
   const bodyAt = bytes.indexOf(blank) + blank.length;
   if (bodyAt < blank.length) return undefined;
@@ -67,7 +67,7 @@ async function run(plan) {
         next();
       };
       socket.on("data", (part) => {
-        // nearly all answers are as long as the one before, and come whole
+        // Nearly all answers are as long as the previous one, and arrive whole.
         if (received === undefined && part.length === wholeLength && part.at(-1) === closingBrace) return finish(part);
         received = received === undefined ? part : Buffer.concat([received, part]);
         wholeLength = lengthOf(received);

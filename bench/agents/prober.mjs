@@ -1,5 +1,5 @@
-// Asks the same address at a steady slow rate. A request is sent when it is due, whether or not the one before has been
-// answered: each that comes in a stall waits for its end, and is counted.
+// Requests the same address at a slow, steady rate. A request is sent when it is due, even if the previous one has not
+// been answered: so every request that falls into a stall waits for its end, and counts.
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { obey } from "../obey.mjs";

@@ -1,4 +1,4 @@
-// Reads a stream of server-sent events to its end, and says how old each chunk was when it came.
+// Reads a stream of server-sent events to its end, and reports the age of each chunk on arrival.
 import { get } from "node:http";
 import { obey } from "../obey.mjs";
 

@@ -1,4 +1,4 @@
-// Takes jobs in batches and finishes them at once, as our SDK would whose handlers took no time.
+// Takes jobs in batches and finishes them at once, like our SDK with handlers that take no time.
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { obey } from "../obey.mjs";
@@ -18,7 +18,7 @@ async function call(method, url, body) {
 }
 
 obey({
-  /** Takes `count` jobs, one after the other, and keeps them; resolves with their ids. */
+  /** Takes `count` jobs, one after another, and keeps them; resolves with their ids. */
   async take({ worker, count }) {
     const ids = [];
     while (ids.length < count) {

@@ -1,4 +1,4 @@
-// Posts chunks to the bare proxy, one at a time, as our SDK posts those of a handler.
+// Posts chunks to the bare proxy, one at a time, as our SDK posts a handler's chunks.
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";

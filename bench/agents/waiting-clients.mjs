@@ -1,4 +1,5 @@
-// Thousands of callers on a connection each, who wait for their answers. On plain sockets: this process should be idle, too.
+// Thousands of clients, each waiting for an answer on its own connection. On plain sockets, because this process should
+// be idle, too.
 import { connect } from "node:net";
 import { obey } from "../obey.mjs";
 
@@ -6,16 +7,16 @@ let open = 0;
 let answers = 0;
 const sockets = [];
 
-/** Sends a request, and again after each answer where `isRepeated`. Resolves once it is on its way. */
+/** Sends a request, and repeats it after each answer if `isRepeated`. Resolves once it is sent. */
 function call(url, request, isRepeated) {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   sockets.push(socket);
   socket.on("data", (part) => {
     answers += 1;
-    // an answer without a body is one part: 204, no job
+    // An answer without a body arrives in one part: 204, no job.
     if (isRepeated && part.toString("latin1").startsWith("HTTP/1.1 204 ")) socket.write(request);
-    else socket.destroy(new Error(`An answer that was not expected: ${part.toString("latin1").slice(0, 200)}`));
+    else socket.destroy(new Error(`An unexpected answer: ${part.toString("latin1").slice(0, 200)}`));
   });
   socket.once("error", (error) => console.error(error.message));
   socket.once("close", () => {
@@ -29,7 +30,7 @@ function call(url, request, isRepeated) {
   });
 }
 
-/** So many at a time: a thousand connections at once would be refused by the system, not by the server. */
+/** Limits how many open at a time: the system would refuse a thousand connections at once, before the server could. */
 async function openAll(calls) {
   for (let at = 0; at < calls.length; at += 100) await Promise.all(calls.slice(at, at + 100).map((each) => each()));
 }
@@ -45,7 +46,7 @@ obey({
     const all = { ...headers, "content-type": "application/json", "content-length": Buffer.byteLength(body) };
     return openAll(Array(count).fill(() => call(url, head("POST", path, url, all) + body, false)));
   },
-  /** How many still wait, and how many answers came since the start. */
+  /** How many clients still wait, and how many answers have arrived since the start. */
   end() {
     const found = { open, answers };
     for (const socket of sockets) socket.destroy();

@@ -1,4 +1,4 @@
-// What large bodies are compared with: reads each whole, stores it in a file of its own, and answers when it is on disk.
+// The comparison for large bodies: reads each whole, stores it in its own file, and answers when it is on disk.
 import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// What streams are compared with: hands each chunk that is posted to it to whoever reads, as a server-sent event.
+// The comparison for streams: passes each posted chunk on to the reader as a server-sent event.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { obey } from "../obey.mjs";

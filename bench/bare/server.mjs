@@ -1,4 +1,4 @@
-// What our HTTP rows are compared with: reads and parses the same JSON, and answers the same bytes. Nothing else.
+// The comparison for the HTTP rows: only reads and parses the same JSON, and answers the same bytes.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { obey } from "../obey.mjs";

@@ -1,4 +1,4 @@
-// A process of BullMQ's side: it adds jobs, or works.
+// A process for BullMQ: it adds jobs, or works on them.
 import { Queue, QueueEvents, Worker } from "bullmq";
 import { obey } from "../obey.mjs";
 import { inParallel } from "./in-parallel.mjs";

@@ -1,4 +1,4 @@
-// BullMQ: one process that adds, two that work, on Redis that syncs each write.
+// BullMQ: one process that adds jobs and two that run them, on Redis that syncs each write.
 import { reach, startAgent } from "../processes.mjs";
 import { versionOf } from "./versions.mjs";
 
@@ -14,15 +14,18 @@ export async function startBullmq(scope, services, queue, { workers = 2 } = {}) 
   const completed = () => client.zcard(`bull:${queue}:completed`);
   return {
     version: versionOf("bullmq"),
-    /** Adds `count` jobs, 64 at a time, each acknowledged by itself; resolves with the jobs a second until the last was done. */
+    /**
+     * Adds `count` jobs, 64 at a time, each acknowledged separately; resolves with jobs per second until the last was
+     * done.
+     */
     async wholeJobs(count) {
       const before = await completed();
       const beganAt = performance.now();
-      const done = reach("jobs of BullMQ that are done", async () => (await completed()) >= before + count);
+      const done = reach("the end of BullMQ's jobs", async () => (await completed()) >= before + count);
       await Promise.all([done, producer.ask("add", count)]);
       return (count / (performance.now() - beganAt)) * 1_000;
     },
-    /** Adds one job after the other and waits for each; resolves with their times in milliseconds. */
+    /** Adds one job after another and waits for each; resolves with their times in milliseconds. */
     roundTrips: (count) => producer.ask("roundTrips", count),
   };
 }

@@ -1,4 +1,4 @@
-// A process of graphile-worker's side: it adds jobs, or works, with the settings that its documentation gives for throughput.
+// A process for graphile-worker: it adds jobs, or works on them, with its documentation's settings for throughput.
 import { makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { obey } from "../obey.mjs";
@@ -37,7 +37,7 @@ obey({
     }
   },
   async isDone() {
-    // what is done is deleted
+    // Finished jobs are deleted.
     const { rows } = await pool.query("SELECT NOT EXISTS (SELECT FROM graphile_worker._private_jobs) AS done");
     return rows[0].done;
   },

@@ -1,5 +1,5 @@
-// A process of pg-boss's side: it adds jobs, or works. Its own workers ask every half second at most; so that waiting is
-// not what is measured, these fetch and complete in batches in a loop, as its documentation has it for workers of one's own.
+// A process for pg-boss: it adds jobs, or works on them. Its own workers poll at most every half second. To leave that
+// wait out, these fetch and complete batches in a loop, as its documentation shows for custom workers.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import PgBoss from "pg-boss";

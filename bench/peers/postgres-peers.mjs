@@ -1,4 +1,4 @@
-// graphile-worker and pg-boss: one process that adds, two that work, on a database of their own.
+// graphile-worker and pg-boss: one process that adds jobs and two that run them, on a separate database.
 import { reach, startAgent } from "../processes.mjs";
 import { versionOf } from "./versions.mjs";
 
@@ -16,14 +16,17 @@ export async function startPostgresPeer(scope, services, name) {
   const measured = async (count, verb) => {
     const beganAt = performance.now();
     await producer.ask(verb, count);
-    await reach(`jobs of ${name} that are done`, isDone);
+    await reach(`the end of ${name}'s jobs`, isDone);
     return (count / (performance.now() - beganAt)) * 1_000;
   };
   return {
     version: versionOf(name),
-    /** Jobs a second, from the first that is added to the last that is done; each is acknowledged by itself, 64 at a time. */
+    /**
+     * Jobs per second, from the first added job to the last finished one; each is acknowledged separately, 64 at a
+     * time.
+     */
     wholeJobs: (count) => measured(count, "add"),
-    /** The same, added 1,000 in a call. */
+    /** The same, with 1,000 jobs added in a call. */
     wholeJobsInBulk: (count) => measured(count, "addInBulk"),
   };
 }

@@ -1,4 +1,4 @@
-// Which versions of the peers take part, and why not newer ones.
+// The versions of the peers, and why they are not newer.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

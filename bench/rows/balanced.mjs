@@ -9,7 +9,7 @@ import { authorized, loadNote } from "./run.mjs";
 
 const connections = 64;
 
-/** What is asked of it. */
+/** The request of every round. */
 const greeting = { method: "GET", headers: authorized, wantsTimes: true };
 
 /** The load of one round on the gateway alone. */
@@ -19,7 +19,7 @@ export const balancedRequests = async (server) => ({
   url: (await balancedWorker(server)).url,
 });
 
-/** One worker that listens on a free port. Resolves with that, and with its address through the gateway. */
+/** One worker that listens on a free port. Resolves with its own address, and its address through the gateway. */
 async function balancedWorker(server) {
   const port = await freePort();
   const folder = join(root, "bench/handlers/balanced");

@@ -1,4 +1,4 @@
-// What clean-up of a million expired jobs does to everyone else, seen in the answers of /healthz.
+// How the clean-up of a million expired jobs affects other requests, seen in the answers of /healthz.
 import { setTimeout as sleep } from "node:timers/promises";
 import { entry } from "../entries.mjs";
 import { fill, openStore } from "../fill.mjs";
@@ -67,7 +67,7 @@ async function untilClean(server) {
   }
 }
 
-/** The 99th percentile of each stretch of time. */
+/** The 99th percentile of each period. */
 function windows(times) {
   const byWindow = new Map();
   for (const { at, ms } of times) {

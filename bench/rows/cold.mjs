@@ -29,7 +29,7 @@ export const row = {
       sides[database] = () => cold(endpoints).then(() => throughMillrace(server, endpoint));
     }
     sides.byHand = () => cold(endpoints).then(() => byHand(stub, home));
-    // the first round builds the handler
+    // The first round builds the handler.
     const times = await interleave(sides, { rounds: rounds * 2 + 1, onRound });
     return databases.map((database) =>
       entry({
@@ -45,7 +45,7 @@ export const row = {
   },
 };
 
-/** Waits until no endpoint has a worker, and the machine has had a moment to get over its end. */
+/** Waits until no endpoint has a worker, and the machine has recovered from their end. */
 async function cold(endpoints) {
   for (const [server, endpoint] of endpoints) {
     await reach("an endpoint without workers", async () => {
@@ -81,7 +81,7 @@ async function byHand(stub, home) {
   return tookMs;
 }
 
-/** Answers the first take of each worker at once with a job, and holds the next ones. */
+/** Answers the first take of each worker at once with a job, and holds the later ones. */
 async function startStub() {
   let heard;
   const server = createServer(async (request, reply) => {

@@ -1,4 +1,4 @@
-// What thousands of callers who wait cost a server that has nothing to do.
+// The cost of thousands of waiting clients for a server that has nothing to do.
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entry } from "../entries.mjs";
@@ -44,7 +44,7 @@ export const row = {
       }
       const share = ((cpuSeconds(server.pid) - cpuBefore) / idleSeconds) * 100;
       const { open, answers } = await callers.ask("end");
-      if (open !== polls + waits) throw new Error(`${open} callers of ${polls + waits} were left.`);
+      if (open !== polls + waits) throw new Error(`${open} of ${polls + waits} clients were left.`);
       const what = `${polls.toLocaleString("en")} polls and ${waits.toLocaleString("en")} /runsync that wait`;
       entries.push(
         entry({
@@ -65,7 +65,7 @@ export const row = {
           note: `each poll is answered after 20 s and asked again: ${Math.round(answers / idleSeconds)} requests a second`,
         }),
       );
-      // its workers are rows: asked to stop, it would wait for them
+      // Its workers are only rows: during a stop it would wait for them.
       await server.kill();
     }
     return entries;
@@ -73,8 +73,8 @@ export const row = {
 };
 
 /**
- * A server with an endpoint of 5,000 workers of another host, and one without workers whose jobs wait. The workers are
- * rows: so many processes would need more than the machine has.
+ * A server with an endpoint of 5,000 workers of another host, and an endpoint without workers whose jobs wait. The
+ * workers are rows: that many processes would need more than the machine has.
  */
 async function serverWithWorkers(scope, services, database) {
   const server = await makeMillrace(scope, await services.storage(database));
@@ -104,7 +104,7 @@ async function addWorkers(server, endpointId, ids) {
     await store.run(
       `UPDATE endpoint SET settings = '${JSON.stringify(settings).replaceAll("'", "''")}' WHERE no = ${endpoint.no}`,
     );
-    // as if the other host's server were there, too
+    // As if the other host's server existed, too.
     await store.run(`INSERT INTO host (id, seen_at) VALUES ('elsewhere', ${now + 3_600_000})`);
     const [host] = await store.run("SELECT no FROM host WHERE id = 'elsewhere'");
     const seen =

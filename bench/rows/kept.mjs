@@ -1,4 +1,5 @@
-// What a server on PostgreSQL reads of what it keeps in memory: while it is idle, and while callers send unknown keys.
+// The rows that a server on PostgreSQL rereads of its data in memory: while it is idle, and while clients send unknown
+// keys.
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entry } from "../entries.mjs";
@@ -10,7 +11,7 @@ import { connectPostgres } from "../services.mjs";
 const kept = 10_000;
 const callers = 64;
 const most = { must: 50, aim: 25 };
-/** An idle connection's counts arrive up to ten seconds after its statements. */
+/** PostgreSQL reports an idle connection's counts up to ten seconds after its statements. */
 const settleMs = 11_000;
 
 export const row = {
@@ -66,7 +67,10 @@ export const row = {
   },
 };
 
-/** Copies of an endpoint and its template, and keys, straight into the store: so many requests would take minutes. */
+/**
+ * Writes copies of an endpoint and its template, and keys, straight into the store: that many requests would take
+ * minutes.
+ */
 async function addCopies(server, endpointId) {
   const store = await openStore(server);
   const numbers = store.dialect.series(1, kept);

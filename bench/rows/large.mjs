@@ -1,4 +1,4 @@
-// Large inputs and outputs, 20 at once: how fast they are taken, and how much memory they need.
+// Large inputs and outputs, 20 at once: how fast they are accepted, and how much memory they need.
 import { entry } from "../entries.mjs";
 import { forgetPeak, peakBytes, residentBytes } from "../proc.mjs";
 import { makeFolder, startAgent } from "../processes.mjs";
@@ -12,7 +12,7 @@ const atOnce = 20;
 const megabyte = 1_000_000;
 const sizes = { input: 10, output: 20 };
 const totalMb = atOnce * (sizes.input + sizes.output);
-/** The most that is on its way at a time: the outputs. */
+/** The most bytes in flight at a time: the outputs. */
 const inFlightBytes = atOnce * sizes.output * megabyte;
 
 export const row = {
@@ -45,7 +45,7 @@ export const row = {
   },
 };
 
-/** Submits the inputs, takes them one after the other, and posts the outputs. */
+/** Submits the inputs, takes them one after another, and posts the outputs. */
 async function through({ server, restBytes, endpoint, worker, client, taker }) {
   const runUrl = `${server.url}/v2/${endpoint}/run`;
   forgetPeak(server.pid);

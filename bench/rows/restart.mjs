@@ -1,4 +1,4 @@
-// From the start of a server that was killed to its readiness, with a million jobs in its store.
+// The time from the start of a killed server until it is ready, with a million jobs in its store.
 import { setTimeout as sleep } from "node:timers/promises";
 import { entry } from "../entries.mjs";
 import { fill } from "../fill.mjs";

@@ -9,7 +9,7 @@ import { entry, unmeasured } from "../entries.mjs";
 import { reach } from "../processes.mjs";
 import { interleave, quantile } from "../rounds.mjs";
 
-/** Jobs come at any time, hardly ever in the moment of the freezing, when the server is at work itself. */
+/** Jobs come at any time, and rarely at the moment of the freeze, when the server is busy with it. */
 const restMs = 300;
 const input = { name: "bench" };
 const resumes = 30;
@@ -65,7 +65,7 @@ function* kindsHere(engine) {
   }
 }
 
-/** The frozen worker's rounds and, in turn with every sixth of them, one cold start of the same. */
+/** The frozen worker's rounds and, with every sixth of them, one cold start of the same worker. */
 async function measureKind(server, database, { name, image, template }, count, rounds, onRound) {
   const frozen = await server.makeEndpoint(image, { ...settings, flashboot: true }, template);
   const cold = await server.makeEndpoint(image, settings, template);
@@ -103,22 +103,22 @@ async function measureKind(server, database, { name, image, template }, count, r
   ];
 }
 
-/** One job for a worker that is frozen. */
+/** Runs one job on a frozen worker. */
 async function resumed(server, endpoint) {
   const workers = () => server.call("GET", `/v1/endpoints/${endpoint}/workers`);
   const isFrozen = (worker) => worker.state === "paused" && worker.timeline.some(({ phase }) => phase === "paused");
   const [before] = await reach("a frozen worker", async () => {
     const live = await workers();
-    // the row says so before the process is: both phases are told
+    // The row says so before the process is frozen; the timeline shows both phases.
     return live.length === 1 && isFrozen(live[0]) && live;
   });
   await sleep(restMs);
   const time = await runsync(server, endpoint);
-  if (time.workerId !== before.id) throw new Error("Another worker did the frozen one's job.");
+  if (time.workerId !== before.id) throw new Error("Another worker ran the frozen worker's job.");
   return time;
 }
 
-/** One job where there is no worker. */
+/** Runs one job on an endpoint without a worker. */
 async function started(server, endpoint) {
   await reach("no worker", async () => (await server.call("GET", `/v1/endpoints/${endpoint}/workers`)).length === 0);
   return runsync(server, endpoint);

@@ -40,14 +40,14 @@ export const row = {
 
 export const authorized = { authorization: `Bearer ${key}` };
 
-/** What the load generator is to send to an endpoint without workers. */
+/** The load generator's plan for an endpoint without workers. */
 export async function submissions(server, folder) {
   const endpoint = await server.makeEndpoint(folder, { workersMax: 0 });
   const path = `/v2/${endpoint}/run`;
   return { url: server.url + path, path, headers: authorized, body, connections: 64 };
 }
 
-/** How busy the load generator was: near one core it would be what is measured. */
+/** How busy the load generator was: near one core, the row would measure the generator. */
 export function loadNote(ours, theirs) {
   const busiest = (all) => Math.max(...all.map(({ cores }) => cores)).toFixed(2);
   return `the load generator used ${busiest(ours)} of a core with us, ${busiest(theirs)} with the other side`;

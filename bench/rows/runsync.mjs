@@ -1,4 +1,4 @@
-// The way of one job there and back, one at a time, against BullMQ.
+// The round trip of one job at a time, against BullMQ.
 import { join } from "node:path";
 import { root } from "../../scripts/set-up.mjs";
 import { entry } from "../entries.mjs";

@@ -42,12 +42,12 @@ export const row = {
   },
 };
 
-/** Runs jobs to their end, and lets their worker go. They are kept for half an hour, as jobs of /run are. */
+/** Runs jobs to their end, and then lets their worker end. The jobs are kept for half an hour, like jobs of /run. */
 async function finishedJobs(server) {
   const endpoint = await server.makeEndpoint(join(root, "bench/handlers/concurrent"), { workersMin: 1, workersMax: 1 });
   const submitted = [];
   for (let n = 0; n < jobs; n++) submitted.push(await server.call("POST", `/v2/${endpoint}/run`, { input: { n } }));
-  await reach("jobs that are done", async () => (await server.health(endpoint)).jobs.completed === jobs);
+  await reach("the end of the jobs", async () => (await server.health(endpoint)).jobs.completed === jobs);
   await server.call("PATCH", `/v1/endpoints/${endpoint}`, { workersMin: 0, workersMax: 0 });
   const paths = submitted.map(({ id }) => `/v2/${endpoint}/status/${id}`);
   return { paths, example: await server.call("GET", paths[0]) };

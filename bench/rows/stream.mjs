@@ -1,4 +1,4 @@
-// From a handler's chunk to the reader of its stream, against a bare proxy of the same bytes.
+// A chunk's way from a handler to the reader of its stream, against a bare proxy for the same bytes.
 import { join } from "node:path";
 import { root } from "../../scripts/set-up.mjs";
 import { entry } from "../entries.mjs";

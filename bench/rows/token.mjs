@@ -1,4 +1,4 @@
-// From a worker's chunk to the reader of an OpenAI stream, against a bare proxy of the same bytes.
+// A chunk's way from a worker to the reader of an OpenAI stream, against a bare proxy for the same bytes.
 import { entry } from "../entries.mjs";
 import { startAgent } from "../processes.mjs";
 import { makePuppets } from "../puppets.mjs";

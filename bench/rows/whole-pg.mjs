@@ -1,4 +1,4 @@
-// Whole jobs a second on PostgreSQL, against the queues that keep their jobs there.
+// Whole jobs a second on PostgreSQL, against the queues that store their jobs there.
 import { entry } from "../entries.mjs";
 import { startPostgresPeer } from "../peers/postgres-peers.mjs";
 import { interleave } from "../rounds.mjs";

@@ -1,4 +1,4 @@
-// Whole jobs a second: submitted, taken, run, done, their final state stored; against BullMQ.
+// Whole jobs a second: submitted, taken, run, finished, with their final state stored; against BullMQ.
 import { join } from "node:path";
 import { root } from "../../scripts/set-up.mjs";
 import { entry } from "../entries.mjs";
@@ -36,8 +36,8 @@ export const row = {
 };
 
 /**
- * An endpoint with two warm workers of our SDK. A round submits `count` jobs over 64 connections, which the servers share,
- * and resolves with the jobs a second until the last was done.
+ * An endpoint with two warm workers of our SDK. A round submits `count` jobs over 64 connections, divided among the
+ * servers, and resolves with jobs per second until the last was done.
  */
 export async function wholeJobs(services, servers, count) {
   const [first] = servers;
@@ -54,7 +54,7 @@ export async function wholeJobs(services, servers, count) {
   return async () => {
     const before = await completed();
     const beganAt = performance.now();
-    const done = reach("jobs that are done", async () => (await completed()) >= before + count);
+    const done = reach("the end of the jobs", async () => (await completed()) >= before + count);
     await Promise.all([done, ...plans.map((plan) => services.load(plan))]);
     return (count / (performance.now() - beganAt)) * 1_000;
   };

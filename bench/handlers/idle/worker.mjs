@@ -1,4 +1,4 @@
-// A worker that only lives: the bench reads what it was given, and says its words itself.
+// A worker that only stays alive: the bench reads its environment, and makes its calls.
 import { appendFileSync } from "node:fs";
 
 process.on("SIGTERM", () => process.exit(0));

@@ -1,4 +1,4 @@
-"""Gives its input back, with the stock worker package."""
+"""Returns its input, with the stock worker package."""
 
 import runpod
 

@@ -1,4 +1,4 @@
-// A chunk every few milliseconds, with the time at which it left on the clock that all processes of a machine share.
+// Yields a chunk every few milliseconds with its departure time, by the clock that all processes of a machine share.
 import { setTimeout as sleep } from "node:timers/promises";
 
 export default async function* ticks({ count, everyMs }) {
