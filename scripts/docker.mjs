@@ -22,7 +22,7 @@ export async function startDocker() {
   let log = "";
 
   const start = async () => {
-    rmSync(pidFile, { force: true }); // a killed engine has left it
+    rmSync(pidFile, { force: true }); // a killed engine leaves it behind
     const folders = ["--data-root", join(home, "data"), "--exec-root", join(home, "exec"), "--pidfile", pidFile];
     // leaves the machine's own network alone
     const network = ["-b", bridge.name, "--iptables=false", "--ip-forward=false", "--ip-masq=false"];
@@ -89,8 +89,8 @@ function makeBridge() {
   const n = (process.pid + engines++ * 7) % 250;
   const name = `mrtest${n}`;
   const gateway = `198.18.${n}.1`;
-  // a fixed address, as Docker's own bridges have: otherwise a bridge uses the lowest address of its containers, and
-  // changes it when that one goes, and then nobody reaches anything for half a minute
+  // A fixed address, as Docker's own bridges have. Otherwise a bridge uses the lowest address of its containers and
+  // changes it when that container ends; then no container is reachable for half a minute.
   const address = ["address", `02:4d:52:00:00:${n.toString(16).padStart(2, "0")}`];
   check(spawnSync("ip", ["link", "add", name, ...address, "type", "bridge"], { env, encoding: "utf8" }));
   check(spawnSync("ip", ["addr", "add", `${gateway}/24`, "dev", name], { env, encoding: "utf8" }));
@@ -113,7 +113,7 @@ function makeRoot(folder, programs, libraries, files) {
   };
   for (const program of programs) copy(program);
   const { stdout } = spawnSync("ldd", [...programs, ...libraries], { encoding: "utf8", maxBuffer: 2 ** 26 });
-  // libraries beside a library of its own package are there already
+  // Libraries beside a package's own library are there already.
   for (const [, library] of (stdout ?? "").matchAll(/\s(\/[^ ():]+) \(0x/g)) copy(library);
   writeFileSync(join(folder, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
   writeFileSync(join(folder, "etc/group"), "root:x:0:\n");

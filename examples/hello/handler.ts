@@ -4,7 +4,7 @@ interface Input {
   name?: string;
 }
 
-/** Greets whoever is named. */
+/** Greets the person in the input. */
 export default function hello({ name = "world" }: Input, job: Job) {
   job.log.info(`Greeting ${name}`);
   return { greeting: `Hello, ${name}!` };

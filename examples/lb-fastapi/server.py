@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 @asynccontextmanager
 async def lifespan(app: FastAPI):
-    app.state.ready = True  # after a model was loaded
+    app.state.ready = True  # set this after loading a model
     yield
 
 
@@ -20,7 +20,7 @@ app.state.ready = False
 
 @app.get("/ping")
 async def ping() -> Response:
-    # 204 while it loads, 200 once requests may come
+    # 204 while it loads, 200 once it accepts requests
     return Response(status_code=200 if app.state.ready else 204)
 
 

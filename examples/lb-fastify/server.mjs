@@ -3,12 +3,12 @@ import Fastify from "fastify";
 const app = Fastify();
 let isReady = false;
 
-// 204 while it loads, 200 once requests may come
+// 204 while it loads, 200 once it accepts requests
 app.get("/ping", (_request, reply) => reply.code(isReady ? 200 : 204).send());
 
 app.get("/greet/:name", (request) => ({ greeting: `Hello, ${request.params.name}!` }));
 
-// server-sent events: each goes to the client as it is written
+// server-sent events: each is sent to the client as it is written
 app.get("/count", (request, reply) => {
   const to = Number(request.query.to ?? 3);
   reply.hijack();
@@ -21,7 +21,7 @@ app.get("/count", (request, reply) => {
   reply.raw.once("close", () => clearInterval(timer));
 });
 
-// what is on its way is finished before it goes
+// finishes the requests in flight, then exits
 process.once("SIGTERM", () => void app.close());
 
 await app.listen({ port: Number(process.env.PORT), host: "0.0.0.0" });

@@ -1,8 +1,8 @@
-"""Speaks OpenAI's API as the well-known vLLM workers do, with the stock worker package.
+"""Implements OpenAI's API like the well-known vLLM workers, with the stock worker package.
 
 Each job's input is {"openai_route": "/v1/chat/completions", "openai_input": {the request's body}}. The handler is a
-generator: a streamed answer is pieces of server-sent events as text (or objects, with RAW_OPENAI_OUTPUT=0), any other
-is one object. An error is yielded as {"error": {...}}: the stock package makes its text the job's error.
+generator: a streamed answer is text pieces of server-sent events (or objects, with RAW_OPENAI_OUTPUT=0), and any other
+answer is one object. An error is yielded as {"error": {...}}: the stock package makes its text the job's error.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ import runpod
 from model import Model, words_of
 
 RAW = os.environ.get("RAW_OPENAI_OUTPUT", "1") == "1"
-# Raw text is handed over in pieces of so many characters: where they are cut does not matter.
+# Raw text is yielded in pieces of this many characters: it does not matter where they are cut.
 CUT = int(os.environ.get("CUT", "0"))
 TOKEN_SECONDS = float(os.environ.get("TOKEN_SECONDS", "0.02"))
 DEFAULT_TOKENS = 60
 
-# A real model takes minutes to load: meanwhile its worker neither pings nor asks for jobs.
+# A real model takes minutes to load. Meanwhile its worker neither pings nor asks for jobs.
 time.sleep(float(os.environ.get("LOAD_SECONDS", "0")))
 model = Model()
 
@@ -160,7 +160,7 @@ async def streamed(body, head, tokens, limit, asked, is_chat):
 
 
 def pieces(event):
-    """An event as it is handed over; None stands for the end of the stream."""
+    """The pieces of an event; None stands for the end of the stream."""
     if not RAW:
         return [] if event is None else [event]
     text = f"data: {'[DONE]' if event is None else json.dumps(event)}\n\n"

@@ -1,4 +1,4 @@
-"""A very small language model: which word follows the two before it, counted in a text."""
+"""A very small language model: it counts in a text which word follows each pair of words."""
 
 import hashlib
 import math
@@ -27,7 +27,7 @@ class Model:
         self.starts = [pair for pair in zip(words, words[1:]) if pair[0][0].isupper()]
 
     def generate(self, prompt, limit, temperature=1.0, seed=None):
-        """Yields one word or mark at a time, as it stands in a sentence."""
+        """Yields one word or punctuation mark at a time, with the spaces of a sentence."""
         chance = random.Random(seed)
         before = tuple(words_of(prompt)[-2:])
         if before not in self.followers and before[-1:] not in self.followers:
@@ -35,7 +35,7 @@ class Model:
         made = 0
         while made < limit:
             known = self.followers.get(before) or self.followers.get(before[-1:])
-            # nothing follows, or nothing was asked that the text knows: a sentence begins
+            # no word follows, or the prompt's words are not in the text: begin a new sentence
             new = (self.pick(known, temperature, chance),) if known else chance.choice(self.starts)
             for word in new[: limit - made]:
                 yield word if word in ".,?!" or (made == 0 and not before) else f" {word}"
@@ -52,7 +52,7 @@ class Model:
 
     @staticmethod
     def embed(text):
-        """A direction for a text: words that are alike share letters, and so share a part of it."""
+        """An embedding of a text: similar words share letters, and so a part of its direction."""
         vector = [0.0] * DIMENSIONS
         for word in words_of(text.lower()):
             for at in range(max(1, len(word) - 2)):

@@ -7,7 +7,7 @@ interface Input {
   pauseMs?: number;
 }
 
-/** Says a text word by word, as a language model would. */
+/** Yields a text word by word, as a language model would. */
 export default async function* speak(
   { text = "the mill grinds what the stream brings", pauseMs = 100 }: Input,
   job: Job,

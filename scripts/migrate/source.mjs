@@ -46,7 +46,7 @@ export function openSource(directory) {
   }
 }
 
-/** Both databases are queried with this. */
+/** The query that both databases answer. */
 export const jobsByState = `SELECT endpoint_no, status, count(*) AS n FROM job
   GROUP BY endpoint_no, status ORDER BY endpoint_no, status`;
 

@@ -7,7 +7,7 @@ import { Refused } from "./refused.mjs";
 const extra = ["lease", "rate_grant", "revision", "schema"];
 const connectMs = 10_000;
 
-/** An empty database with our tables, in a transaction that locks out everyone else until it ends. */
+/** An empty database with our tables, in a transaction that locks out every other session until it ends. */
 export async function openTarget(url) {
   const client = new pg.Client({
     connectionString: url,

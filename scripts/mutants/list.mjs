@@ -37,7 +37,7 @@ export const mutants = [
   },
   {
     name: "takes-without-guard",
-    breaks: "takes a job whatever state it is in",
+    breaks: "takes a job in any state",
     patches: [
       {
         file: "stores/sqlite/job-statements.ts",
@@ -48,7 +48,7 @@ export const mutants = [
   },
   {
     name: "takes-without-guard-postgres",
-    breaks: "takes a job whatever state it is in",
+    breaks: "takes a job in any state",
     database: "postgres",
     patches: [
       {
@@ -95,7 +95,7 @@ export const mutants = [
   },
   {
     name: "never-watches",
-    breaks: "never looks for workers that are lost",
+    breaks: "never checks for lost workers",
     tests: "packages/server/src/loops",
     patches: [
       {
@@ -107,7 +107,7 @@ export const mutants = [
   },
   {
     name: "never-sweeps-orphans",
-    breaks: "leaves a job to nobody that a take has brought to a worker that had ended",
+    breaks: "loses a job that a take gave to a worker that had already ended",
     tests: "packages/server/src/loops",
     patches: [
       {
@@ -119,12 +119,12 @@ export const mutants = [
   },
   {
     name: "undoes-stops",
-    breaks: "lets a server that is behind undo what another has decided about a worker",
+    breaks: "lets a server with old data undo another server's decision about a worker",
     patches: [{ file: "stores/tables/workers.ts", find: '.where("wanted", "in", from)', replace: "" }],
   },
   {
     name: "sleep-counts-as-absence",
-    breaks: "ends the workers of a machine that has slept, as if no server had come in that time",
+    breaks: "ends the workers of a machine that was suspended, as if no server had come during that time",
     tests: "packages/server/src/providers/process",
     patches: [
       {
@@ -136,7 +136,7 @@ export const mutants = [
   },
   {
     name: "tells-no-other-server",
-    breaks: "leaves jobs to the polls of closed workers, and tells no other server of them",
+    breaks: "leaves jobs to the polls of closed workers, and does not notify other servers",
     tests: "packages/server/src/assembly",
     patches: [
       { file: "assembly/take-lines.ts", find: "      onLeft: () => bell.ringElsewhere(topic),\n", replace: "" },
@@ -144,13 +144,13 @@ export const mutants = [
   },
   {
     name: "kills-no-strangers",
-    breaks: "lets a worker live on that a keeper does not know, because another one had started it",
+    breaks: "leaves a worker running that a keeper does not know, because another keeper had started it",
     tests: "packages/server/src/providers/process",
     patches: [{ file: "providers/process/keeper.ts", find: "      await sweep.worker(call.id);\n", replace: "" }],
   },
   {
     name: "starts-unsure-workers-again",
-    breaks: "starts a second process under the id of one that may have been started",
+    breaks: "starts a second process under the id of a worker that may have been started",
     tests: "packages/server/src/loops",
     patches: [
       {
@@ -190,7 +190,7 @@ export const mutants = [
   },
   {
     name: "rings-before-commit",
-    breaks: "tells those who wait for a result before it is there",
+    breaks: "notifies waiting clients before the result is stored",
     tests: "packages/server/src/operations",
     patches: [
       {
@@ -207,13 +207,13 @@ export const mutants = [
   },
   {
     name: "rings-before-commit-postgres",
-    breaks: "sends workers to look for a job before its submission is committed",
+    breaks: "makes workers look for a job before its submission is committed",
     database: "postgres",
     patches: [{ file: "stores/postgres/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
   },
   {
     name: "keeps-refused-places",
-    breaks: "keeps the place of a request that the servers' common limit refuses",
+    breaks: "keeps counting a request that the servers' common limit refuses",
     tests: "packages/server/src/edges",
     patches: [
       {
@@ -249,7 +249,7 @@ export const mutants = [
   },
   {
     name: "takes-twice-postgres",
-    breaks: "asks for all again where it looks a second time, not for what is left",
+    breaks: "asks for all jobs again in its second query, not for the rest",
     database: "postgres",
     patches: [
       {
@@ -261,7 +261,7 @@ export const mutants = [
   },
   {
     name: "ignores-late-words",
-    breaks: "does not look at a worker again whose last word came late",
+    breaks: "does not check a worker again after its late result",
     tests: "packages/server/src/operations",
     patches: [
       { file: "operations/jobs/finish-job.ts", find: '  else needs.bell.ring("workers");', replace: "  else void 0;" },
@@ -281,7 +281,7 @@ export const mutants = [
   },
   {
     name: "forgets-older-polls",
-    breaks: "takes jobs for lost that an older poll of their worker is about to bring",
+    breaks: "gives back jobs that an older poll of their worker is about to deliver",
     tests: "packages/server/src/operations",
     patches: [
       {
@@ -293,7 +293,7 @@ export const mutants = [
   },
   {
     name: "keeps-seats-of-the-gone",
-    breaks: "keeps the seat of a load-balanced request whose client has left",
+    breaks: "keeps counting a load-balanced request whose client has disconnected",
     tests: "packages/server/src/edges/gateway",
     patches: [
       {
@@ -305,7 +305,7 @@ export const mutants = [
   },
   {
     name: "lets-expired-keys-in",
-    breaks: "lets a key in that has expired or was rotated away",
+    breaks: "accepts a key that has expired or was rotated away",
     tests: "packages/server/src/edges/rest-v1/access.test.ts",
     patches: [
       {
