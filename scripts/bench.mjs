@@ -20,7 +20,7 @@ Takes about half an hour. bench/README.md says what each row means.
 Rows:
 ${rows.map(({ name, words }) => `  ${name.padEnd(17)} ${words}`).join("\n")}
 
-Exit codes: 0 measured · 1 could not be measured, or a row misses what it must · 2 unknown option`;
+Exit codes: 0 measured · 1 could not be measured, or a row misses its bound · 2 unknown option`;
 
 const machineNeeds = [
   { probe: ["redis-server", "--version"], debian: "redis-server" },

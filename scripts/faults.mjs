@@ -15,7 +15,7 @@ acknowledged with what is stored, what ran, which states were seen, and which we
   --servers N      how many servers (default 1; up to 3 with postgres)
   --help           print this
 
-The stock Python worker takes part where .cache/venv has it (\`npm test\` makes it), or MILLRACE_TEST_VENV names it.
+The stock Python worker takes part if .cache/venv has it (\`npm test\` makes it), or MILLRACE_TEST_VENV names it.
 
 Exit codes: 0 nothing was lost, held twice or wrong · 1 something was, or it could not be run · 2 wrong option`;
 

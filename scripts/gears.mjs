@@ -1,11 +1,12 @@
-// Which tests belong to which gear, and what a test file needs from the machine. A file needs what the modules that it
-// imports need, so `npm test -- one-file` installs no more than that file uses.
+// The gear of each test file, and its needs from the machine. A file has the needs of all modules that it
+// imports, so `npm test -- one-file` installs no more than that file uses.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { root } from "./set-up.mjs";
 
 /**
- * What tests need beside Node.js: a command that succeeds if it is installed, and the Debian packages that provide it.
+ * The needs of tests besides Node.js: each is a command that succeeds if it is installed, and the Debian packages that
+ * provide it.
  */
 export const needs = {
   python: [

@@ -36,8 +36,9 @@ export function makePythonImage(engine, name, { handler, venv, programs = [], fi
 }
 
 /**
- * The files of a Python: its program, its library with what that loads, and the stock package with its requirements.
- * Left out are files that nothing uses: compiled files, tests, and a cloud's service descriptions, thousands of files.
+ * The files of a Python: its program, its library with the libraries that it loads, and the stock package with its
+ * requirements. Unused files are left out: compiled files, tests, and a cloud's service descriptions, which are
+ * thousands.
  */
 function pythonOf(venv) {
   const facts = execFileSync(join(venv, "bin/python"), ["-c", pythonFacts], { maxBuffer: 2 ** 26 });
@@ -85,6 +86,6 @@ const libraryFiles = (library) =>
       .map((name) => [join(library, name), join(library, name)]),
   );
 
-/** The packages' files, in a folder of their own. */
+/** The packages' files, in a separate folder. */
 const packageFiles = (packages) =>
   Object.fromEntries(Object.entries(packages).map(([path, from]) => [join("/packages", path), from]));

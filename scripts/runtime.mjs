@@ -61,11 +61,13 @@ async function install({ name, version, integrity }, folder) {
   const args = ["install", "--prefix", unfinished, "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
   const npm = await withProgress(words, () => run("npm", [...args, "--loglevel=error", `${name}@${version}`]));
   if (npm.code !== 0) throw new SetUpFailure(`npm could not install Node.js ${version}. ${byHand}`, npm.output);
-  // npm has compared the package with the registry's hash; this compares the registry's with ours.
+  // npm has compared the package with the registry's hash; this compares the registry's hash with ours.
   const lock = JSON.parse(readText(join(unfinished, "node_modules", ".package-lock.json")) ?? "{}");
   const found = lock.packages?.[`node_modules/${name}`]?.integrity;
   if (found !== integrity)
-    throw new SetUpFailure(`npm's ${name} ${version} is not the one that Millrace knows (${found}). ${byHand}`);
+    throw new SetUpFailure(
+      `npm's ${name} ${version} differs from the package that Millrace knows (${found}). ${byHand}`,
+    );
   const tried = await run(join(unfinished, "node_modules", name, "bin", "node"), ["--version"]);
   if (tried.code !== 0)
     throw new SetUpFailure(`Node.js ${version} from npm does not run on this system. ${byHand}`, tried.output);

@@ -233,7 +233,7 @@ let isEnding = false;
  * started.
  */
 export async function run(command, args, { env = process.env, stdio = ["ignore", "pipe", "pipe"] } = {}) {
-  // A process group of its own, so that its children can be ended with it.
+  // A new process group, so that its children can be ended with it.
   const child = spawn(command, args, { cwd: root, env, stdio, detached: true });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding("utf8").on("data", (text) => (output += text));

@@ -22,12 +22,12 @@ import {
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
-const usage = `Usage: npm test [-- path …]             the tests that need no machine of their own
-       npm run test:fast [-- path …]    those that need Node.js alone
+const usage = `Usage: npm test [-- path …]             the tests that need no separate machine
+       npm run test:fast [-- path …]    only the tests that need nothing but Node.js
        npm run test:machine [-- path …] containers, fuzzing, floods, power cuts, deployment
 
-With paths, or parts of them, exactly the test files that contain one of them run, whatever their kind. What these files
-need of the machine is installed first, where this user may. The last line is \`N passed, N failed\`.
+With paths, or parts of paths, exactly the matching test files run, whatever their kind. Missing packages that these
+files need are installed first, if this user may install them. The last line is \`N passed, N failed\`.
 
 Exit codes: 0 all passed · 1 some failed, were skipped in a whole run, or could not be run · 2 unknown option or path`;
 

@@ -130,7 +130,7 @@ export async function call(
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
-  // biome-ignore lint/suspicious/noExplicitAny: its shape is what is being tested
+  // biome-ignore lint/suspicious/noExplicitAny: tests check its shape
 ): Promise<{ status: number; headers: Headers; body: any }> {
   const reply = await fetch(server.url + path, {
     method,

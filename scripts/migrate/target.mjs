@@ -29,7 +29,7 @@ export async function openTarget(url) {
     await migrate(connection);
     await client.query("BEGIN");
     const tables = await tablesOf(rows);
-    // a server that starts meanwhile has to wait, and then finds everything or nothing
+    // A server that starts meanwhile must wait, and then finds everything or nothing.
     await client.query(`LOCK TABLE ${tables.map(({ name }) => `"${name}"`).join(", ")} IN ACCESS EXCLUSIVE MODE`);
     await refuseFilled(rows, tables);
     return {
@@ -45,7 +45,7 @@ export async function openTarget(url) {
   }
 }
 
-/** Tells a database that refuses from one that cannot be reached. Neither message shows the URL. */
+/** Distinguishes a refusal by the database from a failure to reach it. Neither message shows the URL. */
 function notConnected({ code, message }) {
   if (code === "28P01") return "The database refused the password: check the one in --to.";
   if (/^28/.test(code ?? "")) return `The database refused the user (${message}): check the one in --to.`;

@@ -10,7 +10,7 @@ import { expect } from "vitest";
 import { call, journal, makeEndpoint, root, until } from "../harness.js";
 
 /** A reply of a server or a client: JSON that the tests check. */
-// biome-ignore lint/suspicious/noExplicitAny: its shape is what is being tested
+// biome-ignore lint/suspicious/noExplicitAny: tests check its shape
 export type Said = any;
 
 /** The facts about a server that every helper here needs. */
@@ -34,7 +34,7 @@ const interpreters: ChildProcess[] = [];
 export function venv(): string {
   const dir = process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv");
   if (existsSync(join(dir, "bin/python"))) return dir;
-  throw new Error(`There is no Python environment in ${dir}: set MILLRACE_TEST_VENV to one that holds runpod.`);
+  throw new Error(`There is no Python environment in ${dir}: set MILLRACE_TEST_VENV to one with runpod.`);
 }
 
 /** The interpreter of that environment. */

@@ -49,7 +49,7 @@ describe.concurrent("GraphQL", () => {
     expect((await rest("GET", `/endpoints/${made.id}`)).body).toMatchObject({ name: "g", templateId, workersMax: 3 });
   });
 
-  it("keeps every field of the contract, and changes only what was sent", async (test) => {
+  it("keeps every field of the contract, and changes only the sent fields", async (test) => {
     const { id: templateId } = await makeTemplate(test, server);
     const volume = await makeVolume(server);
     const needed = `name: "g", templateId: "${templateId}", gpuIds: "ADA_24"`;

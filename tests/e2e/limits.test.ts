@@ -77,7 +77,7 @@ describe.concurrent("a rate limit", () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
-  it("counts what is in flight: the 401st /runsync at a time is refused", async (test) => {
+  it("counts calls in flight: the 401st /runsync at a time is refused", async (test) => {
     const endpoint = await makeQueue(test, server);
     const asked = Array.from({ length: 405 }, () =>
       call(server, "POST", `/v2/${endpoint}/runsync?wait=10000`, { input: {} }),

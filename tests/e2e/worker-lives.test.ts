@@ -242,5 +242,5 @@ it("our own runner reports its handler's results, errors and progress", async (t
   await call(server, "POST", `/v2/${endpoint}/cancel/${job}`);
   const sync = await call(server, "POST", `/v2/${endpoint}/runsync`, { input: { echo: "next" } });
   expect(sync.body).toMatchObject({ status: "COMPLETED", output: "next" });
-  expect(sync.body.workerId).toBe(body.workerId); // job.signal let it go on
+  expect(sync.body.workerId).toBe(body.workerId); // the handler ended by job.signal, so the worker was kept
 });

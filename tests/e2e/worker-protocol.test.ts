@@ -49,7 +49,7 @@ describe.concurrent("a worker is given", () => {
     expect(env.RUNPOD_ENDPOINT_ID).toBe(endpoint);
   });
 
-  it("a secret and an id of its own", async (test) => {
+  it("a unique secret and id", async (test) => {
     const { puppet } = await makePuppets(test, server, { workersMin: 2, workersMax: 2 });
     const [one, two] = [await puppet(0), await puppet(1)];
     expect(one.id).not.toBe(two.id);

@@ -12,7 +12,7 @@ export interface KnownJob {
   key: string | undefined;
   taken: boolean;
   chunks: string[];
-  /** Its final state; `output` is absent where it failed. */
+  /** Its final state; `output` is absent if it failed. */
   end: { readonly status: "COMPLETED" | "FAILED" | "CANCELLED"; readonly output?: string } | undefined;
 }
 

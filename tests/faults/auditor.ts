@@ -148,7 +148,7 @@ function mistakes({ submission, runs }: Case): string[] {
   // The liar may have been given the job just before its report: then the report counted.
   if (output?.liar !== undefined)
     return output.liar === workerId ? [] : [`${name} has the output of another worker's report: ${text}`];
-  if (runs.length > retries + 1) found.push(`${name} ran ${runs.length} times, and says retries ${retries}`);
+  if (runs.length > retries + 1) found.push(`${name} ran ${runs.length} times, but its status says retries ${retries}`);
   const late = runs.find(({ startedAt }) => startedAt > seenAt);
   if (late) found.push(`${name} ran in ${told(late)}, after its end, which was seen at ${seenAt}: ${text}`);
   if (submission.cancel === "done" && status !== "CANCELLED") found.push(`${name} was cancelled, yet ended as ${text}`);
@@ -160,7 +160,7 @@ function mistakes({ submission, runs }: Case): string[] {
   const isLoss = /^Each worker that ran this job was lost/.test(error ?? "");
   const raised = isLoss ? undefined : /raised by ([0-9a-f-]{36})/.exec(error ?? "")?.[1];
   if (status === "FAILED" && raised === undefined) {
-    if (retries !== 2) found.push(`${name} failed for no reason of its own: ${text}`);
+    if (retries !== 2) found.push(`${name} failed without a reason: ${text}`);
     return found;
   }
   const run = runs.find((each) => each.run === (raised ?? output?.run));

@@ -14,7 +14,7 @@ export interface Database {
   end(): Promise<void>;
 }
 
-/** A database that is a party of its own. */
+/** A database that is a separate process. */
 export interface Outside {
   /** Between the servers and the database. */
   readonly proxy: TcpProxy;

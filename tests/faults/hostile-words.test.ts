@@ -80,7 +80,7 @@ const words: { it: string; word: () => string | Uint8Array<ArrayBuffer>; error: 
   },
 ];
 
-describe("a worker's hostile report fails its job and disturbs nobody else", () => {
+describe("a worker's hostile report fails its job and disturbs no other client", () => {
   it.each(words)("$it", { timeout }, async ({ it: name, word, error }) => {
     const said = word();
     await expectUndisturbed(bystander, name, () =>
@@ -92,7 +92,7 @@ describe("a worker's hostile report fails its job and disturbs nobody else", () 
   });
 });
 
-it("results of 20 MB, one after another, are kept and disturb nobody else", { timeout }, async () => {
+it("results of 20 MB, one after another, are kept and disturb no other client", { timeout }, async () => {
   const said = bytes('{"output":"', 0x78, 20 * mib - 100, '"}');
   const attack = () =>
     again(async () => {

@@ -84,7 +84,7 @@ describe.each(["SQLite", "PostgreSQL"])(
       await bystander.expectNothingLost();
     });
 
-    it("1,000, of whom only every fourth reads, by turns over both ways to ask", async () => {
+    it("1,000, of whom only every fourth reads, over both status routes in turn", async () => {
       await attack("1,000 readers, of whom 750 read nothing", 1_000, async (members) => {
         const reading = members.filter((_, at) => at % 4 === 0);
         const deaf = members.filter((_, at) => at % 4 !== 0);

@@ -3,7 +3,7 @@ import type { Link } from "./acts.js";
 import type { TcpProxy } from "./proxy.js";
 import type { Surroundings } from "./villain.js";
 
-/** Shorter than every time-out between the parties, so that a frozen connection continues where it was. */
+/** Shorter than every time-out between the parties, so that a frozen connection continues afterwards. */
 const freezeMsMax = 4_000;
 const delayMsMax = 400;
 const slowMsMax = 3_000;

@@ -5,7 +5,7 @@ import type { Deed, Surroundings } from "./villain.js";
 const awayMsMax = 2_000;
 const endedMax = 4;
 
-/** Acts against a database that is a party of its own; none if it is a part of the server. */
+/** Acts against a database that is a separate process; none if it is a part of the server. */
 export function outsideActs(around: Surroundings): Deed[] {
   const { fleet, random, acts } = around;
   const { outside } = fleet.database;

@@ -36,7 +36,7 @@ export function commandOf(pid: number): string {
 /** Whether a process runs. A zombie does not count. */
 export const isAlive = (pid: number): boolean => groupOf(pid) !== undefined;
 
-/** Sends a signal; false where the process is gone. */
+/** Sends a signal; false if the process has ended. */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);

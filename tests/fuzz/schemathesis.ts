@@ -28,7 +28,7 @@ export interface Verdict {
 function program(): string {
   const path = join(process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv"), "bin/schemathesis");
   if (existsSync(path)) return path;
-  throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment that holds schemathesis.`);
+  throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment with schemathesis.`);
 }
 
 /** Runs Schemathesis on a document of a running server; resolves with its verdict. */

@@ -36,7 +36,7 @@ describe("a worker that answers a WebSocket request", () => {
     ["with acceptance and a control character in its reason", `HTTP/1.1 101 Y\x01es\r\n${agreed}\r\n`],
     ["twice", `HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nnoHTTP/1.1 101 Yes\r\n${agreed}\r\n`],
     ["with acceptance of another protocol", "HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"],
-  ])("%s disturbs nobody else", async (_name, bytes) => {
+  ])("%s disturbs no other client", async (_name, bytes) => {
     await exchange(server.port, asking(raw(bytes), { more: upgrade }), (text) => text.length > 0);
     expect(await isWell()).toBe(true);
   });

@@ -66,7 +66,7 @@ describe("while there is no worker", () => {
     expect((await call(server, "GET", `/lb/${made.id}/hello`)).body.url).toBe("/hello");
   });
 
-  it("requests that wait for a deleted endpoint are answered that it is gone", async (test) => {
+  it("requests that wait for a deleted endpoint are answered that it was deleted", async (test) => {
     const endpoint = await makeBalanced(test, server, {}, { ECHO_DELAY: "60000" });
     const reply = endpoint.fetch("/");
     await until(async () => (await health(endpoint)).jobs.inQueue === 1);

@@ -37,7 +37,7 @@ const ask = (path: string, init: RequestInit & { duplex?: "half" } = {}) =>
   });
 const health = async (server: Member) => (await call(server, "GET", `/v2/${endpoint.id}/health`)).body;
 
-describe("a request at a server without a worker of its own is served by the other server's worker", () => {
+describe("a request at a server without its own worker is served by the other server's worker", () => {
   it("as if it had arrived there: the worker sees one gateway, and no key", async () => {
     const reply = await ask("/a%2Fb?x=1", { method: "POST", body: "text", headers: { "x-forwarded-for": "1.2.3.4" } });
     const seen = (await reply.json()) as { method: string; url: string; body: string; rawHeaders: string[] };
@@ -53,7 +53,7 @@ describe("a request at a server without a worker of its own is served by the oth
     expect([...named("authorization"), ...named("x-millrace-passed-on"), ...named("expect")]).toEqual([]);
   });
 
-  it("whatever its method, without a body and with an empty one", async () => {
+  it("whatever its method, without a body and with an empty body", async () => {
     for (const method of ["GET", "DELETE", "OPTIONS", "PUT", "PATCH"]) {
       const bodies = method === "GET" ? [null] : [null, ""];
       for (const body of bodies)

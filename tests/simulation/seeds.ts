@@ -264,7 +264,7 @@ export const kept: readonly { readonly why: string; readonly script: Script }[] 
     },
   },
   {
-    why: "a worker that could not be woken, and was to be frozen again, was kept forever",
+    why: "a worker that could not be woken, and that the server tried to freeze again, was kept forever",
     script: {
       seed: 160136,
       endpoints: [

@@ -125,7 +125,7 @@ describe("A clock that continues the previous one", () => {
     expect(clock.now() - startAt - 120_000).toBeCloseTo(Math.sign(jump) * 1_000, -1);
   });
 
-  it("also continues from what was stored a minute before a crash", () => {
+  it("also continues from a bearing stored a minute before a crash", () => {
     const kept = clock.bearing();
     pass(59_000);
     expect(startAgain(hour, kept)).toBe(119_000);
@@ -158,7 +158,7 @@ describe("A sleep", () => {
   };
   const settled = () => new Promise((done) => setImmediate(done));
 
-  it("lasts as long as it was told", async () => {
+  it("lasts for the given time", async () => {
     const sleep = watch(500);
     vi.advanceTimersByTime(499);
     await settled();

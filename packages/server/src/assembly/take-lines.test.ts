@@ -37,12 +37,12 @@ async function submitToPoll(...others: LiveWorker[]) {
   return { count: (await Promise.all(polls.map(({ jobs }) => jobs))).flat().length, served };
 }
 
-it("A line of workers that may take jobs serves them here, and tells no other server", async () => {
+it("A line of workers that may take jobs serves jobs here, and notifies no other server", async () => {
   expect(await submitToPoll(await scene.worker(endpoint))).toEqual({ count: 1, served: true });
   expect(elsewhere).toEqual([]);
 });
 
-it("A line that has only closed workers leaves the jobs to other servers, and tells them", async () => {
+it("A line that has only closed workers leaves the jobs to other servers, and notifies them", async () => {
   await closeWorker(scene.parts, worker, "it is to be replaced");
   expect(await submitToPoll()).toEqual({ count: 0, served: false });
   expect(new Set(elsewhere)).toEqual(new Set([`queue:${endpoint.no}`]));

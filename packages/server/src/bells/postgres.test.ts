@@ -162,7 +162,7 @@ describe("A bell between several servers", () => {
     await open({ serverId: "copied" });
   });
 
-  it("waits for a server that was killed just now", async () => {
+  it("waits for a server that has just been killed", async () => {
     const dying = new pg.Client(server.url());
     await dying.connect();
     await dying.query("SELECT pg_advisory_lock(hashtextextended('host copied', 0))");

@@ -56,7 +56,7 @@ describe("A checked body", () => {
     expect([checked.scan.ok, whole.toString("latin1", 0, 11)]).toEqual([true, '__{"input":']);
   });
 
-  it("is also refused in the thread with the mistake and its position", async () => {
+  it("checked in the thread also reports the mistake and its position", async () => {
     const text = large("y");
     expect((await checkInput(Buffer.from(`${text}!`))).scan).toMatchObject({ ok: false, at: text.length });
   });
@@ -96,7 +96,7 @@ describe("A checked body", () => {
     expect((await checkWord(sent)).scan).toEqual({ ok: false, at: 0, why: "it is not UTF-8" });
   });
 
-  it("that comes in pieces beside others keeps its own pieces, and a dropped one takes none of theirs", async () => {
+  it("that comes in pieces beside other bodies keeps its pieces, and a dropped body takes no others", async () => {
     const texts = Array.from({ length: 6 }, (_, n) => large(`${n}`.repeat(1_000_000)));
     const sent = texts.map(() => new ArrivingText(2_000_000));
     for (let at = 0; at < texts[0]!.length; at += 65_536) {

@@ -33,7 +33,7 @@ function opened(bytesMax = 100, ownerBytesMax = 60) {
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-it("lends up to the bound, and lends again what was given back", async () => {
+it("lends up to the bound, and lends returned memory again", async () => {
   const { shares, ask } = opened();
   const [first, second, third] = [ask(1, 60), ask(2, 40), ask(3, 10)];
   await settled();

@@ -112,7 +112,7 @@ describe("A GPU", () => {
     expect(next?.row.resources?.gpus).toMatchObject([{ id: "GPU-1" }]);
   });
 
-  it("is said to be held by another user's worker without naming it", async () => {
+  it("is shown as held by another user's worker, without its name", async () => {
     await on({ gpus: [l4(1)] });
     const { caller } = await scene.stranger();
     const image = await scene.template({ imageName: "theirs" }, caller);
@@ -207,7 +207,7 @@ describe("A GPU", () => {
     expect(scene.workersOf(endpoint).map(({ row }) => row.no)).toEqual([first]);
   });
 
-  it("that is the only one goes from a worker of the old version to a worker of the new", async () => {
+  it("that is the only one passes from a worker of the old version to a worker of the new version", async () => {
     await on({ gpus: [l4(1)] });
     const endpoint = await scene.endpoint({ workersMin: 1, workersMax: 3 });
     await scene.advance(50);

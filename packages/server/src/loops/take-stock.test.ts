@@ -42,7 +42,7 @@ async function start(enforceGpus?: boolean): Promise<StockTaking> {
 const gpuEvents = () => scene.events.filter(({ type }) => type.startsWith("gpu."));
 
 describe("A host with GPUs", () => {
-  it("is checked once at the start, and reports what it has", async () => {
+  it("is checked once at the start, and reports its resources", async () => {
     const { facts } = await start();
     expect(facts).toMatchObject({ gpus: [gpu(0), gpu(1)], gpusEnforced: true, cpus: 8 });
     expect(gpuEvents()).toEqual([

@@ -166,7 +166,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
       expect(await provider.look(id)).toEqual({ state: "ended", exit: { signal: "SIGTERM" } });
     });
 
-    it("kills a worker with its children and theirs", async () => {
+    it("kills a worker with all its descendants", async () => {
       const { handle, puppet } = await start();
       puppet.do("stay");
       puppet.do("child", "child");
@@ -345,7 +345,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
       });
 
-      it("hides the secrets of its environment from its first line on, also in what it stores", async () => {
+      it("hides the secrets of its environment from its first line on, also in the stored files", async () => {
         const made = launch();
         const hidden = [
           { variable: "HEADER", at: 7, length: 10 },
@@ -365,7 +365,7 @@ export function providerContract(name: string, open: () => Promise<OpenedProvide
         expect(textsOf(await linesOf(provider, id))).toEqual([shown]);
       });
 
-      it("hides what it was told to hide, from then on, also in what it stores", async () => {
+      it("hides the texts that it was told to hide, from then on, also in the stored files", async () => {
         const { puppet } = await start();
         await puppet.ask("say", "before s3cret\n");
         await kept("before s3cret");

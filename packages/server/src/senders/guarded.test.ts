@@ -174,7 +174,7 @@ describe("A guarded sender", () => {
     ]);
   });
 
-  it("sends the pieces of a large body one after the other, and tells its length", async () => {
+  it("sends the pieces of a large body one after another, and declares its length", async () => {
     await reopen((_, response) => response.end("ok"));
     const pieces = ["a", "é", "漢"].map((text) => Buffer.from(text.repeat(500_000)));
     const sent = await sender.post(`http://127.0.0.1:${port}/`, pieces, headers, never);

@@ -39,7 +39,7 @@ const parts = [
   workerRows,
 ];
 
-/** The contract of the queue for every database. `open` makes an empty one; everything else goes through the stores. */
+/** The queue's contract for every database. `open` makes an empty database; all other access is through the stores. */
 export function storeContract(name: string, open: () => Promise<Opened>, { isKept = true } = {}): void {
   describe(name, () => {
     let scene: Scene;

@@ -304,7 +304,7 @@ export class Scene {
     return this.parts.registry.createKey({ ...plainKey, id, hash, ownerNo, scope, prefix: key.slice(0, 6) });
   }
 
-  /** Another user without admin rights, with a key for everything of their own. */
+  /** Another user without admin rights, with a key for all of their resources. */
   async stranger(): Promise<{ key: string; caller: ApiKey }> {
     const key = `mr_stranger-${this.parts.ids.resource()}`;
     return { key, caller: await this.addKey(key, await this.user({ isAdmin: false })) };

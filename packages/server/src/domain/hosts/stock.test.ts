@@ -121,8 +121,8 @@ describe("GPU requirements hold", () => {
     ["nowhere without GPUs", [here([])], undefined, false],
     ["where there are GPUs", [here([0])], undefined, true],
     ["still where all of them were lost", [here([0]), here([]), here([])], undefined, true],
-    ["where the operator says so", [here([])], true, true],
-    ["not where the operator says so", [here([0])], false, false],
+    ["where the operator requires them", [here([])], true, true],
+    ["not where the operator disables them", [here([0])], false, false],
   ] as const)("%s", (_, stocks, enforceGpus, expected) => {
     let known: Known | undefined;
     for (const stock of stocks) ({ known } = takeIn(known, stock, { ...settings, enforceGpus }));

@@ -104,7 +104,7 @@ describe("Objects", () => {
     expect(await told({ n: 1 }, { n: 2 })).toEqual(['data: {"n":1}\n\n', 'data: {"n":2}\n\n', "data: [DONE]\n\n"]);
   });
 
-  it("of a list are events of their own", async () => {
+  it("of a list are separate events", async () => {
     expect(await told([{ n: 1 }, { n: 2 }, "data: 3\n\n"])).toEqual([
       'data: {"n":1}\n\ndata: {"n":2}\n\ndata: 3\n\n',
       "data: [DONE]\n\n",

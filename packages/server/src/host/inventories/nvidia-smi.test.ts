@@ -44,7 +44,7 @@ describe("The GPUs of this machine", () => {
     expect(fake.calls().filter((call) => call.includes("mig"))).toHaveLength(1);
   });
 
-  it("may have odd spaces in their names, and no memory of their own", async () => {
+  it("may have odd spaces in their names, and no dedicated memory", async () => {
     fake.set({ gpus: [fakeGpu(0, "NVIDIA   RTX  A4500 "), fakeGpu(1, "NVIDIA GB10", undefined)] });
     fake.change(1, { memoryMib: undefined });
     const { gpus } = await look();

@@ -29,9 +29,9 @@ const v1 = (quota: string, folder = "cpu,cpuacct") => ({
 
 describe("The number of usable processors", () => {
   it.each([
-    ["is all without control groups", "", {}, all],
-    ["is all if the group has no quota", "0::/\n", { "cpu.max": "max 100000\n" }, all],
-    ["is all if a version 1 group has no quota", "3:cpu,cpuacct:/\n", v1("-1"), all],
+    ["is the machine's without control groups", "", {}, all],
+    ["is the machine's if the group has no quota", "0::/\n", { "cpu.max": "max 100000\n" }, all],
+    ["is the machine's if a version 1 group has no quota", "3:cpu,cpuacct:/\n", v1("-1"), all],
     ["is the quota", "0::/\n", { "cpu.max": "100000 100000\n" }, 1],
     ["is at least one", "0::/\n", { "cpu.max": "20000 100000\n" }, 1],
     [

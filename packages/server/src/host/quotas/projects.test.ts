@@ -31,7 +31,7 @@ describe("On XFS or ext4 with project quotas, a volume's directory", () => {
     rmSync(home, { recursive: true });
   });
 
-  it("belongs to a project of its own, limited to its size", async () => {
+  it("belongs to a separate project, limited to its size", async () => {
     expect(await quota.bound(path, 10 * gib)).toBeUndefined();
     const project = String(projectOf(path));
     expect(state()).toMatchObject({ projects: { volume00000001: project }, limits: { [project]: (10 * gib) / 1_024 } });

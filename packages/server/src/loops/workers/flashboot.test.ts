@@ -119,7 +119,7 @@ describe("An idle worker with FlashBoot", () => {
     await scene.ping(worker, id);
   });
 
-  it("is replaced if it is silent for 5 s after it was resumed, and its job goes to another", async () => {
+  it("is replaced if it is silent for 5 s after it was resumed, and its job goes to another worker", async () => {
     const worker = await paused();
     const id = await scene.submit(endpoint);
     await scene.advance(4_900);

@@ -129,7 +129,7 @@ describe("A worker that is wanted", () => {
     });
   });
 
-  it("whose image is not a directory has a file system of its own, and gets only the protocol's variables from us", async () => {
+  it("whose image is not a directory has its own files, and gets only the protocol's variables from the server", async () => {
     const template = await scene.template({
       imageName: "registry.example/image",
       dockerEntrypoint: ["/entry"],

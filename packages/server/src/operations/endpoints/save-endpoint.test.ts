@@ -96,7 +96,7 @@ describe("A new endpoint", () => {
 });
 
 describe("A change of an endpoint", () => {
-  it("changes what was sent, and never applies a default", async () => {
+  it("changes only the sent fields, and never applies a default", async () => {
     const full = await scene.endpoint({
       env: { A: "1" },
       workersMax: 9,

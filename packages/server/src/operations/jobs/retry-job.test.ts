@@ -118,7 +118,7 @@ describe("Retrying", () => {
     expect(await scene.take(worker)).toEqual([]);
     const other = await scene.worker(endpoint);
     expect(await scene.take(other)).toMatchObject([{ id }]);
-    await scene.done(worker, id, { output: "of the former run" });
+    await scene.done(worker, id, { output: "of the earlier run" });
     expect(await scene.status(endpoint, id)).toMatchObject({ status: "IN_PROGRESS", workerId: other.row.id });
   });
 

@@ -126,7 +126,7 @@ describe("A new template", () => {
 });
 
 describe("A change of a template", () => {
-  it("changes what was sent, and clears by null", async () => {
+  it("changes only the sent fields, and clears by null", async () => {
     const made = await create({ name: "a", imageName: image, env: { A: "1" }, ports: ["80/http"], readme: "hello" });
     const renamed = await updateTemplate(scene.parts, scene.admin, made, { name: "b" });
     expect(renamed.settings).toEqual({ ...made.settings, name: "b" });

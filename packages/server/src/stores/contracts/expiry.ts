@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import { day, idsOf, type Scene, type Setting, startAt } from "./scene.js";
 
-/** What happens to a job when its ttl or retention is over. */
+/** The treatment of a job when its ttl or retention is over. */
 export function expiry(setting: () => Setting): void {
   describe("expiry", () => {
     let scene: Scene;

@@ -30,7 +30,7 @@ function openSlow(checkpoint?: () => Promise<boolean>) {
 }
 
 describe("Large calls", () => {
-  it("go one at a time, in a group of their own, after small calls", async () => {
+  it("go one at a time, in a separate group, after small calls", async () => {
     const { small, large, sent, land } = openSlow();
     large("A");
     large("B");
