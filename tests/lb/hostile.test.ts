@@ -82,7 +82,7 @@ describe("a request that", () => {
     expect(text).toMatch(/^HTTP\/1.1 431 /);
   });
 
-  it("never ends its headers is disconnected, and others are served meanwhile", async () => {
+  it("never ends its headers does not keep others from being served", async () => {
     const socket = connect(server.port, "127.0.0.1", () => void socket.write(top("GET")));
     socket.on("error", () => {});
     expect((await endpoint.fetch("/")).status).toBe(200);

@@ -335,7 +335,7 @@ describe("A chunk that is too large is cut", () => {
     expect(cut.map((piece) => Buffer.from(piece).toString()).join() === expected.join()).toBe(true);
   });
 
-  it("at the real size without delay", () => {
+  it("at the real size into few pieces", () => {
     const whole = `${"漢".repeat(2_000_000)}"\\`;
     const strings = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
     expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
