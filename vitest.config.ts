@@ -5,6 +5,7 @@ import { filesOf } from "./scripts/gears.mjs";
 
 /** What judges how soon a server answers: nothing else runs beside it. */
 const alone = [
+  "tests/faults/hostile-callers.test.ts",
   "tests/faults/hostile-load.test.ts",
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",

@@ -5,11 +5,20 @@ import { type Lane, Turns } from "./turns.js";
 /** Turns of 10 ms by a clock that advances only with work. */
 function open() {
   let now = 0;
-  const turns = new Turns(10, () => now);
+  const rests: (() => void)[] = [];
+  const after = (ms: number, call: () => void) => {
+    const end = () => {
+      now += ms;
+      call();
+    };
+    rests.push(end);
+    return setTimeout(() => {}, 0);
+  };
+  const turns = new Turns(10, { now: () => now, after });
   const work = (ms: number) => {
     now += ms;
   };
-  return { turns, work };
+  return { turns, work, rests };
 }
 
 /** The turn of the event loop, counted from now, in which each piece of work was done. */
@@ -83,6 +92,30 @@ describe("Turns of the event loop", () => {
       });
     }, lanes.length);
     expect(done).toEqual(["a1", "b", "c", "a2", "b", "a1", "a2", "a1"]);
+  });
+
+  it("let a lane rest for as long as its work took, if that was longer than a turn; others go on", async () => {
+    const { turns, work, rests } = open();
+    turns.take(["x"]);
+    work(10);
+    const done: string[] = [];
+    const act = (lane: Lane, ms: number) =>
+      turns.wait(lane, () => {
+        work(ms);
+        done.push(lane.join(""));
+      });
+    for (let n = 0; n < 3; n++) act(["a", 1], 30);
+    for (let n = 0; n < 4; n++) act(["a", 2], 9);
+    while (rests.length === 0) await turn();
+    expect(done).toEqual(["a1", "a2", "a2", "a2", "a2", "a1"]); // 36 ms of the second lane's work are a rest, too
+    act(["b"], 1);
+    await turn();
+    await turn();
+    expect(done.at(-1)).toBe("b");
+    rests.at(-1)?.();
+    await turn();
+    await turn();
+    expect(done.slice(6)).toEqual(["b", "a1"]);
   });
 
   it("report a failure to its own caller", async () => {

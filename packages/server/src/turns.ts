@@ -1,66 +1,97 @@
-import { realTime } from "./clock.js";
+import { realTime, type Timer } from "./clock.js";
 import { limits } from "./limits/index.js";
 
-/** For whom work is done, and on which of their things: all of the first take turns, and within each all of the second. */
+/** The owner and the resource that work belongs to. Owners take turns, and so do an owner's resources. */
 export type Lane = readonly [who: string | number, what?: string | number];
 
 type Work = () => void;
 
-/** Work that waits, handed out in turn by lane. */
+interface Waiting {
+  readonly key: string;
+  readonly work: Work[];
+}
+
+/** Work that waits, handed out in turn by lane. A lane whose work took long rests, so that others get their turns. */
 class Lanes {
-  readonly #byWho = new Map<string | number, Map<string | number, Work[]>>();
+  readonly #byWho = new Map<string | number, Map<string | number, Waiting>>();
+  /** Until when lanes rest, by their keys. */
+  readonly #rests = new Map<string, number>();
 
   get isEmpty(): boolean {
     return this.#byWho.size === 0;
   }
 
   add([who, what = ""]: Lane, work: Work): void {
-    const lanes = this.#byWho.get(who) ?? new Map<string | number, Work[]>();
+    const lanes = this.#byWho.get(who) ?? new Map<string | number, Waiting>();
     this.#byWho.set(who, lanes);
     const lane = lanes.get(what);
-    if (lane) lane.push(work);
-    else lanes.set(what, [work]);
+    if (lane) lane.work.push(work);
+    else lanes.set(what, { key: `${who} ${what}`, work: [work] });
   }
 
-  next(): Work | undefined {
+  /** The next work, and its lane's key; undefined if all lanes rest. */
+  next(now: number): { readonly key: string; readonly work: Work } | undefined {
     for (const [who, lanes] of this.#byWho) {
-      this.#byWho.delete(who);
       for (const [what, lane] of lanes) {
-        const work = lane.shift();
+        if (this.#isResting(lane.key, now)) continue;
+        this.#byWho.delete(who);
         lanes.delete(what);
-        if (lane.length > 0) lanes.set(what, lane); // now the last
+        const work = lane.work.shift() as Work;
+        if (lane.work.length > 0) lanes.set(what, lane); // now the last
         if (lanes.size > 0) this.#byWho.set(who, lanes);
-        return work;
+        return { key: lane.key, work };
       }
     }
     return undefined;
   }
+
+  rest(key: string, until: number): void {
+    this.#rests.set(key, until);
+  }
+
+  /** When the first lane has rested; the present time if none rests. */
+  rested(now: number): number {
+    for (const [key, until] of this.#rests) if (until <= now) this.#rests.delete(key);
+    return this.#rests.size === 0 ? now : Math.min(...this.#rests.values());
+  }
+
+  #isResting(key: string, now: number): boolean {
+    return (this.#rests.get(key) ?? 0) > now;
+  }
+}
+
+interface TurnsOptions {
+  readonly now?: () => number;
+  readonly after?: (ms: number, call: () => void) => Timer;
 }
 
 /**
  * Shares out the event loop. In each of its turns, work may begin until a time has passed; what is left begins in later
  * turns, so that other sockets and timers are served in between. Work should be short: what has begun is not interrupted.
+ * After work that took a whole turn, its lane rests for as long as the work took: one caller's long steps, one after the
+ * other, would otherwise delay each step of everybody else's requests.
  */
 export class Turns {
   readonly #ms: number;
   readonly #now: () => number;
+  readonly #after: (ms: number, call: () => void) => Timer;
   readonly #waiting = new Lanes();
   #endsAt = 0;
   #isTurnSet = false;
+  #immediate: NodeJS.Immediate | undefined;
+  /** Runs while all lanes rest. */
+  #pause: Timer | undefined;
 
   /** `ms`: how long work may begin in a turn. */
-  constructor(ms: number, now: () => number = realTime.monotonicMs) {
+  constructor(ms: number, { now = realTime.monotonicMs, after = realTime.after }: TurnsOptions = {}) {
     this.#ms = ms;
     this.#now = now;
+    this.#after = after;
   }
 
   /** Whether no more work should begin in this turn. */
   get isOver(): boolean {
-    if (!this.#isTurnSet) {
-      this.#isTurnSet = true;
-      this.#endsAt = this.#now() + this.#ms;
-      setImmediate(this.#begin);
-    }
+    if (!this.#isTurnSet) this.#setTurn();
     return !this.#waiting.isEmpty || this.#now() >= this.#endsAt;
   }
 
@@ -72,6 +103,9 @@ export class Turns {
   /** Does the work in a later turn, because this one is over. */
   wait(lane: Lane, work: Work): void {
     this.#waiting.add(lane, work);
+    if (!this.#pause) return;
+    realTime.cancel(this.#pause); // the new lane may not rest
+    this.#setTurn();
   }
 
   /** Does work that blocks the thread now, or in a later turn, and returns its result. */
@@ -80,23 +114,42 @@ export class Turns {
     return work();
   }
 
+  #setTurn(): void {
+    this.#pause = undefined;
+    this.#isTurnSet = true;
+    this.#endsAt = this.#now() + this.#ms;
+    this.#immediate = setImmediate(this.#begin);
+  }
+
   readonly #begin = (): void => {
     this.#isTurnSet = !this.#waiting.isEmpty;
     if (!this.#isTurnSet) return;
-    setImmediate(this.#begin);
-    this.#endsAt = this.#now() + this.#ms;
+    this.#setTurn();
     this.#doNext();
   };
 
   /** One after the other, each with all the promises that it settles, whose work counts as its own. */
-  readonly #doNext = (): void => {
-    this.#waiting.next()?.();
-    queueMicrotask(() => process.nextTick(this.#goOn));
+  #doNext(): void {
+    const beganAt = this.#now();
+    const next = this.#waiting.next(beganAt);
+    if (!next) return this.#waitForRest(beganAt);
+    next.work();
+    queueMicrotask(() => process.nextTick(this.#goOn, next.key, beganAt));
+  }
+
+  readonly #goOn = (key: string, beganAt: number): void => {
+    const now = this.#now();
+    const took = now - beganAt;
+    if (took > this.#ms) this.#waiting.rest(key, now + Math.min(took, limits.turnRestMsMax));
+    if (!this.#waiting.isEmpty && now < this.#endsAt) this.#doNext();
   };
 
-  readonly #goOn = (): void => {
-    if (!this.#waiting.isEmpty && this.#now() < this.#endsAt) this.#doNext();
-  };
+  #waitForRest(now: number): void {
+    const ms = this.#waiting.rested(now) - now;
+    if (ms <= 0) return; // the turn that is set goes on
+    clearImmediate(this.#immediate);
+    this.#pause = this.#after(ms, () => this.#setTurn());
+  }
 }
 
 /** The event loop of this process. */

@@ -3,6 +3,7 @@ import { kib, mib, minute, second } from "./units.js";
 /** Connections and bodies. */
 export const http = {
   turnMs: 8, // in each turn of the event loop, work of all callers together may begin for this long
+  turnRestMsMax: 50, // after work that took a whole turn, its owner's next work waits as long as it took, and at most this
   bodiesBytesMax: 192 * mib, // of all bodies being received or stored; beyond it 503
   bodiesOwnerShare: 3 / 4, // of that, the most one owner may hold, so that others can go on
   bodyBytesFree: 4 * kib, // not counted per body: most bodies are smaller, and arrive at once

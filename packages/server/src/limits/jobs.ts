@@ -8,6 +8,7 @@ export const jobs = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory
+  requestsSliceBytes: mib, // of a large page, read and made in one turn
   requestsShortBytesMax: 256 * kib, // a page up to this size is read directly, a larger one into borrowed memory
   searchedRows: 4_000, // jobs that a search scans at a time on SQLite: about 2 ms
   queuePositionMax: 1_000, // beyond this, counting costs more than it tells
@@ -30,6 +31,8 @@ export const jobs = {
   takeReadBytesMax: 256 * kib, // larger inputs are read separately, into borrowed memory
   takeBytesMax: 16 * mib, // of inputs: a turn ends with the job that reaches it, and the next one goes on
   doneBatchMax: 1_000,
+  idCharsMax: 64, // of a job; ours have 38
+  doneGroupMax: 32, // of them, settled at a time: each is a call to the writer
   doneGroupBytes: mib, // of a batch of results, checked in one turn: about 3 ms
   memberBytesMax: kib, // a status, a stopPod or an id in a result; a longer one counts as absent
   chunkNameCharsMax: 64, // fits a UUID and a number

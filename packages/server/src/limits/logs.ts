@@ -29,5 +29,6 @@ export const logs = {
   logPassMs: 500, // before a worker is looked at again whose log has ended while its row is live
   logFollowersMax: 256,
   logFollowersPerOwner: 64,
+  logHeldBytesMax: mib, // of lines read for a follower and not taken yet
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
 } as const;

@@ -3,7 +3,9 @@ import { kib, mib } from "./units.js";
 /** Requests of the management APIs, and the memory that their results keep. */
 export const management = {
   managementBytesMax: 256 * kib, // an environment of 20,000 variables takes 45 ms to check and save, one of 1 MB 310 ms
+  managementValuesMax: 10_000, // names and values of its JSON: 5,000 variables; 60,000 take 50 ms to parse and check
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
+  listItemsMax: 100, // of a list in a body, such as the words of a command
   ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
   settingsBytesMax: 128 * mib, // of one owner's endpoints and templates, which every server keeps in memory
   settingsBytesFree: kib, // a save that adds less is always allowed

@@ -1,6 +1,7 @@
 import { readPort } from "../domain/endpoints/ports.js";
 import { hasControls, hasOddControls } from "../domain/plain-text.js";
 import { invalid } from "../errors.js";
+import { limits } from "../limits/index.js";
 
 export interface TextRule {
   readonly is: "text";
@@ -23,7 +24,11 @@ export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 export const text = (charsMax: number, controls?: "none" | "lines"): TextRule =>
   controls === undefined ? { is: "text", charsMax } : { is: "text", charsMax, controls };
-export const list = (of: TextRule | { readonly is: "port" }): FieldRule => ({ is: "list", itemsMax: 100, of });
+export const list = (of: TextRule | { readonly is: "port" }): FieldRule => ({
+  is: "list",
+  itemsMax: limits.listItemsMax,
+  of,
+});
 export const integer = (from: number, to: number): FieldRule => ({ is: "integer", from, to });
 export const flag: FieldRule = { is: "flag" };
 export const choice = (of: readonly string[]): FieldRule => ({ is: "choice", of });
@@ -51,8 +56,14 @@ export function checkFields(
   }
 }
 
-const isSame = (value: unknown, stored: unknown): boolean =>
-  value === stored || (typeof stored === "object" && JSON.stringify(value) === JSON.stringify(stored));
+function isSame(value: unknown, stored: unknown): boolean {
+  if (value === stored) return true;
+  if (typeof value !== "object" || typeof stored !== "object" || value === null || stored === null) return false;
+  // what is refused may be very long
+  return sizeOf(value) === sizeOf(stored) && JSON.stringify(value) === JSON.stringify(stored);
+}
+
+const sizeOf = (value: object): number => (Array.isArray(value) ? value.length : Object.keys(value).length);
 
 type Check<Rule> = (field: string, rule: Rule, value: unknown) => void;
 

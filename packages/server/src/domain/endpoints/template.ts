@@ -62,13 +62,14 @@ export const changesWorkers = (before: TemplateSettings, after: TemplateSettings
 
 /**
  * Splits a command string into words as a shell would, without a shell: blanks separate, quotes and backslashes join.
- * `serve --greet "hello world"` gives three words. An unclosed quote runs to the end.
+ * `serve --greet "hello world"` gives three words. An unclosed quote runs to the end. No
+ * more than `wordsMax` words are read.
  */
-export function splitCommand(command: string): string[] {
+export function splitCommand(command: string, wordsMax = Number.POSITIVE_INFINITY): string[] {
   const words: string[] = [];
   let word: string | undefined;
   let quote: string | undefined;
-  for (let at = 0; at < command.length; at++) {
+  for (let at = 0; at < command.length && words.length < wordsMax; at++) {
     const char = command[at]!;
     if (quote) {
       if (char === quote) quote = undefined;
@@ -84,7 +85,7 @@ export function splitCommand(command: string): string[] {
       word = undefined;
     } else word = (word ?? "") + char;
   }
-  if (word !== undefined) words.push(word);
+  if (word !== undefined && words.length < wordsMax) words.push(word);
   return words;
 }
 

@@ -3,6 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
 import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
 import {
   createSecret,
   deleteSecret,
@@ -52,6 +53,8 @@ type Fields = Record<string, unknown>;
 
 const fromPairs = (pairs: readonly Pair[] | null | undefined) =>
   pairs && Object.fromEntries(pairs.map(({ key, value }) => [key, value]));
+/** A command's words; one more than allowed is enough for the rule that refuses them. */
+const wordsOf = (command: string | null) => splitCommand(command ?? "", limits.listItemsMax + 1);
 /** An environment as a list, made only if the query asks for it: it may be as long as any list. */
 const toPairs =
   (env: Readonly<Record<string, string>>) =>
@@ -115,7 +118,7 @@ async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Con
   const { id, dockerArgs, ports, env, startSsh, startJupyter, ...rest } = input;
   const fields: TemplateInput = {
     ...(rest as TemplateInput),
-    ...(dockerArgs === undefined ? {} : { dockerStartCmd: splitCommand((dockerArgs as string | null) ?? "") }),
+    ...(dockerArgs === undefined ? {} : { dockerStartCmd: wordsOf(dockerArgs as string | null) }),
     ...(ports === undefined ? {} : { ports: list(ports as string) ?? [] }),
     ...(env === undefined ? {} : { env: fromPairs(env as Pair[]) }),
   };

@@ -14,11 +14,11 @@ import {
   visit,
 } from "graphql";
 import type { ApiKey } from "../../domain/access/key.js";
-import { bodyTooLarge, invalid, malformed, nestedTooDeep, Refusal } from "../../errors.js";
-import { isNestedDeeper } from "../../json/nesting.js";
+import { bodyTooLarge, invalid, malformed, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
 import { turns } from "../../turns.js";
+import { checkExtent } from "../shared/bodies/extent.js";
 import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
@@ -113,6 +113,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     fieldResolver: counting,
     abortSignal: signal,
     hideSuggestions: true,
+    options: { maxCoercionErrors: 1 }, // each message holds the whole value
   };
   const result = await Promise.resolve(execute(asked)).catch((error: unknown) => {
     throw signal.aborted ? signal.reason : error;
@@ -133,7 +134,7 @@ const counting: GraphQLFieldResolver<unknown, Context> = (source, args, context,
 
 function readCall(body: unknown): Call {
   const text = String(body);
-  if (isNestedDeeper(text, limits.managementDepthMax)) throw nestedTooDeep();
+  checkExtent(text, limits.graphqlInputFieldsMax); // the library would print every field of an object that does not fit
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);

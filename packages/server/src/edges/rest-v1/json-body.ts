@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { invalid, nestedTooDeep, Refusal } from "../../errors.js";
-import { isNestedDeeper } from "../../json/nesting.js";
+import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { countBodies, takeText } from "../shared/bodies/bodies.js";
+import { checkExtent } from "../shared/bodies/extent.js";
 
 /**
  * Parses bodies as JSON under any content type. Routes get the fields that their schema names; the others are ignored, and
@@ -10,7 +10,7 @@ import { countBodies, takeText } from "../shared/bodies/bodies.js";
  */
 export function takeJson(app: FastifyInstance): void {
   takeText(app, (text) => {
-    if (isNestedDeeper(text, limits.managementDepthMax)) throw nestedTooDeep();
+    checkExtent(text);
     try {
       return JSON.parse(text);
     } catch {

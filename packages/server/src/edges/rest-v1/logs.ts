@@ -10,7 +10,13 @@ import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { noRoom } from "../../operations/jobs/lend-status.js";
-import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
+import {
+  followEndpointLog,
+  followWorkerLog,
+  type LogEvent,
+  positionsOf,
+  type Shown,
+} from "../../operations/logs/follow-logs.js";
 import {
   assertKeptHere,
   type LinePosition,
@@ -81,7 +87,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
       return answer(parts, request, reply, {
         read: (ask, signal) => readEndpointLog(parts, endpoint, ask, signal),
-        follow: (ask, signal) => followEndpointLog(parts, endpoint, ask, signal),
+        follow: (ask, shown, signal) => followEndpointLog(parts, endpoint, ask, shown, signal),
       });
     },
   );
@@ -95,7 +101,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       assertKeptHere(parts, worker); // here a refusal can still be a plain reply
       return answer(parts, request, reply, {
         read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
-        follow: (ask, signal) => followWorkerLog(parts, worker, ask, signal),
+        follow: (ask, shown, signal) => followWorkerLog(parts, worker, ask, shown, signal),
       });
     },
   );
@@ -105,7 +111,8 @@ const pageOfLog = fewAtOnce(limits.logReadsMax);
 
 interface Log {
   read(ask: LogAsk, signal: AbortSignal): Promise<LogPage>;
-  follow(ask: LogAsk, signal: AbortSignal): AsyncIterable<LogEvent>;
+  /** The lines after those that were shown. */
+  follow(ask: LogAsk, shown: Shown, signal: AbortSignal): AsyncIterable<LogEvent>;
 }
 
 async function answer(parts: LogRouteParts, request: FastifyRequest, reply: FastifyReply, log: Log): Promise<unknown> {
@@ -226,17 +233,23 @@ async function follow(
   });
   raw.flushHeaders();
   const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
+  const write = async (event: LogEvent) => {
+    for (const text of eventTexts(event)) {
+      await turns.take([request.caller.ownerNo]);
+      if (over.signal.aborted) return;
+      if (raw.write(text)) continue;
+      // a reader that takes nothing for long is gone; it frees its place
+      const stallMs = parts.streamShares.isWanted ? limits.readerStallWantedMs : limits.readerStallMs;
+      const stalled = realTime.abortAfter(stallMs);
+      await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
+    }
+  };
   try {
-    for await (const event of log.follow(ask, over.signal)) {
-      for (const text of eventTexts(event)) {
-        await turns.take([request.caller.ownerNo]);
-        if (over.signal.aborted) break;
-        if (raw.write(text)) continue;
-        // a reader that takes nothing for long is gone; it frees its place
-        const stalled = realTime.abortAfter(limits.readerStallMs);
-        await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
-      }
+    const shown = await showFirst(parts, request, log, ask, write, over.signal);
+    const rest = { ...ask, search: { bytesLeft: limits.logSearchBytesMax } };
+    for await (const event of log.follow(rest, shown, over.signal)) {
       if (over.signal.aborted) break;
+      await write(event);
     }
     if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
     raw.end();
@@ -249,4 +262,29 @@ async function follow(
     leave();
   }
   return raw;
+}
+
+/** Writes the lines that are there already, in borrowed memory: a thousand long lines take as much as a page of them. */
+async function showFirst(
+  parts: LogRouteParts,
+  { caller }: FastifyRequest,
+  log: Log,
+  ask: LogAsk,
+  write: (event: LogEvent) => Promise<void>,
+  signal: AbortSignal,
+): Promise<Shown> {
+  if (ask.tail === 0 && !ask.after) return positionsOf([]);
+  const share = await parts.streamShares.ask(caller.ownerNo, limits.logReplyBytesMax, signal);
+  if (!share) throw noRoom();
+  try {
+    const { lines, note } = await pageOfLog(
+      async (): Promise<LogPage> => (signal.aborted ? { lines: [] } : log.read(ask, signal)),
+    );
+    share.keep(lines.reduce((sum, { text }) => sum + 2 * text.length, 0));
+    if (note !== undefined) await write({ kind: "note", text: note });
+    if (lines.length > 0) await write({ kind: "lines", lines });
+    return positionsOf(lines);
+  } finally {
+    share.release();
+  }
 }

@@ -51,9 +51,9 @@ describe("Fields that a body may not have", () => {
   });
 
   it("are named only in part if there are very many", async () => {
-    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`field ${n} ${"x".repeat(30)}`, n]));
+    const many = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`field ${n} ${"x".repeat(30)}`, n]));
     const names = await ignored("/v1/templates", { name: "ignored 4", imageName, ...many });
-    expect(names).toMatch(/^field%200%20x+, .*, and 4980 more$/);
+    expect(names).toMatch(/^field%200%20x+, .*, and 3980 more$/);
     expect(names?.length).toBeLessThan(2_000);
   });
 });

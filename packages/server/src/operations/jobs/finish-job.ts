@@ -15,6 +15,7 @@ import {
 } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { closeWorker, noteCall } from "../workers/worker-life.js";
 import { beginNext } from "./begin-job.js";
@@ -59,16 +60,21 @@ export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buf
     const id = idOf(entry);
     if (id !== undefined) await conclude(needs, worker, id, entry, end - start);
   };
-  for (const group of groupsOf(batch.scan.elements.slice(0, limits.doneBatchMax))) await Promise.all(group.map(one));
+  const lane = [needs.registry.endpointByNo(worker.row.endpointNo)?.ownerNo ?? 0, worker.row.endpointNo] as const;
+  for (const group of groupsOf(batch.scan.elements.slice(0, limits.doneBatchMax))) {
+    if (turns.isOver) await turns.take(lane);
+    await Promise.all(group.map(one));
+  }
 }
 
-/** Splits a batch into groups: checking a large batch at once would block the event loop. */
+/** Splits a batch into groups, by bytes and by number: a large one at once would fill the event loop and the writer. */
 function groupsOf(spans: readonly Span[]): Span[][] {
   const groups: Span[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
+  let bytes = 0;
   for (const span of spans) {
     bytes += span.end - span.start;
-    if (bytes <= limits.doneGroupBytes) groups.at(-1)?.push(span);
+    const group = groups.at(-1);
+    if (group && bytes <= limits.doneGroupBytes && group.length < limits.doneGroupMax) group.push(span);
     else {
       groups.push([span]);
       bytes = span.end - span.start;
@@ -79,7 +85,7 @@ function groupsOf(spans: readonly Span[]): Span[][] {
 
 function idOf(checked: Checked): string | undefined {
   const id = isObject(checked) ? memberOf(checked, "id") : undefined;
-  return typeof id === "string" ? id : undefined;
+  return typeof id === "string" && id.length <= limits.idCharsMax ? id : undefined;
 }
 
 /**

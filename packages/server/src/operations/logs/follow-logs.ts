@@ -13,7 +13,6 @@ import {
   type LogParts,
   Mask,
   readable,
-  readEndpointLog,
   type ShownLine,
   workersWithLogs,
 } from "./read-logs.js";
@@ -23,18 +22,34 @@ export type LogEvent =
   | { readonly kind: "lines"; readonly lines: readonly ShownLine[] }
   | { readonly kind: "note"; readonly text: string };
 
+/** The positions of the lines that a follower was shown first. */
+export interface Shown {
+  readonly first: LinePosition | undefined;
+  /** The last line of each worker, by its id. */
+  readonly lasts: ReadonlyMap<string, LinePosition>;
+}
+
+/** Where lines are: no more of them is kept while a log is followed. */
+export function positionsOf(lines: readonly LinePosition[]): Shown {
+  const position = ({ atUs, workerId }: LinePosition): LinePosition => ({ atUs, workerId });
+  const first = lines[0];
+  return { first: first && position(first), lasts: new Map(lines.map((line) => [line.workerId, position(line)])) };
+}
+
 /**
- * A worker's lines as they come, starting with the last ones that exist, until it ends. For a worker that is still
- * starting, from its start.
+ * A worker's lines as they come, after those that were shown, until it ends. For a worker that is still starting, from
+ * its start.
  */
 export async function* followWorkerLog(
   needs: LogParts,
   worker: Logged,
   ask: LogAsk,
+  { lasts }: Shown,
   signal: AbortSignal,
 ): AsyncGenerator<LogEvent> {
   assertKeptHere(needs, worker);
-  for await (const lines of come(needs, worker, ask, signal)) yield { kind: "lines", lines };
+  const from = { ...ask, after: lasts.get(worker.row.id) ?? ask.after };
+  for await (const lines of come(needs, worker, from, signal)) yield { kind: "lines", lines };
 }
 
 async function* come(
@@ -72,23 +87,21 @@ async function started({ clock }: LogParts, worker: Logged, signal: AbortSignal)
 }
 
 /**
- * The lines of all of an endpoint's workers as they come, ordered by time. Workers that start meanwhile join. Ends when
- * the endpoint is deleted.
+ * The lines of all of an endpoint's workers as they come, after those that were shown, ordered by time. Workers that
+ * start meanwhile join. Ends when the endpoint is deleted.
  */
 export async function* followEndpointLog(
   needs: LogParts,
   endpoint: Endpoint,
   ask: LogAsk,
+  shown: Shown,
   signal: AbortSignal,
 ): AsyncGenerator<LogEvent> {
   const ending = new AbortController();
   const both = AbortSignal.any([signal, ending.signal]);
   const gathering = new Gathering(needs, endpoint, ask, both);
   try {
-    const { lines, note } = ask.tail === 0 && !ask.after ? noLines : await readEndpointLog(needs, endpoint, ask, both);
-    if (note !== undefined) yield { kind: "note", text: note };
-    if (lines.length > 0) yield { kind: "lines", lines };
-    gathering.begin(lines);
+    gathering.begin(shown);
     while (!signal.aborted && isThere(needs, endpoint)) {
       for (const text of gathering.notes.splice(0)) yield { kind: "note", text };
       const ripe = gathering.ripe();
@@ -100,8 +113,6 @@ export async function* followEndpointLog(
     ending.abort();
   }
 }
-
-const noLines: { readonly lines: readonly ShownLine[]; readonly note?: string } = { lines: [] };
 
 function isThere({ registry }: LogParts, { no }: Endpoint): boolean {
   const endpoint = registry.endpointByNo(no);
@@ -138,13 +149,11 @@ class Gathering {
   }
 
   /** Follows each live worker, from its last line among those shown. */
-  begin(shown: readonly ShownLine[]): void {
-    const lasts = new Map<string, LinePosition>();
-    for (const line of shown) lasts.set(line.workerId, line);
+  begin({ first, lasts }: Shown): void {
     for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
       this.#joined.add(worker.row.no);
       // for a worker without a line here, all that is older than the lines shown was left out
-      const after = lasts.get(worker.row.id) ?? shown[0] ?? this.#ask.after;
+      const after = lasts.get(worker.row.id) ?? first ?? this.#ask.after;
       if (worker.row.endedAt === undefined) this.#follow(worker, { ...this.#ask, after });
     }
   }
@@ -170,7 +179,7 @@ class Gathering {
     const lines = this.#held.filter(({ line }) => byPlace(line, last) <= 0).map(({ line }) => line);
     this.#held = this.#held.filter(({ line }) => byPlace(line, last) > 0);
     this.#bytes = this.#held.reduce((sum, { line }) => sum + line.text.length, 0);
-    if (this.#bytes < limits.logReplyBytesMax) this.#full?.end();
+    if (this.#bytes < limits.logHeldBytesMax) this.#full?.end();
     return lines.sort(byPlace);
   }
 
@@ -180,7 +189,9 @@ class Gathering {
 
   #follow(worker: Logged, ask: LogAsk): void {
     if (this.#followed >= limits.logSourcesMax) {
-      this.notes.push(`worker ${worker.row.id} is not followed: ${limits.logSourcesMax}other workers are`);
+      this.notes.push(
+        `worker ${worker.row.id} is not followed: the limit of ${limits.logSourcesMax} followed workers is reached`,
+      );
       return;
     }
     this.#followed++;
@@ -197,7 +208,7 @@ class Gathering {
         this.#held.push({ line, arrivedAt });
         this.#bytes += line.text.length;
       }
-      if (this.#bytes >= limits.logReplyBytesMax) await this.#room();
+      if (this.#bytes >= limits.logHeldBytesMax) await this.#room();
     }
   }
 

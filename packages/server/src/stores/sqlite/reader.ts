@@ -50,11 +50,13 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     firstPlaces: db.prepare("SELECT place FROM job WHERE endpoint_no = ? AND status = 0 ORDER BY place LIMIT ?"),
   };
   // replies sent in one turn wake their readers once: one by one they cost twice as much
-  const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) =>
-    asked.map((key) => {
-      const row = sql.find.get(...key);
-      return row && toJob(row);
-    }),
+  const find = gathered(
+    async (asked: readonly [endpointNo: number, jobId: string, now: number][]) =>
+      asked.map((key) => {
+        const row = sql.find.get(...key);
+        return row && toJob(row);
+      }),
+    limits.foundPerTurn,
   );
   // a page requests the positions of all its jobs in one turn
   const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {

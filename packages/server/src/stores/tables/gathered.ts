@@ -6,14 +6,20 @@ interface Waiting<Asked, Found> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Combines everything requested in one turn of the event loop, or while two reads are in flight, into one read. */
-export function gathered<Asked, Found>(fetch: (asked: readonly Asked[]) => Promise<Found[]>) {
+/**
+ * Combines everything requested in one turn of the event loop, or while two reads are in flight, into one read of at most
+ * `most` keys.
+ */
+export function gathered<Asked, Found>(
+  fetch: (asked: readonly Asked[]) => Promise<Found[]>,
+  most: number = limits.groupCallsMax,
+) {
   const waiting: Waiting<Asked, Found>[] = [];
   let onTheWay = 0;
   let scheduled = false;
 
   async function run(): Promise<void> {
-    const batch = waiting.splice(0, limits.groupCallsMax);
+    const batch = waiting.splice(0, most);
     onTheWay++;
     try {
       const found = await fetch(batch.map(({ asked }) => asked));
