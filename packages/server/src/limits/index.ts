@@ -39,6 +39,7 @@ export const limits = {
 
 const relations: [boolean, string][] = [
   [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
+  [limits.changesTrustedMs < limits.forgetMs, "changes are kept until every server has read them"],
   [limits.gateConnectMs + limits.clockSkewMsMax < limits.gateMarkMs, "a mark holds until its request arrives"],
   [limits.pingMs * 3 <= limits.workerSilenceMs, "a worker may miss two pings"],
   [limits.takeHoldMs < limits.workerSilenceMs, "a parked poll is renewed before its worker counts as silent"],

@@ -49,6 +49,7 @@ export const store = {
   databaseRetryMs: 500,
   databasePatienceMs: 10 * second, // clients' calls wait this long for a database that is away, workers' twice as long
   workerRowKeptMs: 24 * hour,
+  changesTrustedMs: 5 * minute, // a server that has not looked at changed rows for this long reads all rows
   forgetMs: 10 * minute, // between two searches for records that have outlived their time
   decisionKeptMs: 24 * hour,
   decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them

@@ -21,7 +21,12 @@ beforeEach(async () => {
   scene = await Scene.open();
   now = scene.clock.now();
   const workersSince = async (_: string, endedSince: number) => scene.stores.workers.all(endedSince);
-  const shared = { marks: async () => ({ workers: "0", revisions: {} }), workersSince };
+  const shared = {
+    marks: async () => ({ mark: "0", revisions: {} }),
+    forgetChanges: async () => {},
+    changesSince: async () => new Map(),
+    workersSince,
+  };
   const stores = { ...scene.stores, shared: shared as unknown as SharedStore };
   [ours, others] = [new Registry(stores, { now: () => now }), new Registry(stores, { now: () => now })];
 });

@@ -10,6 +10,7 @@ export function forgetEndedLoop({ registry }: Needs<"registry">): Loop {
     gapMs: limits.forgetMs,
     async tick(now) {
       registry.forgetEnded(now - limits.workerRowKeptMs);
+      await registry.forgetChanges();
       return now + limits.forgetMs;
     },
   };

@@ -22,7 +22,11 @@ beforeEach(async () => {
   scene = await Scene.open();
   const { stores, clock } = scene;
   const workersSince = async (_: string, endedSince: number) => stores.workers.all(endedSince);
-  const shared = { marks: async () => ({ workers: "0", revisions: {} }), workersSince } as unknown as SharedStore;
+  const shared = {
+    marks: async () => ({ mark: "0", revisions: {} }),
+    forgetChanges: async () => {},
+    workersSince,
+  } as unknown as SharedStore;
   other = new Registry({ ...stores, shared }, { now: () => clock.now() });
   otherLines = new Map();
   scene.sender.status = 200;

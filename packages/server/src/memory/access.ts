@@ -102,18 +102,20 @@ export class Access {
     for (const { no } of old) this.#users.delete(no);
   }
 
-  /** Reads all of them, unless both tables still have this revision; returns a function that applies what was read. */
-  async read(turn: number, revision?: string): Promise<() => void> {
-    if (this.#writes.isCurrent(this, revision)) return () => {};
-    const [keys, users] = [await this.#store.keys(), await this.#store.users()];
+  /** Reads the keys that were changed, or all keys and users; returns a function that applies what was read. */
+  async read(turn: number): Promise<() => void> {
+    const unread = this.#writes.unread(this);
+    if (unread === undefined) return () => {};
+    const keys = unread === "all" ? await this.#store.keys() : await this.#store.someKeys([...unread]);
+    const users = unread === "all" ? await this.#store.users() : undefined;
     return () => {
       if (this.#writes.isNewer(this, turn)) return;
-      this.#keys.clear();
+      for (const { no, id } of this.keys()) if (unread === "all" || unread.has(no)) this.#keys.delete(id);
       for (const key of keys) this.#keys.set(key.id, key);
-      this.#users = new Map(users.map((user) => [user.no, user]));
-      this.#firstNo = Math.min(...this.#users.keys());
+      if (users) this.#users = new Map(users.map((user) => [user.no, user]));
+      if (users) this.#firstNo = Math.min(...this.#users.keys());
       this.#index();
-      this.#writes.wasRead(this, revision);
+      this.#writes.wasRead(this, unread);
     };
   }
 

@@ -96,23 +96,24 @@ export class Endpoints {
   }
 
   /**
-   * Reads all of them, unless the table still has this revision; returns a function that applies what was read. It marks
-   * endpoints as deleted that were not read any more: a deleted endpoint is read only while something is left to do.
+   * Reads those that were changed; returns a function that applies what was read. It marks endpoints as deleted that are
+   * not there any more: a deleted endpoint is read with all others only while something is left to do.
    */
-  async read(turn: number, now: number, revision?: string): Promise<() => void> {
-    const before = this.all();
-    const read = this.#writes.isCurrent(this, revision) ? undefined : await this.#store.all();
+  async read(turn: number, now: number): Promise<() => void> {
+    const unread = this.#writes.unread(this);
+    if (unread === undefined) return () => {};
+    const before = unread === "all" ? [...this.#byNo.keys()] : [...unread];
+    const read = unread === "all" ? await this.#store.all() : await this.#store.some(before);
     return () => {
-      if (!read) return;
       const isNewer = this.#writes.isNewer(this, turn);
       for (const endpoint of read) if (!isNewer || !this.#byNo.has(endpoint.no)) this.#put(endpoint);
       if (isNewer) return;
       const there = new Set(read.map(({ no }) => no));
-      for (const { no } of before) {
+      for (const no of before) {
         const endpoint = this.#byNo.get(no);
         if (!there.has(no) && endpoint && endpoint.deletedAt === undefined) this.#putDeleted(endpoint, now);
       }
-      this.#writes.wasRead(this, revision);
+      this.#writes.wasRead(this, unread);
     };
   }
 

@@ -10,6 +10,8 @@ import { Registry } from "./registry.js";
 let written: number[];
 /** The tables' revisions; a table without one is read each time. */
 let revisions: Partial<Record<RevisedTable, string>>;
+/** The rows that count as changed since any mark. */
+let changes: Map<RevisedTable, number[]>;
 
 const sharedBy = ({ workers }: Stores): SharedStore => ({
   serverNo: 1,
@@ -19,7 +21,9 @@ const sharedBy = ({ workers }: Stores): SharedStore => ({
   grant: async () => 0,
   exclusively: (change) => change(),
   time: async () => 0,
-  marks: async () => ({ workers: String(written.length), revisions }),
+  marks: async () => ({ mark: String(written.length), revisions }),
+  changesSince: async () => changes,
+  forgetChanges: async () => {},
   workersSince: async (mark, endedSince) =>
     (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
 });
@@ -107,6 +111,7 @@ beforeEach(async () => {
   database = openSqlite({ path: ":memory:", onFatal: () => {} });
   written = [];
   revisions = {};
+  changes = new Map();
   stores = noting(database);
   const slowly: Stores = {
     ...stores,

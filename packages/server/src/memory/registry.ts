@@ -4,9 +4,10 @@ import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import type { Worker } from "../domain/workers/worker.js";
-import type { Host, Server, Sign, Stores, WritePositions } from "../store/index.js";
+import type { Host, Server, Sign, Stores } from "../store/index.js";
 import { turns } from "../turns.js";
 import { Access } from "./access.js";
+import { Cursor } from "./cursor.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
 import { Resources } from "./resources.js";
@@ -36,6 +37,7 @@ export class Registry {
   readonly #registryAuths: Resources<RegistryAuth>;
   readonly #workers: Workers;
   readonly #misses: Misses;
+  readonly #cursor: Cursor;
   #lastChange: Promise<unknown> = Promise.resolve();
   /** The hosts that run workers; empty if there is one server, which knows its own. */
   hosts: readonly Host[] = [];
@@ -51,23 +53,31 @@ export class Registry {
     this.#writes = writes;
     this.#access = new Access(stores.access, writes);
     this.#endpoints = new Endpoints(stores.endpoints, writes);
-    this.#templates = new Resources(writes, () => stores.templates.all());
-    this.#volumes = new Resources(writes, () => stores.volumes.all());
-    this.#registryAuths = new Resources(writes, () => stores.registryAuths.all());
+    this.#templates = new Resources(writes, () => stores.templates);
+    this.#volumes = new Resources(writes, () => stores.volumes);
+    this.#registryAuths = new Resources(writes, () => stores.registryAuths);
     this.#workers = new Workers(stores, writes);
+    this.#cursor = new Cursor(stores.shared, writes, {
+      endpoint: this.#endpoints,
+      template: this.#templates,
+      volume: this.#volumes,
+      registry_auth: this.#registryAuths,
+      api_key: this.#access,
+      user: this.#access,
+    });
     this.#misses = new Misses(stores, () => this.refresh());
   }
 
   /** Reads everything; every worker counts as heard of at `now`. */
   async load(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
-    const { revisions } = await this.#marks();
-    (await this.#access.read(turn, revisions.access))();
-    (await this.#endpoints.read(turn, now, revisions.endpoint))();
-    (await this.#templates.read(turn, revisions.template))();
+    await this.#cursor.look(now);
+    (await this.#access.read(turn))();
+    (await this.#endpoints.read(turn, now))();
+    (await this.#templates.read(turn))();
     for (const { settings } of [...this.endpoints(), ...this.templates()]) weightOf(settings); // computed now, not by the first save
-    (await this.#volumes.read(turn, revisions.volume))();
-    (await this.#registryAuths.read(turn, revisions.registry_auth))();
+    (await this.#volumes.read(turn))();
+    (await this.#registryAuths.read(turn))();
     await this.#workers.load(now);
   }
 
@@ -103,25 +113,20 @@ export class Registry {
 
   async #readChanged(now: number): Promise<void> {
     const turn = this.#writes.beginRead();
-    const { workers, revisions } = await this.#marks();
+    const mark = await this.#cursor.look(now); // before anything is read: what is written meanwhile is read next time
     const found = await Promise.all([
-      this.#endpoints.read(turn, now, revisions.endpoint),
-      this.#templates.read(turn, revisions.template),
-      this.#volumes.read(turn, revisions.volume),
-      this.#registryAuths.read(turn, revisions.registry_auth),
-      this.#access.read(turn, revisions.access),
-      this.#workers.read(turn, now, workers, ({ endpointNo, version, slots }) =>
+      this.#endpoints.read(turn, now),
+      this.#templates.read(turn),
+      this.#volumes.read(turn),
+      this.#registryAuths.read(turn),
+      this.#access.read(turn),
+      this.#workers.read(turn, now, mark, ({ endpointNo, version, slots }) =>
         this.noteSlots(endpointNo, version, slots),
       ),
     ]);
     // in one turn of the event loop: nobody must see a worker without its endpoint
     for (const apply of found) apply();
     this.#writes.endRead(turn);
-  }
-
-  /** Taken before anything is read: what is written meanwhile is read again next time. */
-  async #marks(): Promise<Partial<WritePositions> & Pick<WritePositions, "revisions">> {
-    return (await this.#stores.shared?.marks()) ?? { revisions: {} };
   }
 
   /**
@@ -259,6 +264,8 @@ export class Registry {
     this.#workers.forget(endedBefore);
     await this.#stores.workers.forget(endedBefore);
   }
+  /** Forgets which rows were changed long ago: all servers have read them. */
+  forgetChanges = (): Promise<void> => this.#cursor.forget();
   /**
    * Forgets workers that ended, and endpoints that were deleted, before a time, once their workers have ended. Affects
    * memory only.

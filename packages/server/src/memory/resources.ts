@@ -6,15 +6,20 @@ interface Resource {
   readonly ownerNo: number;
 }
 
+interface Store<T> {
+  all(): Promise<T[]>;
+  some(nos: readonly number[]): Promise<T[]>;
+}
+
 /** Resources of one kind, all of them in memory by id. Writes go through to the store. */
 export class Resources<T extends Resource> {
   readonly #writes: Writes;
-  readonly #readAll: () => Promise<T[]>;
-  #byId = new Map<string, T>();
+  readonly #store: () => Store<T>;
+  readonly #byId = new Map<string, T>();
 
-  constructor(writes: Writes, readAll: () => Promise<T[]>) {
+  constructor(writes: Writes, store: () => Store<T>) {
     this.#writes = writes;
-    this.#readAll = readAll;
+    this.#store = store;
   }
 
   get = (id: string): T | undefined => this.#byId.get(id);
@@ -44,13 +49,16 @@ export class Resources<T extends Resource> {
     });
   }
 
-  /** Reads all of them, unless the table still has this revision; returns a function that applies what was read. */
-  async read(turn: number, revision?: string): Promise<() => void> {
-    const read = this.#writes.isCurrent(this, revision) ? undefined : await this.#readAll();
+  /** Reads those that were changed; returns a function that applies what was read. */
+  async read(turn: number): Promise<() => void> {
+    const unread = this.#writes.unread(this);
+    if (unread === undefined) return () => {};
+    const read = unread === "all" ? await this.#store().all() : await this.#store().some([...unread]);
     return () => {
-      if (!read || this.#writes.isNewer(this, turn)) return;
-      this.#byId = new Map(read.map((resource) => [resource.id, resource]));
-      this.#writes.wasRead(this, revision);
+      if (this.#writes.isNewer(this, turn)) return;
+      for (const { no, id } of this.all()) if (unread === "all" || unread.has(no)) this.#byId.delete(id);
+      for (const resource of read) this.#byId.set(resource.id, resource);
+      this.#writes.wasRead(this, unread);
     };
   }
 }

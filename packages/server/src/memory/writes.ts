@@ -1,14 +1,16 @@
+/** What a cache has yet to read: rows with these numbers, or all of them. */
+export type Unread = ReadonlySet<number> | "all";
+
 /**
  * Decides between what this server has written and what it reads. A read that began before a write was over may not have
- * seen it, and must not replace it in memory. What was read is read again once its table's revision has changed, or a
- * write of ours has failed.
+ * seen it, and must not replace it in memory. Rows are read again once they were changed, and all of them after a write
+ * of ours has failed.
  */
 export class Writes {
   readonly #isShared: boolean;
   readonly #onChange: (() => void) | undefined;
   readonly #writes = new Map<object, { underWay: number; lastTurn: number }>();
-  /** The revision of the table from which each cache was last read. */
-  readonly #revisions = new WeakMap<object, string>();
+  readonly #unread = new WeakMap<object, Unread>();
   /** Counts reads and writes. */
   #turns = 0;
 
@@ -39,14 +41,23 @@ export class Writes {
     return writes !== undefined && (writes.underWay > 0 || writes.lastTurn >= turn);
   }
 
-  /** Whether `kept` was last read at this revision of its table. */
-  isCurrent(kept: object, revision: string | undefined): boolean {
-    return revision !== undefined && this.#revisions.get(kept) === revision;
+  /** What `kept` has yet to read; undefined if nothing. */
+  unread(kept: object): Unread | undefined {
+    const unread = this.#unread.get(kept) ?? "all";
+    return unread === "all" || unread.size > 0 ? unread : undefined;
   }
 
-  /** `kept` was read at this revision of its table; undefined if the table has none. */
-  wasRead(kept: object, revision: string | undefined): void {
-    if (revision !== undefined) this.#revisions.set(kept, revision);
+  /** Notes rows of `kept` that were changed. */
+  note(kept: object, changed: Iterable<number> | "all"): void {
+    const before = this.#unread.get(kept) ?? "all";
+    this.#unread.set(kept, before === "all" || changed === "all" ? "all" : new Set([...before, ...changed]));
+  }
+
+  /** `kept` holds what was read. */
+  wasRead(kept: object, read: Unread): void {
+    const unread = this.#unread.get(kept) ?? "all";
+    if (read === "all") this.#unread.set(kept, new Set());
+    else if (unread !== "all") this.#unread.set(kept, new Set([...unread].filter((no) => !read.has(no))));
   }
 
   /** Writes something that is kept in memory as `kept`. */
@@ -58,7 +69,7 @@ export class Writes {
     try {
       return await write();
     } catch (error) {
-      this.#revisions.delete(kept); // memory may hold what was not stored
+      this.#unread.set(kept, "all"); // memory may hold what was not stored
       throw error;
     } finally {
       writes.underWay--;

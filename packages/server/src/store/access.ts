@@ -17,6 +17,8 @@ export interface AccessStore {
   /** Deletes the rows of users that were deleted before a time. */
   forgetUsers(deletedBefore: number): Promise<void>;
   keys(): Promise<ApiKey[]>;
+  /** Those of these keys that exist. */
+  someKeys(nos: readonly number[]): Promise<ApiKey[]>;
   /** Returns those of these hashes that belong to keys, as their present or their old secret. */
   existing(hashes: readonly string[]): Promise<string[]>;
   /** Adds a key; a bootstrap key replaces the previous one. */

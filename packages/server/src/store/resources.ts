@@ -7,6 +7,8 @@ export interface TemplateStore {
   save(no: number, settings: TemplateSettings): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<Template[]>;
+  /** Those with these numbers that exist. */
+  some(nos: readonly number[]): Promise<Template[]>;
 }
 
 export interface VolumeStore {
@@ -14,6 +16,8 @@ export interface VolumeStore {
   save(volume: Volume): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<Volume[]>;
+  /** Those with these numbers that exist. */
+  some(nos: readonly number[]): Promise<Volume[]>;
   existing(ids: readonly string[]): Promise<string[]>;
 }
 
@@ -22,4 +26,6 @@ export interface RegistryAuthStore {
   save(auth: RegistryAuth): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<RegistryAuth[]>;
+  /** Those with these numbers that exist. */
+  some(nos: readonly number[]): Promise<RegistryAuth[]>;
 }

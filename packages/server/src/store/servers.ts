@@ -41,14 +41,16 @@ export interface BeatReply {
 
 /** Positions of a database's writes, for servers that keep its rows in memory. */
 export interface WritePositions {
-  /** For `workersSince`. */
-  readonly workers: string;
+  /** For `workersSince` and `changesSince`. */
+  readonly mark: string;
   /** A value per table that changes with each write; absent for a table that was never written. */
   readonly revisions: Partial<Readonly<Record<RevisedTable, string>>>;
 }
 
-/** `access`: keys and users together. */
-export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" | "access";
+export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" | "api_key" | "user";
+
+/** The numbers of rows that were written or deleted, by table. */
+export type ChangedRows = ReadonlyMap<RevisedTable, readonly number[]>;
 
 /** What servers on one database exchange through it. */
 export interface SharedStore {
@@ -71,6 +73,10 @@ export interface SharedStore {
   time(): Promise<number>;
   /** The present positions of the database's writes. */
   marks(): Promise<WritePositions>;
+  /** The rows of revised tables that were changed since the mark was made, as far back as changes are kept. */
+  changesSince(mark: string): Promise<ChangedRows>;
+  /** Forgets changes made before the mark. */
+  forgetChanges(mark: string): Promise<void>;
   /** Workers written since the mark was made, except those that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

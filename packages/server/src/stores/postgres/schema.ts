@@ -224,6 +224,31 @@ CREATE TABLE secret (
 );
 CREATE UNIQUE INDEX secret_name ON secret (owner_no, name);
 `,
+  // servers that hold these tables in memory read only the rows that were changed
+  `
+CREATE TABLE changed_row (name text NOT NULL, no bigint NOT NULL, written_by xid8 NOT NULL DEFAULT pg_current_xact_id());
+CREATE INDEX changed_row_written ON changed_row (written_by);
+CREATE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO changed_row (name, no) VALUES (TG_TABLE_NAME, coalesce(NEW.no, OLD.no));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER endpoint_changed AFTER INSERT OR UPDATE OR DELETE ON endpoint FOR EACH ROW EXECUTE FUNCTION note_row();
+CREATE TRIGGER template_changed AFTER INSERT OR UPDATE OR DELETE ON template FOR EACH ROW EXECUTE FUNCTION note_row();
+CREATE TRIGGER volume_changed AFTER INSERT OR UPDATE OR DELETE ON volume FOR EACH ROW EXECUTE FUNCTION note_row();
+CREATE TRIGGER registry_auth_changed AFTER INSERT OR UPDATE OR DELETE ON registry_auth
+  FOR EACH ROW EXECUTE FUNCTION note_row();
+CREATE TRIGGER api_key_changed AFTER INSERT OR UPDATE OR DELETE ON api_key FOR EACH ROW EXECUTE FUNCTION note_row();
+CREATE TRIGGER user_changed AFTER INSERT OR UPDATE OR DELETE ON "user" FOR EACH ROW EXECUTE FUNCTION note_row();
+DROP TRIGGER api_key_written ON api_key;
+CREATE TRIGGER api_key_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON api_key
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('api_key');
+DROP TRIGGER user_written ON "user";
+CREATE TRIGGER user_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON "user"
+  FOR EACH STATEMENT EXECUTE FUNCTION note_revision('user');
+UPDATE revision SET name = 'api_key' WHERE name = 'access';
+INSERT INTO revision VALUES ('user', '0');
+`,
 ];
 
 /** The schema version that this code writes. */

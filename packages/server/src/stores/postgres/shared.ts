@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import { realTime } from "../../clock.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
-import type { Beat, BeatReply, Host, Server, SharedStore } from "../../store/index.js";
+import type { Beat, BeatReply, Host, RevisedTable, Server, SharedStore } from "../../store/index.js";
 import type { Tables } from "../tables/schema.js";
 import { toWorker } from "../tables/workers.js";
 import { numbers, texts } from "./arrays.js";
@@ -52,10 +52,12 @@ export const sharedSql = {
     DELETE FROM host h WHERE h.seen_at > 0 AND h.seen_at <= $2
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
-  marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
+  marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark,
     (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
   // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
+  changesSince: "SELECT DISTINCT name, no FROM changed_row WHERE written_by >= $1::text::xid8",
+  forgetChanges: "DELETE FROM changed_row WHERE written_by < $1::text::xid8",
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
   grant: `
@@ -145,6 +147,14 @@ const forgetSilentVerb: Verb<[before: number], void> = {
   },
 };
 
+const forgetChangesVerb: Verb<[mark: string], void> = {
+  callsMax: 1,
+  async run({ connection }, [[mark] = ["0"]]) {
+    await connection.query(sharedSql.forgetChanges, [mark]);
+    return [undefined];
+  },
+};
+
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;
 
@@ -212,9 +222,15 @@ export function postgresSharedStore(reads: Connections, words: Lanes, self: Self
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
       )[0]?.at ?? 0,
     marks: async () => {
-      const [row] = await reads.read<{ workers: string; revisions: string }>(sharedSql.marks, []);
-      return { workers: row!.workers, revisions: JSON.parse(row!.revisions) };
+      const [row] = await reads.read<{ mark: string; revisions: string }>(sharedSql.marks, []);
+      return { mark: row!.mark, revisions: JSON.parse(row!.revisions) };
     },
+    changesSince: async (mark) => {
+      const rows = await reads.read<{ name: RevisedTable; no: number }>(sharedSql.changesSince, [mark]);
+      const tables = Map.groupBy(rows, ({ name }) => name);
+      return new Map([...tables].map(([name, changed]) => [name, changed.map(({ no }) => no)]));
+    },
+    forgetChanges: (mark) => words.call(forgetChangesVerb, [mark]),
     workersSince: async (mark, endedSince) =>
       (await reads.read<Selectable<Tables["worker"]>>(sharedSql.workersSince, [mark, endedSince])).map(toWorker),
   };

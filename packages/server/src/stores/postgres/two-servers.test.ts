@@ -320,20 +320,20 @@ describe("Two servers on one database", () => {
   it("read the workers written since a mark, including writes in flight when it was made", async () => {
     const { shared } = both[1];
     const since = async (mark: string) => (await shared!.workersSince(mark, 0)).map(({ no }) => no).sort();
-    const { workers: begun } = await shared!.marks();
+    const { mark: begun } = await shared!.marks();
     await both[0].workers.change(workers[0]!, workerChanges.close);
     expect(await since(begun)).toContain(workers[0]);
     const client = await connectTo(url);
     await client.query("BEGIN");
     await client.query("UPDATE worker SET slots = 2 WHERE no = $1", [workers[1]]);
     await both[0].workers.change(workers[3]!, workerChanges.close); // later, and over before
-    const { workers: between } = await shared!.marks();
+    const { mark: between } = await shared!.marks();
     await both[0].workers.change(workers[2]!, workerChanges.close);
     expect(await since(between)).not.toContain(workers[1]);
     await client.query("COMMIT");
     await client.end();
     expect(await since(between)).toEqual(expect.arrayContaining([workers[1], workers[2]]));
-    expect(await since((await shared!.marks()).workers)).toEqual([]);
+    expect(await since((await shared!.marks()).mark)).toEqual([]);
   });
 
   it("see from a table's revision that it was written, and do not read unchanged tables again", async () => {
@@ -359,13 +359,40 @@ describe("Two servers on one database", () => {
     await client.end();
   });
 
+  it("read the rows changed since a mark, deleted ones and those in flight when it was made included", async () => {
+    const [writing, reading] = both;
+    const shared = reading.shared!;
+    const since = async (mark: string) => new Map([...(await shared.changesSince(mark))].toSorted());
+    const made = (id: string) => writing.templates.create({ id, ownerNo: 1, settings: plainTemplate });
+    const [saved, deleted] = [await made("row-saved"), await made("row-deleted")];
+    const volume = await writing.volumes.create({ id: "row-volume", ownerNo: 1, name: "v", size: 1, dataCenterId: "" });
+    const client = await connectTo(url);
+    await client.query("BEGIN");
+    await client.query("UPDATE volume SET size = 2 WHERE no = $1", [volume.no]);
+    const { mark } = await shared.marks();
+    await writing.templates.save(saved.no, { ...plainTemplate, readme: "saved" });
+    await writing.templates.remove(deleted.no);
+    await client.query("COMMIT");
+    await client.end();
+    const changed = await since(mark);
+    expect(changed.get("volume")).toEqual([volume.no]);
+    expect(changed.get("template")?.toSorted((a, b) => a - b)).toEqual([saved.no, deleted.no]);
+    expect((await reading.templates.some([saved.no, deleted.no])).map(({ id }) => id)).toEqual(["row-saved"]);
+    const { mark: later } = await shared.marks();
+    expect(await since(later)).toEqual(new Map());
+    await shared.forgetChanges(later);
+    expect(await since(mark)).toEqual(new Map());
+    await writing.templates.remove(saved.no);
+    await writing.volumes.remove(volume.no);
+  });
+
   it("read nothing again while nothing changes, and then only the changes", async () => {
     const [writing, reading] = both;
     const read: string[] = [];
     const watched = <T extends object>(name: string, store: T): T =>
       new Proxy(store, {
         get(target, verb: string) {
-          if (["all", "keys", "users"].includes(verb)) read.push(`${name}.${verb}`);
+          if (["all", "some", "keys", "someKeys", "users"].includes(verb)) read.push(`${name}.${verb}`);
           return target[verb as keyof T];
         },
       });
@@ -381,7 +408,7 @@ describe("Two servers on one database", () => {
     const template = await writing.templates.create(made);
     await writing.access.createUser({ ...plainUser, id: "user-noticed" });
     await registry.refresh();
-    expect(read.toSorted()).toEqual(["access.keys", "access.users", "templates.all"]);
+    expect(read.toSorted()).toEqual(["access.keys", "access.users", "templates.some"]);
     expect(registry.template(made.id)).toEqual(template);
     // If this server writes while a read is under way, the next refresh reads again.
     read.length = 0;
@@ -389,7 +416,7 @@ describe("Two servers on one database", () => {
     await registry.removeTemplate(template);
     await refreshed;
     await registry.refresh();
-    expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.all"])]);
+    expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.some"])]);
   });
 
   it("read the templates and endpoints that other servers changed, and keep the objects of unchanged ones", async () => {

@@ -97,6 +97,14 @@ export function accessStore(runner: Runner): AccessStore {
       await runner.write([sql.deleteFrom("user").where("deleted_at", "<=", deletedBefore).compile()]);
     },
     keys: async () => (await runner.read(keys.orderBy("api_key.no").compile())).map(toKey),
+    someKeys: async (nos) => {
+      const found: ApiKey[] = [];
+      for (let from = 0; from < nos.length; from += limits.rowsReadAtOnce) {
+        const some = nos.slice(from, from + limits.rowsReadAtOnce);
+        found.push(...(await runner.read(keys.where("api_key.no", "in", some).compile())).map(toKey));
+      }
+      return found;
+    },
     existing: async (hashes) => {
       const query = sql
         .selectFrom("api_key")

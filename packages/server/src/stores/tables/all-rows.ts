@@ -5,10 +5,12 @@ import type { Tables } from "./schema.js";
 
 type SettingsTable = "endpoint" | "template";
 
-interface Listed {
+interface Sized {
   readonly no: number;
-  readonly version: string;
   readonly bytes: number;
+}
+interface Listed extends Sized {
+  readonly version: string;
 }
 
 /**
@@ -47,8 +49,33 @@ export function allRows<Name extends SettingsTable, T>(
   };
 }
 
+type KeptTable = SettingsTable | "volume" | "registry_auth";
+
+/** Returns a function that reads the rows with these numbers, a few in each query: their settings may be large. */
+export function someRows<Name extends KeptTable, T>(
+  runner: Runner,
+  table: Name,
+  to: (row: Selectable<Tables[Name]>) => T,
+): (nos: readonly number[]) => Promise<T[]> {
+  const isLarge = table === "endpoint" || table === "template";
+  const from = raw`FROM ${raw.table(table)} WHERE no IN`;
+  return async (nos) => {
+    const found: T[] = [];
+    for (let at = 0; at < nos.length; at += limits.rowsReadAtOnce) {
+      const some = raw`(${raw.join(nos.slice(at, at + limits.rowsReadAtOnce))})`;
+      const sizes = isLarge ? raw`octet_length(settings)` : raw`0`;
+      const listed = await runner.read(raw<Sized>`SELECT no, ${sizes} AS bytes ${from} ${some}`.compile(runner.sql));
+      for (const group of groupsOf(listed)) {
+        const query = raw<Selectable<Tables[Name]>>`SELECT * ${from} (${raw.join(group)})`;
+        found.push(...(await runner.read(query.compile(runner.sql))).map(to));
+      }
+    }
+    return found;
+  };
+}
+
 /** Groups rows to be read in one query, bounded in number and bytes. */
-function groupsOf(listed: readonly Listed[]): number[][] {
+function groupsOf(listed: readonly Sized[]): number[][] {
   const groups: number[][] = [];
   let bytesLeft = 0;
   for (const { no, bytes } of listed) {

@@ -3,7 +3,7 @@ import { type Endpoint, type EndpointSettings, settingsOfDeleted } from "../../d
 import type { Release } from "../../domain/endpoints/release.js";
 import { limits } from "../../limits/index.js";
 import type { EndpointStore, NewRelease } from "../../store/index.js";
-import { allRows } from "./all-rows.js";
+import { allRows, someRows } from "./all-rows.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -100,6 +100,7 @@ export function endpointStore(runner: Runner): EndpointStore {
       await runner.write([sql.updateTable("endpoint").set({ deleted_at: now }).where("no", "=", no).compile()]);
     },
     all: allRows(runner, "endpoint", isNeeded, toEndpoint),
+    some: someRows(runner, "endpoint", toEndpoint),
     existing: async (ids) => {
       const query = sql.selectFrom("endpoint").select("id").where("id", "in", ids).where("deleted_at", "is", null);
       return (await runner.read(query.compile())).map(({ id }) => id);

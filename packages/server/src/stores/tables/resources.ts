@@ -3,7 +3,7 @@ import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import type { RegistryAuthStore, TemplateStore, VolumeStore } from "../../store/index.js";
-import { allRows } from "./all-rows.js";
+import { allRows, someRows } from "./all-rows.js";
 import { compact, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -36,6 +36,7 @@ export function templateStore(runner: Runner): TemplateStore {
       await runner.write([sql.deleteFrom("template").where("no", "=", no).compile()]);
     },
     all: allRows(runner, "template", "true", toTemplate),
+    some: someRows(runner, "template", toTemplate),
   };
 }
 
@@ -73,6 +74,7 @@ export function volumeStore(runner: Runner): VolumeStore {
       return (await runner.read(query.compile())).map(({ id }) => id);
     },
     all: async () => (await runner.read(sql.selectFrom("volume").selectAll().compile())).map(toVolume),
+    some: someRows(runner, "volume", toVolume),
   };
 }
 
@@ -107,5 +109,6 @@ export function registryAuthStore(runner: Runner): RegistryAuthStore {
       await runner.write([sql.deleteFrom("registry_auth").where("no", "=", no).compile()]);
     },
     all: async () => (await runner.read(sql.selectFrom("registry_auth").selectAll().compile())).map(toRegistryAuth),
+    some: someRows(runner, "registry_auth", toRegistryAuth),
   };
 }
