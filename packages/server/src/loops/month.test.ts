@@ -25,6 +25,7 @@ beforeEach(async () => {
   const shared = {
     marks: async () => ({ mark: "0", revisions: {} }),
     forgetChanges: async () => {},
+    changesSince: async () => new Map(),
     workersSince,
   } as unknown as SharedStore;
   other = new Registry({ ...stores, shared }, { now: () => clock.now() });
