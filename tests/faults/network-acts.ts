@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Link } from "./acts.js";
 import type { TcpProxy } from "./proxy.js";
-import type { Surroundings } from "./villain.js";
+import type { Surroundings } from "./surroundings.js";
 
 /** Shorter than every time-out between the parties, so that a frozen connection continues afterwards. */
 const freezeMsMax = 4_000;

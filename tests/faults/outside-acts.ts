@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Deed } from "./deed.js";
 import { breakLink } from "./network-acts.js";
-import type { Deed, Surroundings } from "./villain.js";
+import type { Surroundings } from "./surroundings.js";
 
 const awayMsMax = 2_000;
 const endedMax = 4;

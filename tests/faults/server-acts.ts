@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Post, revive } from "./fleet.js";
 import { isAlive, signal } from "./processes.js";
-import type { Surroundings } from "./villain.js";
+import type { Surroundings } from "./surroundings.js";
 
 const awayMsMax = 2_500;
 const stopMsMax = 7_000;

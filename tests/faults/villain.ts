@@ -1,38 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../harness.js";
-import type { ActLog } from "./acts.js";
-import type { Fleet, Post } from "./fleet.js";
+import type { Deed } from "./deed.js";
+import type { Post } from "./fleet.js";
 import { tellLate } from "./late-words.js";
-import type { Ledger } from "./ledger.js";
 import { breakLink } from "./network-acts.js";
 import { outsideActs } from "./outside-acts.js";
 import { isAlive, signal } from "./processes.js";
 import type { Random } from "./random.js";
-import type { RunJournal } from "./run-journal.js";
-import type { Stage } from "./scene.js";
 import { fillDisk, killServer, moveClock, stopServer } from "./server-acts.js";
+import type { Surroundings } from "./surroundings.js";
 import { WorkerActs } from "./worker-acts.js";
-
-/** The parties that a villain can reach, and the log of its acts. */
-export interface Surroundings {
-  readonly fleet: Fleet;
-  readonly stages: readonly Stage[];
-  readonly random: Random;
-  readonly ledger: Ledger;
-  readonly journal: RunJournal;
-  readonly acts: ActLog;
-}
-
-/** One possible act. It is over at once, or when its promise resolves; other acts go on meanwhile. */
-export interface Deed {
-  /** How often it is chosen, relative to the others. */
-  readonly weight: number;
-  /** Whether a server is away or not listening during the act. */
-  readonly hidesLosses?: true;
-  /** Whether the act must happen at least once. */
-  readonly isSure?: true;
-  readonly act: () => unknown;
-}
 
 /** The promised bound, and much extra time for a busy machine: other tests check the bound itself. */
 const missedWithinMs = 35_000 + 25_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { commandOf, isAlive, type Leader, leadersOf, parentOf, signal } from "./processes.js";
-import type { Surroundings } from "./villain.js";
+import type { Surroundings } from "./surroundings.js";
 
 const deadMax = 20;
 const stopMsMax = 3_000;
