@@ -8,8 +8,8 @@ import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
 import { makeDatabase } from "../servers/cluster.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
 /** The most that lent memory, the accounted bodies and the sockets' buffers together may use. */

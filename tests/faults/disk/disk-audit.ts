@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { limits } from "../../packages/server/src/limits/index.js";
-import type { Stores } from "../../packages/server/src/store/index.js";
-import { openDatabase } from "../../packages/server/src/stores/sqlite/driver.js";
-import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
+import { limits } from "../../../packages/server/src/limits/index.js";
+import type { Stores } from "../../../packages/server/src/store/index.js";
+import { openDatabase } from "../../../packages/server/src/stores/sqlite/driver.js";
+import { openSqlite } from "../../../packages/server/src/stores/sqlite/open.js";
 import type { Acknowledged, KnownJob } from "./acknowledged.js";
 
 /** Writes what is on a disk into a folder, calls `use`, and removes it. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TcpProxy } from "../machine/proxy.js";
 import type { Link } from "./acts.js";
-import type { TcpProxy } from "./proxy.js";
 import type { Surroundings } from "./surroundings.js";
 
 /** Shorter than every time-out between the parties, so that a frozen connection continues afterwards. */

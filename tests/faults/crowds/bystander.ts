@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import type { TestServer } from "../harness.js";
+import type { TestServer } from "../../harness.js";
 
 /** How long a bystander's requests took, in milliseconds. */
 export interface Times {

@@ -1,4 +1,4 @@
-import type { Input, Stage } from "./scene.js";
+import type { Input, Stage } from "../scene.js";
 
 /** One request of a client, and the answers to it. */
 export interface Submission {

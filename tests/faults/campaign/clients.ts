@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Ledger, Submission } from "../audit/ledger.js";
+import type { Receiver } from "../audit/receiver.js";
+import type { Random } from "../random.js";
+import type { Input, Stage, Target } from "../scene.js";
 import type { Fleet } from "./fleet.js";
-import type { Ledger, Submission } from "./ledger.js";
-import type { Random } from "./random.js";
-import type { Receiver } from "./receiver.js";
-import type { Input, Stage, Target } from "./scene.js";
 
 interface Client {
   readonly fleet: Fleet;

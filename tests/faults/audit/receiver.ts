@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { call } from "../harness.js";
-import type { Random } from "./random.js";
-import type { Target } from "./scene.js";
+import { call } from "../../harness.js";
+import type { Random } from "../random.js";
+import type { Target } from "../scene.js";
 
 /** One attempt to deliver a webhook, as it was received. */
 export interface Delivery {

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../harness.js";
-import { ActLog, type ActName, actNames } from "./acts.js";
-import { audit, type Fault, faults, type Report } from "./auditor.js";
+import { until } from "../../harness.js";
+import { ActLog, type ActName, actNames } from "../acts/acts.js";
+import { Villain } from "../acts/villain.js";
+import { audit, type Fault, faults, type Report } from "../audit/auditor.js";
+import { Ledger } from "../audit/ledger.js";
+import { type Receiver, startReceiver } from "../audit/receiver.js";
+import { Watcher } from "../audit/watcher.js";
+import { type Random, seeded } from "../random.js";
+import { Scene, type Stage, stockPython } from "../scene.js";
 import { replay, runClient } from "./clients.js";
 import { Fleet, type Settings } from "./fleet.js";
-import { Ledger } from "./ledger.js";
-import { type Random, seeded } from "./random.js";
-import { type Receiver, startReceiver } from "./receiver.js";
-import { Scene, type Stage, stockPython } from "./scene.js";
-import { Villain } from "./villain.js";
-import { Watcher } from "./watcher.js";
 
 const clientCount = 12;
 /** A job may wait 35 s until its worker counts as lost, and then for its turn. */

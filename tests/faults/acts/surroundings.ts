@@ -1,9 +1,9 @@
+import type { Ledger } from "../audit/ledger.js";
+import type { RunJournal } from "../audit/run-journal.js";
+import type { Fleet } from "../campaign/fleet.js";
+import type { Random } from "../random.js";
+import type { Stage } from "../scene.js";
 import type { ActLog } from "./acts.js";
-import type { Fleet } from "./fleet.js";
-import type { Ledger } from "./ledger.js";
-import type { Random } from "./random.js";
-import type { RunJournal } from "./run-journal.js";
-import type { Stage } from "./scene.js";
 
 /** The parties that a villain can reach, and the log of its acts. */
 export interface Surroundings {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Post, revive } from "./fleet.js";
-import { isAlive, signal } from "./processes.js";
+import { type Post, revive } from "../campaign/fleet.js";
+import { isAlive, signal } from "../machine/processes.js";
 import type { Surroundings } from "./surroundings.js";
 
 const awayMsMax = 2_500;

@@ -1,10 +1,10 @@
-import { makePuppets, type Puppet, type PuppetEndpoint } from "../e2e/puppet.js";
-import { startServer, type TestServer } from "../harness.js";
+import { makePuppets, type Puppet, type PuppetEndpoint } from "../../e2e/puppet.js";
+import { startServer, type TestServer } from "../../harness.js";
+import { type Random, seeded } from "../random.js";
+import type { DiskRecord } from "../shim/disk-journal.js";
+import { ShimmedDisk } from "../shim/disk-shim.js";
 import { loadDisk } from "./disk-load.js";
 import { type Mark, recordsOf } from "./power-cuts.js";
-import { type Random, seeded } from "./random.js";
-import type { DiskRecord } from "./shim/disk-journal.js";
-import { ShimmedDisk } from "./shim/disk-shim.js";
 
 /** The file that every commit syncs. */
 export const wal = "millrace.db-wal";

@@ -1,9 +1,9 @@
-import { limits } from "../../packages/server/src/limits/index.js";
-import type { Puppet } from "../e2e/puppet.js";
-import type { Target } from "../e2e/wire.js";
-import { call, until } from "../harness.js";
+import { limits } from "../../../packages/server/src/limits/index.js";
+import type { Puppet } from "../../e2e/puppet.js";
+import type { Target } from "../../e2e/wire.js";
+import { call, until } from "../../harness.js";
+import type { Random } from "../random.js";
 import type { Word } from "./acknowledged.js";
-import type { Random } from "./random.js";
 
 const clients = 16;
 const takenMax = 8;

@@ -13,7 +13,7 @@ export class WallClock {
   constructor() {
     const shim = join(this.#folder, "clock.so");
     const path = join(this.#folder, "offset");
-    const source = join(import.meta.dirname, "shim/clock.c");
+    const source = join(import.meta.dirname, "../shim/clock.c");
     const made = spawnSync("gcc", ["-shared", "-fPIC", "-O2", "-o", shim, source, "-ldl"], { encoding: "utf8" });
     if (made.status !== 0) throw new Error(`The clock's shim could not be compiled: ${made.stderr || made.error}`);
     this.#file = openSync(path, "w");

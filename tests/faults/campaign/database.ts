@@ -1,6 +1,6 @@
 import pg from "pg";
-import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
-import { startProxy, type TcpProxy } from "./proxy.js";
+import { startPostgres, type TestPostgres } from "../../../scripts/postgres.mjs";
+import { startProxy, type TcpProxy } from "../machine/proxy.js";
 
 export type DatabaseKind = "sqlite" | "postgres";
 

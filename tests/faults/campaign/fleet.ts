@@ -1,14 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, startServer, type TestServer } from "../harness.js";
+import { freePort, startServer, type TestServer } from "../../harness.js";
+import { SmallDisk } from "../disk/small-disk.js";
+import { isAlive } from "../machine/processes.js";
+import { startProxy, type TcpProxy } from "../machine/proxy.js";
+import { WallClock } from "../machine/wall-clock.js";
+import type { Random } from "../random.js";
+import type { Target } from "../scene.js";
 import { type Database, type DatabaseKind, openDatabase } from "./database.js";
-import { isAlive } from "./processes.js";
-import { startProxy, type TcpProxy } from "./proxy.js";
-import type { Random } from "./random.js";
-import type { Target } from "./scene.js";
-import { SmallDisk } from "./small-disk.js";
-import { WallClock } from "./wall-clock.js";
 
 /** One server with its own data directory, and our proxies in front of it. */
 export interface Post {

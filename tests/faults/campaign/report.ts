@@ -1,5 +1,5 @@
-import { type ActName, actNames } from "./acts.js";
-import { faults } from "./auditor.js";
+import { type ActName, actNames } from "../acts/acts.js";
+import { faults } from "../audit/auditor.js";
 import type { Outcome } from "./campaign.js";
 
 const sentencesMax = 20;

@@ -1,4 +1,4 @@
-import type { Act } from "./acts.js";
+import type { Act } from "../acts/acts.js";
 import type { Ledger, Submission } from "./ledger.js";
 import type { Delivery } from "./receiver.js";
 import type { Run } from "./run-journal.js";

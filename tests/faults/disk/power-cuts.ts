@@ -1,9 +1,9 @@
+import type { Random } from "../random.js";
+import { type DiskRecord, readJournal } from "../shim/disk-journal.js";
+import type { ShimmedDisk } from "../shim/disk-shim.js";
+import { Platter } from "../shim/platter.js";
 import { Acknowledged, type Word } from "./acknowledged.js";
 import { auditDisk, withFolder } from "./disk-audit.js";
-import type { Random } from "./random.js";
-import { type DiskRecord, readJournal } from "./shim/disk-journal.js";
-import type { ShimmedDisk } from "./shim/disk-shim.js";
-import { Platter } from "./shim/platter.js";
 
 /** The tests' marks: acknowledgements of the server, and the test's own actions. */
 export type Mark = Word | { readonly of: "start" };

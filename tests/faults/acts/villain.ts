@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../harness.js";
+import { until } from "../../harness.js";
+import type { Post } from "../campaign/fleet.js";
+import { isAlive, signal } from "../machine/processes.js";
+import type { Random } from "../random.js";
 import type { Deed } from "./deed.js";
-import type { Post } from "./fleet.js";
 import { tellLate } from "./late-words.js";
 import { breakLink } from "./network-acts.js";
 import { outsideActs } from "./outside-acts.js";
-import { isAlive, signal } from "./processes.js";
-import type { Random } from "./random.js";
 import { fillDisk, killServer, moveClock, stopServer } from "./server-acts.js";
 import type { Surroundings } from "./surroundings.js";
 import { WorkerActs } from "./worker-acts.js";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Leader } from "./processes.js";
+import type { Leader } from "../machine/processes.js";
 import type { Surroundings } from "./surroundings.js";
 
 /** Limits the choice to the last runs: for a job that ended long ago, clients have already read its state. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Fleet } from "./fleet.js";
+import type { Fleet } from "../campaign/fleet.js";
+import type { Random } from "../random.js";
+import type { Target } from "../scene.js";
 import type { Ledger, Submission } from "./ledger.js";
-import type { Random } from "./random.js";
-import type { Target } from "./scene.js";
 
 const pollsAtOnce = 40;
 const rechecksAtOnce = 5;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { commandOf, isAlive, type Leader, leadersOf, parentOf, signal } from "./processes.js";
+import { commandOf, isAlive, type Leader, leadersOf, parentOf, signal } from "../machine/processes.js";
 import type { Surroundings } from "./surroundings.js";
 
 const deadMax = 20;

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
-import type { TestServer } from "../harness.js";
+import type { TestServer } from "../../harness.js";
 import { memoryMib } from "./bystander.js";
 
 /** A connection that writes what the test tells it to, and reads only on demand. */
