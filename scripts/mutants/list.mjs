@@ -10,17 +10,17 @@ export const mutants = [
     breaks: "acknowledges a job before it is on disk",
     patches: [
       {
-        file: "stores/sqlite/transactions.ts",
+        file: "stores/sqlite/writing/transactions.ts",
         find: "  readonly #db: Database;",
         replace: "  readonly #db: Database;\n  late: unknown;",
       },
       {
-        file: "stores/sqlite/transactions.ts",
+        file: "stores/sqlite/writing/transactions.ts",
         find: 'this.#db.exec("BEGIN IMMEDIATE");',
         replace: 'if (this.late === undefined) this.#db.exec("BEGIN IMMEDIATE");',
       },
       {
-        file: "stores/sqlite/transactions.ts",
+        file: "stores/sqlite/writing/transactions.ts",
         find: 'this.#db.exec("COMMIT");',
         replace:
           'this.late ??= setTimeout(() => { this.late = undefined; try { this.#db.exec("COMMIT"); } catch {} }, 100);',
@@ -32,7 +32,11 @@ export const mutants = [
     breaks: "lets PostgreSQL acknowledge a commit before it is on disk",
     database: "postgres",
     patches: [
-      { file: "stores/postgres/connections.ts", find: '"synchronous_commit=on"', replace: '"synchronous_commit=off"' },
+      {
+        file: "stores/postgres/connection/connections.ts",
+        find: '"synchronous_commit=on"',
+        replace: '"synchronous_commit=off"',
+      },
     ],
   },
   {
@@ -40,7 +44,7 @@ export const mutants = [
     breaks: "takes a job in any state",
     patches: [
       {
-        file: "stores/sqlite/job-statements.ts",
+        file: "stores/sqlite/jobs/job-statements.ts",
         find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place",
         replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place",
       },
@@ -52,7 +56,7 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/take.ts",
+        file: "stores/postgres/jobs/take.ts",
         find: '"endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint"',
         replace: '"endpoint_no = $2::bigint AND status < 2 AND expires_at > $3::bigint"',
       },
@@ -64,7 +68,7 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/take.ts",
+        file: "stores/postgres/jobs/take.ts",
         find: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED)",
         replace: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back))",
       },
@@ -75,7 +79,7 @@ export const mutants = [
     breaks: "records a result without checking who holds the job",
     patches: [
       {
-        file: "stores/sqlite/job-statements.ts",
+        file: "stores/sqlite/jobs/job-statements.ts",
         find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING",
         replace: "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = 1 AND expires_at > ?2 RETURNING",
       },
@@ -87,7 +91,7 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/settle.ts",
+        file: "stores/postgres/jobs/settle.ts",
         find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = 1\n",
         replace: "AND j.id = w.id AND j.status + 0 = 1\n",
       },
@@ -165,7 +169,7 @@ export const mutants = [
     breaks: "does not write the idempotency key with its job",
     patches: [
       {
-        file: "stores/sqlite/jobs.ts",
+        file: "stores/sqlite/jobs/jobs.ts",
         find: "sql.addKey.run(job.endpointNo, key.keyHash, key.bodyHash, key.route, no, job.id, key.expiresAt);",
         replace: "",
       },
@@ -177,12 +181,12 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/submit.ts",
+        file: "stores/postgres/jobs/submit.ts",
         find: "WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash",
         replace: "WHERE key_hash IS NOT NULL AND false ORDER BY endpoint_no, key_hash",
       },
       {
-        file: "stores/postgres/submit.ts",
+        file: "stores/postgres/jobs/submit.ts",
         find: "FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)",
         replace: "FROM call",
       },
@@ -209,7 +213,7 @@ export const mutants = [
     name: "rings-before-commit-postgres",
     breaks: "makes workers look for a job before its submission is committed",
     database: "postgres",
-    patches: [{ file: "stores/postgres/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
+    patches: [{ file: "stores/postgres/jobs/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
   },
   {
     name: "keeps-refused-places",
@@ -253,7 +257,7 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/take.ts",
+        file: "stores/postgres/jobs/take.ts",
         find: "left(asks, found.jobs), now, 0, room",
         replace: "left(asks, []), now, 0, room",
       },
@@ -273,7 +277,7 @@ export const mutants = [
     database: "postgres",
     patches: [
       {
-        file: "stores/postgres/change.ts",
+        file: "stores/postgres/jobs/change.ts",
         find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5",
         replace: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts >= $4 AND j.worker_no = $5",
       },

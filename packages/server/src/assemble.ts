@@ -40,7 +40,7 @@ import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
 import { guardedSender } from "./senders/guarded.js";
 import type { Stores } from "./store/index.js";
-import { lockDirectory } from "./stores/sqlite/lock.js";
+import { lockDirectory } from "./stores/sqlite/disk/lock.js";
 import { eventLog } from "./telemetry/log.js";
 import { metrics } from "./telemetry/metrics.js";
 import { localVault } from "./vaults/local.js";

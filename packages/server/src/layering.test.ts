@@ -34,10 +34,14 @@ const serverRules: readonly Rule[] = [
   { who: /^stores\/tables\//, own: [...driver, "store"], npm: ["kysely"] },
   {
     who: /^stores\/sqlite\//,
-    own: [...driver, "store", "stores/tables"],
+    own: [...driver, "store", "stores/tables", "stores/sqlite"],
     npm: ["kysely"],
   },
-  { who: /^stores\/postgres\//, own: [...driver, "store", "stores/tables"], npm: ["kysely", "pg"] },
+  {
+    who: /^stores\/postgres\//,
+    own: [...driver, "store", "stores/tables", "stores/postgres"],
+    npm: ["kysely", "pg"],
+  },
   { who: /^bells\//, own: [...driver, "bell"], npm: ["pg"] },
   // The keeper is a separate process: it must start fast, and keep running without the server.
   {
@@ -274,8 +278,8 @@ const f = await import("f"), g = require("g");
     ["domain/jobs/job", "../../clock.js", "its own modules are: limits"],
     ["operations/jobs/take-jobs", "../../stores/sqlite/open.js", "its own modules are"],
     ["operations/jobs/take-jobs", "../../edges/shared/replies/replies.js", "its own modules are"],
-    ["stores/sqlite/jobs", "../postgres/jobs.js", "its own modules are"],
-    ["stores/sqlite/jobs", "fastify", "its packages are: kysely"],
+    ["stores/sqlite/jobs/jobs", "../../postgres/jobs/jobs.js", "its own modules are"],
+    ["stores/sqlite/jobs/jobs", "fastify", "its packages are: kysely"],
     [
       "providers/process/keeper",
       "./keeper-client.js",
