@@ -89,7 +89,7 @@ const serverRules: readonly Rule[] = [
 const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   api: [{ who: /./, own: "everything", npm: ["typebox"] }],
   worker: [
-    { who: /^handler-build$/, own: "everything", npm: ["@millrace/api", "esbuild"] },
+    { who: /^handler\/handler-build$/, own: "everything", npm: ["@millrace/api", "esbuild"] },
     { who: /./, own: "everything", npm: ["@millrace/api"] },
   ],
   cli: [{ who: /./, own: "everything", npm: ["@millrace/api", "@millrace/server", "commander", "cli-progress"] }],

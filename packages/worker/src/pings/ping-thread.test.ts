@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { eachWithHome, home, run, server, write } from "./run-handler-fixture.js";
-import { type Call, isPingOf } from "./stub-server.js";
+import { eachWithHome, home, run, server, write } from "../testing/run-handler-fixture.js";
+import { type Call, isPingOf } from "../testing/stub-server.js";
 
 eachWithHome();
 

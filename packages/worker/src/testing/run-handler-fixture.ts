@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect } from "vitest";
 import { StubServer } from "./stub-server.js";
 
-const bin = fileURLToPath(new URL("../dist/run-handler.js", import.meta.url));
+const bin = fileURLToPath(new URL("../../dist/run-handler.js", import.meta.url));
 /** The stub server and the handler's directory of the present test, new for each. */
 export let server: StubServer;
 export let home: string;

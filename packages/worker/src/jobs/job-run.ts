@@ -1,6 +1,6 @@
+import type { Handler, Job } from "../handler/handler.js";
+import { readableError, toJson } from "../json.js";
 import type { ChunkLine } from "./chunk-line.js";
-import type { Handler, Job } from "./handler.js";
-import { readableError, toJson } from "./json.js";
 
 /** The result of a job: JSON text of its output, or an error for its user to read. */
 export type Outcome = ({ readonly output: string } | { readonly error: string }) & { readonly isStream: boolean };

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { Connection } from "./connection.js";
+import { Connection } from "../connection.js";
+import { limits } from "../limits.js";
+import { pause } from "../pause.js";
 import { HeldList } from "./held-list.js";
-import { limits } from "./limits.js";
-import { pause } from "./pause.js";
 import { Pinger } from "./pinger.js";
 import type { ThreadStart, ThreadWord } from "./pings.js";
 

@@ -1,6 +1,6 @@
-import type { Connection } from "./connection.js";
-import { limits } from "./limits.js";
-import { Backoff, pause } from "./pause.js";
+import type { Connection } from "../connection.js";
+import { limits } from "../limits.js";
+import { Backoff, pause } from "../pause.js";
 
 interface Parts {
   readonly url: string;

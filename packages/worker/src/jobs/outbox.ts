@@ -1,8 +1,8 @@
-import { type Connection, isPassing, type Reply } from "./connection.js";
-import { limits } from "./limits.js";
-import type { Log } from "./log.js";
-import { Backoff, pause } from "./pause.js";
-import type { Settings } from "./settings.js";
+import { type Connection, isPassing, type Reply } from "../connection.js";
+import { limits } from "../limits.js";
+import type { Log } from "../log.js";
+import { Backoff, pause } from "../pause.js";
+import type { Settings } from "../settings.js";
 
 /** A job's final report: the JSON text of its result, without the id. */
 export interface Result {

@@ -1,4 +1,4 @@
-import { limits } from "./limits.js";
+import { limits } from "../limits.js";
 
 // The thread that pings. It sleeps before it loads anything: no ping is due yet, and the first job of a new worker
 // should have the processor.

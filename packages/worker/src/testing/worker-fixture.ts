@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect } from "vitest";
-import type { Handler, Job, ServeOptions } from "./handler.js";
-import { readSettings } from "./settings.js";
+import type { Handler, Job, ServeOptions } from "../handler/handler.js";
+import { readSettings } from "../settings.js";
+import { type Ending, Worker } from "../worker.js";
 import { StubServer } from "./stub-server.js";
-import { type Ending, Worker } from "./worker.js";
 
 /** The stub server and the worker of the present test, new for each. */
 export let server: StubServer;

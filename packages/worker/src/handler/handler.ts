@@ -1,4 +1,4 @@
-import type { Log } from "./log.js";
+import type { Log } from "../log.js";
 
 /** A job as its handler sees it. */
 export interface Job {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { Reply } from "./connection.js";
+import type { Reply } from "../connection.js";
+import { readSettings } from "../settings.js";
 import { Outbox } from "./outbox.js";
-import { readSettings } from "./settings.js";
 
 const settings = readSettings({
   RUNPOD_WEBHOOK_GET_JOB: "http://server/v2/e/job-take/$ID?gpu=none",

@@ -1,8 +1,8 @@
 import type { Worker as Thread, WorkerOptions } from "node:worker_threads";
-import type { Connection } from "./connection.js";
+import type { Connection } from "../connection.js";
+import type { Settings } from "../settings.js";
 import { HeldList } from "./held-list.js";
 import { Pinger, type PingPlace } from "./pinger.js";
-import type { Settings } from "./settings.js";
 
 interface Parts {
   readonly settings: Settings;

@@ -1,6 +1,6 @@
+import { runJob } from "../jobs/job-run.js";
+import { openLog } from "../log.js";
 import type { Handler, Job } from "./handler.js";
-import { runJob } from "./job-run.js";
-import { openLog } from "./log.js";
 
 /**
  * Runs a handler once without a server: prints the output as JSON on stdout, and everything else on stderr. A streaming

@@ -1,9 +1,9 @@
-import { type Connection, isPassing, type Reply } from "./connection.js";
-import type { TakenJob } from "./handler.js";
-import { limits } from "./limits.js";
-import type { Log } from "./log.js";
-import { Backoff, pause } from "./pause.js";
-import { type Settings, withParameters } from "./settings.js";
+import { type Connection, isPassing, type Reply } from "../connection.js";
+import type { TakenJob } from "../handler/handler.js";
+import { limits } from "../limits.js";
+import type { Log } from "../log.js";
+import { Backoff, pause } from "../pause.js";
+import { type Settings, withParameters } from "../settings.js";
 
 /** What a take asks for. */
 interface Ask {

@@ -1,4 +1,4 @@
-import { limits } from "./limits.js";
+import { limits } from "../limits.js";
 
 /** Indexes of the numbers at the start of the shared memory; the length of the id in each slot follows them. */
 const at = { version: 0, asking: 1, answered: 2, lengths: 3 } as const;

@@ -1,6 +1,6 @@
-import type { Connection } from "./connection.js";
-import { toJson } from "./json.js";
-import type { Log } from "./log.js";
+import type { Connection } from "../connection.js";
+import { toJson } from "../json.js";
+import type { Log } from "../log.js";
 
 /** A job's progress on its way to the server: only the newest value matters, and none is retried. */
 export class ProgressLine {

@@ -1,7 +1,7 @@
-import type { Connection } from "./connection.js";
-import { limits } from "./limits.js";
-import { type Settings, withParameters } from "./settings.js";
-import { version } from "./version.js";
+import type { Connection } from "../connection.js";
+import { limits } from "../limits.js";
+import { type Settings, withParameters } from "../settings.js";
+import { version } from "../version.js";
 
 /** Where and how often to ping: plain data, so that it can be passed to a thread. */
 export type PingPlace = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingIntervalMs">;

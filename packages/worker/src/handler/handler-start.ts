@@ -2,16 +2,16 @@ import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { Connection } from "./connection.js";
+import { Connection } from "../connection.js";
+import { readableError } from "../json.js";
+import { hasServed, serve } from "../serve.js";
+import { readSettings, withParameters } from "../settings.js";
+import { version } from "../version.js";
 import type { Handler, ServeOptions } from "./handler.js";
 import { HandlerCache } from "./handler-cache.js";
-import { readableError } from "./json.js";
-import { hasServed, serve } from "./serve.js";
-import { readSettings, withParameters } from "./settings.js";
-import { version } from "./version.js";
 
 const names = ["handler.ts", "handler.js", "handler.mjs"];
-const sdkUrl = new URL("./index.js", import.meta.url).href;
+const sdkUrl = new URL("../index.js", import.meta.url).href;
 const lastWordsMaxMs = 3_000;
 const reasonMaxLength = 1_000;
 

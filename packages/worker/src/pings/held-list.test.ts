@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { limits } from "../limits.js";
 import { HeldList } from "./held-list.js";
-import { limits } from "./limits.js";
 
 describe("a list of held jobs", () => {
   it("is read by another thread as it was written", () => {

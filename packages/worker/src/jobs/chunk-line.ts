@@ -1,8 +1,8 @@
-import { type Connection, isPassing } from "./connection.js";
-import { limits } from "./limits.js";
-import type { Log } from "./log.js";
-import { Backoff, Bell, pause } from "./pause.js";
-import { withParameters } from "./settings.js";
+import { type Connection, isPassing } from "../connection.js";
+import { limits } from "../limits.js";
+import type { Log } from "../log.js";
+import { Backoff, Bell, pause } from "../pause.js";
+import { withParameters } from "../settings.js";
 
 /**
  * The chunks of one job on their way to the server, in order, one call at a time. The generator may run a little ahead.
