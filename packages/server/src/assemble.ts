@@ -13,7 +13,7 @@ import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
-import { ping } from "./edges/gateway/dialler.js";
+import { ping } from "./edges/gateway/connections/dialler.js";
 import { openGateway } from "./edges/gateway/gateway.js";
 import { graphqlRoutes } from "./edges/graphql/routes.js";
 import { buildHttp } from "./edges/server.js";

@@ -73,7 +73,7 @@ const serverRules: readonly Rule[] = [
   { who: /^vaults\//, own: [...driver, "vault"], npm: [] },
   // Each edge is separate; all of them use the shared parts.
   { who: /^edges\/server$/, own: [...edge, "edges"], npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
-  { who: /^edges\/gateway\//, own: edge, npm: ["fastify", "typebox", "@millrace/api", "undici"] },
+  { who: /^edges\/gateway\//, own: [...edge, "edges/gateway"], npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@opentelemetry/"] },

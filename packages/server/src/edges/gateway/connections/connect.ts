@@ -1,6 +1,6 @@
 import type { ClientRequest } from "node:http";
-import { realTime } from "../../clock.js";
-import { limits } from "../../limits/index.js";
+import { realTime } from "../../../clock.js";
+import { limits } from "../../../limits/index.js";
 
 /** Bounds the time for a request's connection to be made: by itself, Node waits as long as the system does. */
 export function boundConnect(asked: ClientRequest): void {

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { useUpTurn } from "../../testing/turns-fixture.js";
+import { useUpTurn } from "../../../testing/turns-fixture.js";
 import { readInTurns } from "./read-in-turns.js";
 
 describe("A worker's connection", () => {

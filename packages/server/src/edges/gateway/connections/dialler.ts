@@ -1,11 +1,11 @@
 import { get } from "node:http";
 import { buildConnector } from "undici";
-import { realTime } from "../../clock.js";
-import type { PingAnswer } from "../../domain/workers/health.js";
-import type { Worker } from "../../domain/workers/worker.js";
-import type { WorkerAddress } from "../../domain/workers/worker-address.js";
-import { limits } from "../../limits/index.js";
-import { dialled } from "../../operations/workers/find-worker.js";
+import { realTime } from "../../../clock.js";
+import type { PingAnswer } from "../../../domain/workers/health.js";
+import type { Worker } from "../../../domain/workers/worker.js";
+import type { WorkerAddress } from "../../../domain/workers/worker-address.js";
+import { limits } from "../../../limits/index.js";
+import { dialled } from "../../../operations/workers/find-worker.js";
 import { Connections } from "./connections.js";
 import { readInTurns } from "./read-in-turns.js";
 
