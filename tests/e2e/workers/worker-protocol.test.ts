@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { call, startServer, type TestServer, until } from "../harness.js";
-import { makeHeld, makePuppets } from "./puppet.js";
-import { healthOf, isHeld, statusOf, submit, textCall, unknownJob } from "./wire.js";
+import { call, startServer, type TestServer, until } from "../../harness.js";
+import { makeHeld, makePuppets } from "../puppet.js";
+import { healthOf, isHeld, statusOf, submit, textCall, unknownJob } from "../wire.js";
 
 const MB = 2 ** 20;
 

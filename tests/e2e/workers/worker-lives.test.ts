@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { call, startServer, type TestServer, until } from "../harness.js";
-import { makeRunning } from "./handlers.js";
-import { frozen, letterOf, workersOf } from "./life.js";
-import { makeHeld, makePuppets, type Puppet } from "./puppet.js";
-import { healthOf, isHeld, reach, reachTime, statusOf, submit } from "./wire.js";
+import { call, startServer, type TestServer, until } from "../../harness.js";
+import { makeRunning } from "../handlers.js";
+import { frozen, letterOf, workersOf } from "../life.js";
+import { makeHeld, makePuppets, type Puppet } from "../puppet.js";
+import { healthOf, isHeld, reach, reachTime, statusOf, submit } from "../wire.js";
 
 const lostResult = /the worker finished without reporting a result/i;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startServer, type TestServer } from "../harness.js";
-import { makeHeld } from "./puppet.js";
+import { startServer, type TestServer } from "../../harness.js";
+import { makeHeld } from "../puppet.js";
 
 let server: TestServer;
 beforeAll(async () => {

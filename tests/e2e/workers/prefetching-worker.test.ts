@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type TestServer, until } from "../harness.js";
-import { makePuppets, type Puppet } from "./puppet.js";
-import { healthOf, statusOf, submit } from "./wire.js";
+import { startServer, type TestServer, until } from "../../harness.js";
+import { makePuppets, type Puppet } from "../puppet.js";
+import { healthOf, statusOf, submit } from "../wire.js";
 
 let server: TestServer;
 beforeAll(async () => {

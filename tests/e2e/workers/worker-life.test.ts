@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { call, journal, startServer, type TestServer, until } from "../harness.js";
-import { type Ending, makeFolder, makeRunning } from "./handlers.js";
-import { allWorkersOf, coldStartsOf, complete, inState, phasesOf, save, workerOf, workersOf } from "./life.js";
-import { makePuppets } from "./puppet.js";
-import { type Body, expectRefusal, healthOf, reach, statusOf, submit } from "./wire.js";
+import { call, journal, startServer, type TestServer, until } from "../../harness.js";
+import { type Ending, makeFolder, makeRunning } from "../handlers.js";
+import { allWorkersOf, coldStartsOf, complete, inState, phasesOf, save, workerOf, workersOf } from "../life.js";
+import { makePuppets } from "../puppet.js";
+import { type Body, expectRefusal, healthOf, reach, statusOf, submit } from "../wire.js";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -155,7 +155,7 @@ describe.concurrent("workers that end at their start", () => {
       test,
       '[ -n "$MENDED" ] && exec node $RUNNER handler.mjs; echo broken; exit 3',
     );
-    const runner = new URL("../../packages/worker/dist/run-handler.js", import.meta.url).pathname;
+    const runner = new URL("../../../packages/worker/dist/run-handler.js", import.meta.url).pathname;
     const waiting = await until(async () => {
       const body = await statusOf(server, endpoint, job);
       return body.waitReason === "crash_looping" && body;
@@ -177,7 +177,7 @@ describe.concurrent("workers that end at their start", () => {
   it("no longer count once a worker comes up", async (test) => {
     const folder = makeFolder(test);
     const count = join(folder, "count");
-    const runner = new URL("../../packages/worker/dist/run-handler.js", import.meta.url).pathname;
+    const runner = new URL("../../../packages/worker/dist/run-handler.js", import.meta.url).pathname;
     const words = `echo x >> ${count}; [ $(wc -l < ${count}) -ge 3 ] && exec node ${runner} handler.mjs; exit 1`;
     const { endpoint, job } = await makeFailing(test, words);
     expect(await reach(server, endpoint, job, "COMPLETED")).toMatchObject({ output: 1, retries: 0 });
