@@ -94,7 +94,8 @@ const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
 };
 
-const forTests = /(\.test\.tsx?|(^|\/)contract\.ts|\/stores\/contracts\/.+\.ts|(^|\/)stub-server\.ts|-fixture\.ts)$/;
+const forTests =
+  /(\.test\.tsx?|(^|\/)contract\.ts|\/(stores|providers)\/contracts\/.+\.ts|(^|\/)stub-server\.ts|-fixture\.ts)$/;
 const builtins = new Set(builtinModules);
 
 const withoutComments = (source: string) => source.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");

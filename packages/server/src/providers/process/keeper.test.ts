@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DirectorySpec, type Provider, StartUnsure } from "../../provider.js";
-import { endOf } from "../contract.js";
+import { endOf } from "../contracts/scene.js";
 import { type Puppet, Stage } from "../puppet-fixture.js";
 import { keeperGone, newHost, providerOf, specOf } from "./local-host-fixture.js";
 import { statOf } from "./process-table.js";

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, watch } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DirectorySpec } from "../../provider.js";
-import type { Wish } from "../contract.js";
+import type { Wish } from "../contracts/scene.js";
 import { processProvider } from "./process-provider.js";
 
 /** An empty data directory. */

@@ -1,7 +1,8 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type OpenedProvider, providerContract } from "../contract.js";
+import { providerContract } from "../contract.js";
+import type { OpenedProvider } from "../contracts/scene.js";
 import { Stage } from "../puppet-fixture.js";
 import { keeperGone, newHost, providerOf, specOf } from "./local-host-fixture.js";
 import { handlerCommand } from "./process-provider.js";
