@@ -149,7 +149,7 @@ async function take(world: World, step: Step): Promise<void> {
 const remove = (world: World, { id, no }: { id: string; no: number }) =>
   manage(world, async ({ parts, admin }) => {
     world.clients.willAsk("delete", no);
-    await deleteEndpoint(parts, ownEndpoint(parts, admin, id), { setToZero: true });
+    await deleteEndpoint(parts, admin, ownEndpoint(parts, admin, id), { setToZero: true });
     for (const job of unfinished(world))
       if (job.endpointNo === no && expiryOf(job) > world.now())
         world.broken("deletion ends everything", `${job.id} is ${job.status}`);

@@ -7,6 +7,7 @@ function stillClock(): { clock: Clock; wakeAll: () => void } {
   const sleeping: (() => void)[] = [];
   const clock = {
     now: () => 0,
+    wallNow: () => 0,
     sleep: (_ms: number, signal?: { addEventListener(type: "abort", listener: () => void): void }) =>
       new Promise<void>((resolve) => {
         sleeping.push(resolve);

@@ -10,6 +10,7 @@ function movableClock(): Clock & { move(ms: number): void; sleepers(): number } 
   const sleepers = new Set<{ untilAt: number; wake: () => void }>();
   return {
     now: () => now,
+    wallNow: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();
