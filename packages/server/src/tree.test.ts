@@ -1,14 +1,31 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
-import { files, importsOf, packages } from "./testing/sources-fixture.js";
+import { importsOf, packages } from "./testing/sources-fixture.js";
 
-/** What each module imports from its own package, types included. */
+const root = join(packages, "..");
+const isMade = /^(node_modules|dist|out|__pycache__|\..*)$/;
+
+/** Every file under a folder of the repository, of any kind, except those that are made there. */
+function under(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .filter(({ name }) => !isMade.test(name))
+    .flatMap((entry) => {
+      const path = posix.join(folder, entry.name);
+      return entry.isDirectory() ? under(path) : [path];
+    });
+}
+
+const all = ["packages", "tests", "bench", "scripts"].flatMap(under);
+
+/** What each module imports by a path, types included. */
 const graph = new Map(
-  files.map((file) => {
-    const own = importsOf(readFileSync(join(packages, file), "utf8")).filter((named) => named.startsWith("."));
-    return [file, own.map((named) => posix.join(posix.dirname(file), named).replace(/\.js$/, ".ts"))] as const;
-  }),
+  all
+    .filter((file) => /\.(m?ts|tsx|mjs)$/.test(file))
+    .map((file) => {
+      const own = importsOf(readFileSync(join(root, file), "utf8")).filter((named) => named.startsWith("."));
+      return [file, own.map((named) => posix.join(posix.dirname(file), named).replace(/\.js$/, ".ts"))] as const;
+    }),
 );
 
 /** The modules on a path from one back to itself; undefined if there is none. */
@@ -29,22 +46,7 @@ function cycleFrom(start: string): string[] | undefined {
   return undefined;
 }
 
-const root = join(packages, "..");
-const isMade = /^(node_modules|dist|out|__pycache__|\..*)$/;
-
-/** Every file under a folder of the repository, of any kind, except those that are made there. */
-function under(folder: string): string[] {
-  return readdirSync(join(root, folder), { withFileTypes: true })
-    .filter(({ name }) => !isMade.test(name))
-    .flatMap((entry) => {
-      const path = posix.join(folder, entry.name);
-      return entry.isDirectory() ? under(path) : [path];
-    });
-}
-
 describe("The tree", () => {
-  const all = ["packages", "tests", "bench", "scripts"].flatMap(under);
-
   it("has no import cycles, types included", () => {
     const cycles = [...graph.keys()].map(cycleFrom).filter((cycle) => cycle !== undefined);
     expect(cycles).toEqual([]);
