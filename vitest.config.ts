@@ -34,7 +34,7 @@ const longest = [
   "tests/compat/openai-js.test.ts",
   "tests/servers/answers.test.ts",
   "tests/migrate/migrate.test.ts",
-  "tests/e2e/worker-lives.test.ts",
+  "tests/e2e/workers/worker-lives.test.ts",
   "tests/compat/python-client.test.ts",
   "tests/faults/wall-clock.test.ts",
   "tests/e2e/volumes.test.ts",

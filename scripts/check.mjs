@@ -4,13 +4,13 @@ import { isAbsolute, join } from "node:path";
 import { bin, installPackages, main, root, run } from "./set-up.mjs";
 
 const colors = `--colors=${process.stdout.isTTY ? "force" : "off"}`;
-const layering = "packages/server/src/layering.test.ts";
+const layering = ["layering", "tree", "time-sources"].map((name) => `packages/server/src/${name}.test.ts`);
 const checks = [
   { name: "build", command: "tsc", args: ["-b"] },
   { name: "types of tests", command: "tsc", args: ["-p", "tsconfig.tests.json"] },
   { name: "lint and format", command: "biome", args: ["ci", colors] },
   { name: "reference pages", command: process.execPath, args: [join(root, "scripts/docs.mjs"), "--check"] },
-  { name: "layering", command: "vitest", args: ["run", layering], needs: layering },
+  { name: "layering", command: "vitest", args: ["run", ...layering], needs: layering[0] },
 ];
 
 await main(async () => {

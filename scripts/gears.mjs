@@ -45,7 +45,7 @@ const needOf = {
   "tests/deploy/nginx.ts": "nginx",
   "packages/server/src/host/quotas/btrfs.test.ts": "btrfs",
   "tests/servers/starting.test.ts": "faketime",
-  "tests/faults/wall-clock.ts": "faketime",
+  "tests/faults/machine/wall-clock.ts": "faketime",
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 

@@ -1,36 +1,18 @@
-// Prepares a clone: packages installed, TypeScript built. Runs before anything is installed, so it imports only
-// `node:`.
+// Prepares a clone: packages installed, TypeScript built. Runs before anything is installed, so what
+// it imports needs only `node:`.
 import { spawn } from "node:child_process";
-import { createHash, randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { bin, cache, readText, root, SetUpFailure } from "./clone.mjs";
+import { dropLock, holdWith, locked } from "./lock.mjs";
 
-/** The repository's root. */
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Files made here, which may be deleted at any time. */
-export const cache = join(root, ".cache");
-/** Where npm puts the commands of installed packages. */
-export const bin = join(root, "node_modules", ".bin");
+export { bin, cache, locked, readText, root, SetUpFailure };
 
-const lockPollMs = 200;
 const parentLookMs = 500;
 /** How long a child may take to end after a signal before it is killed. */
 const endPatienceMs = 5_000;
-
-/** One sentence for the reader, and the output of the command that failed. */
-export class SetUpFailure extends Error {
-  constructor(sentence, output = "") {
-    super(sentence);
-    this.output = output;
-  }
-
-  print() {
-    console.error([this.message, this.output.trimEnd()].filter(Boolean).join("\n"));
-  }
-}
 
 /**
  * Runs a script's main function and ends the process with the code it returns; a SetUpFailure is printed and ends it
@@ -141,88 +123,6 @@ function fileState(path) {
   return `${path} ${stat?.size} ${stat?.mtimeMs}`;
 }
 
-// ---- One at a time: a folder that names the processes that hold it
-
-const lock = join(cache, "set-up.lock");
-let isHolding = false;
-
-/** Runs `work` while no other process in this clone does such work. */
-export async function locked(work) {
-  try {
-    await takeLock();
-    return await work();
-  } catch (error) {
-    if (!["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(error.code)) throw error;
-    throw new SetUpFailure(`This folder must be set up, but it cannot be written (${error.message}).`);
-  } finally {
-    dropLock();
-  }
-}
-
-async function takeLock() {
-  mkdirSync(cache, { recursive: true });
-  const mine = `${lock}.${randomUUID()}`;
-  mkdirSync(join(mine, holderName(process.pid)), { recursive: true });
-  let saidSo = false;
-  while (!tryRename(mine, lock)) {
-    const holders = holdersNow();
-    if (holders.length === 0) continue;
-    const living = holders.find((holder) => holderName(holder.split("-")[0]) === holder);
-    if (living === undefined) {
-      // The name says whose lock it was and stays taken: of two processes that clear the same lock, one fails here
-      // instead of clearing the next owner's lock.
-      tryRename(lock, `${lock}.left-by-${holders.join("+")}`);
-      continue;
-    }
-    if (!saidSo) console.error(`Waiting for process ${living.split("-")[0]}, which is setting up this folder …`);
-    saidSo = true;
-    await sleep(lockPollMs);
-  }
-  isHolding = true;
-}
-
-function dropLock() {
-  if (!isHolding) return;
-  isHolding = false;
-  // Moved first: a folder that is being emptied would look like a lock without a holder.
-  const gone = `${lock}.${randomUUID()}`;
-  if (tryRename(lock, gone)) rmSync(gone, { recursive: true, force: true });
-}
-
-function holdersNow() {
-  try {
-    return readdirSync(lock).sort();
-  } catch {
-    return [];
-  }
-}
-
-/** `pid-start`: a process id is reused, but not with the same start time. Undefined for a process that has ended. */
-function holderName(pid) {
-  if (!existsSync("/proc/self/stat")) return isAlive(Number(pid)) ? `${pid}-0` : undefined;
-  const stat = readText(`/proc/${pid}/stat`);
-  const [state, ...rest] = stat?.slice(stat.lastIndexOf(")") + 2).split(" ") ?? [];
-  return state === undefined || state === "Z" ? undefined : `${pid}-${rest[18]}`;
-}
-
-function isAlive(pid) {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error.code === "EPERM";
-  }
-}
-
-function tryRename(from, to) {
-  try {
-    renameSync(from, to);
-    return true;
-  } catch (error) {
-    if (["ENOTEMPTY", "EEXIST", "ENOENT", "EPERM"].includes(error.code)) return false;
-    throw error;
-  }
-}
-
 // ---- Children, and ending early
 
 const children = new Set();
@@ -243,8 +143,7 @@ export async function run(command, args, { env = process.env, stdio = ["ignore",
   });
   if (child.pid === undefined) return closed;
   children.add(child);
-  // If this process is killed, the lock is held until its child has ended too.
-  if (isHolding) mkdirSync(join(lock, holderName(child.pid) ?? "ended"), { recursive: true });
+  holdWith(child.pid); // also if this process is killed
   const result = await closed;
   children.delete(child);
   // The signal's handler ends this process; a failure reported meanwhile would only mislead.
@@ -312,15 +211,6 @@ export async function withProgress(words, work) {
     clearInterval(counting);
     isInProgress = false;
     process.stderr.write(`${again} ${secondsTaken()}\n`);
-  }
-}
-
-/** A file's text, or undefined if it does not exist. */
-export function readText(path) {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
 import { type Ending, makeQueue, makeRunning } from "./handlers.js";
-import { type HeldJob, makeHeld } from "./puppet.js";
-import { type Body, readEvents, type SentEvent, statusOf, submit } from "./wire.js";
+import { makeRead, outputs } from "./stream-reader.js";
+import { type Body, statusOf, submit } from "./wire.js";
 
 const MB = 2 ** 20;
 
@@ -12,45 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => server?.end());
 
-/** A job that a puppet holds, with every way to read its chunks. */
-interface Read extends HeldJob {
-  /** Reads the contract's array. */
-  chunks(query?: string): Promise<Body[]>;
-  /** Reads the envelope that public clients use. */
-  envelope(query?: string): Promise<{ status: string; stream: Body[] }>;
-  events(lastId?: string, signal?: AbortSignal): Promise<Response>;
-}
-
-async function makeRead(test: Ending): Promise<Read> {
-  const held = await makeHeld(test, server);
-  const path = `${held.endpoint}/stream/${held.job}`;
-  const read = async (prefix: string, query: string) => {
-    const reply = await call(server, "GET", `${prefix}/${path}${query}`);
-    expect(reply.status).toBe(200);
-    return reply.body;
-  };
-  return {
-    ...held,
-    chunks: (query = "") => read("/v2", query),
-    envelope: (query = "") => read("/sdk/v2", query),
-    events: (lastId, signal) =>
-      fetch(`${server.url}/v2/${path}`, {
-        headers: {
-          authorization: `Bearer ${server.key}`,
-          accept: "text/event-stream",
-          ...(lastId === undefined ? {} : { "last-event-id": lastId }),
-        },
-        ...(signal === undefined ? {} : { signal }),
-      }),
-  };
-}
-
-const outputs = (chunks: Body[]) => chunks.map((chunk) => chunk.output);
 const indexes = (chunks: Body[]) => chunks.map((chunk) => chunk.metrics.stream_index);
 
 describe.concurrent("/stream", () => {
   it("is the array of chunks, with the worker's metrics and an index from 0", async (test) => {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     const metrics = { running: 1, scenario: "batch", avg_gen_throughput: 0.5 };
     await worker.chunk(job, { output: { text: ["a"] }, metrics });
     await worker.chunk(job, { output: "b" });
@@ -61,7 +27,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("is an envelope with the status at the public clients' URL", async (test) => {
-    const { worker, job, envelope } = await makeRead(test);
+    const { worker, job, envelope } = await makeRead(test, server);
     expect(await envelope("?wait=0")).toEqual({ status: "IN_PROGRESS", stream: [] });
     await worker.chunk(job, { output: "a" });
     const chunk = { output: "a", metrics: { stream_index: 0 } };
@@ -71,7 +37,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("hands each chunk out once, in order", async (test) => {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     for (const output of ["a", "a", "b"]) await worker.chunk(job, { output });
     const first = await chunks();
     expect([outputs(first), indexes(first)]).toEqual([
@@ -86,7 +52,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("hands chunks out after the end as well as before", async (test) => {
-    const { worker, job, endpoint, envelope } = await makeRead(test);
+    const { worker, job, endpoint, envelope } = await makeRead(test, server);
     await worker.chunk(job, { output: 1 });
     await worker.done(job, { output: ["whole"] }, true);
     const reply = await envelope();
@@ -95,7 +61,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("says IN_PROGRESS while chunks are left, and gives at most 8 MB at a time", async (test) => {
-    const { worker, job, envelope } = await makeRead(test);
+    const { worker, job, envelope } = await makeRead(test, server);
     const count = 20;
     const output = "x".repeat(MB - 100);
     for (let n = 0; n < count; n++) await worker.chunk(job, { output });
@@ -115,7 +81,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("is held for at most a second while there is nothing to send", async (test) => {
-    const { chunks } = await makeRead(test);
+    const { chunks } = await makeRead(test, server);
     const begun = performance.now();
     expect(await chunks()).toEqual([]);
     const heldMs = performance.now() - begun;
@@ -124,7 +90,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("is held as long as `wait` says, and answers as soon as there is a chunk", async (test) => {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     const begun = performance.now();
     expect(await chunks("?wait=0")).toEqual([]);
     expect(performance.now() - begun).toBeLessThan(800);
@@ -141,14 +107,14 @@ describe.concurrent("/stream", () => {
   });
 
   it("answers at once when the job ends", async (test) => {
-    const { worker, job, envelope } = await makeRead(test);
+    const { worker, job, envelope } = await makeRead(test, server);
     const held = envelope("?wait=30000");
     await worker.done(job, { error: "broken" }, true);
     expect(await held).toEqual({ status: "FAILED", stream: [] });
   });
 
   it("does not lose the chunks of a reader that disconnected", async (test) => {
-    const { worker, job, endpoint, chunks } = await makeRead(test);
+    const { worker, job, endpoint, chunks } = await makeRead(test, server);
     const hangUp = new AbortController();
     const headers = { authorization: server.key };
     const url = `${server.url}/v2/${endpoint}/stream/${job}?wait=30000`;
@@ -162,7 +128,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("drops chunks that a worker sends after the end", async (test) => {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     await worker.chunk(job, { output: "in time" });
     await worker.done(job, {}, true);
     expect((await worker.chunk(job, { output: "late" })).status).toBe(200);
@@ -171,7 +137,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("begins again at 0 when the job starts over", async (test) => {
-    const { worker, job, endpoint, chunks } = await makeRead(test);
+    const { worker, job, endpoint, chunks } = await makeRead(test, server);
     await worker.chunk(job, { output: "first start" });
     const again = await worker.take(); // it reports no jobs, so its job is given back and handed out again
     expect(again.body.id).toBe(job);
@@ -181,7 +147,7 @@ describe.concurrent("/stream", () => {
   });
 
   it("keeps the text of a chunk unchanged", async (test) => {
-    const { worker, job, endpoint } = await makeRead(test);
+    const { worker, job, endpoint } = await makeRead(test, server);
     const text = '{"n":12345678901234567890,"huge":1e400,"a":1,"a":2}';
     await worker.chunk(job, `{"output":${text}}`);
     const reply = await fetch(`${server.url}/v2/${endpoint}/stream/${job}`, { headers: { authorization: server.key } });
@@ -215,7 +181,7 @@ describe.concurrent("/stream", () => {
 
 describe.concurrent("a chunk over 1 MB", () => {
   async function pieces(test: Ending, output: unknown): Promise<Body[]> {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     expect((await worker.chunk(job, { output, metrics: { running: 1 } })).status).toBe(200);
     const found = await chunks();
     const parts = found[0]?.metrics.parts;
@@ -252,81 +218,12 @@ describe.concurrent("a chunk over 1 MB", () => {
   });
 
   it("stays whole at exactly 1 MB", async (test) => {
-    const { worker, job, chunks } = await makeRead(test);
+    const { worker, job, chunks } = await makeRead(test, server);
     const output = "x".repeat(MB - 2); // two quotes around it
     await worker.chunk(job, { output });
     const found = await chunks();
     expect(found).toHaveLength(1);
     expect(found[0].output === output).toBe(true);
     expect(found[0].metrics).toEqual({ stream_index: 0 });
-  });
-});
-
-describe.concurrent("server-sent events", () => {
-  const chunkEvents = (events: readonly SentEvent[]) => events.filter((event) => event.event === "chunk");
-
-  it("carry each chunk with the id of its start and index, then the status and a final event", async (test) => {
-    const { worker, job, events } = await makeRead(test);
-    await worker.chunk(job, { output: "a", metrics: { running: 1 } });
-    const reply = await events();
-    expect(reply.status).toBe(200);
-    expect(reply.headers.get("content-type")).toMatch(/^text\/event-stream/);
-    await worker.chunk(job, { output: "b" });
-    await worker.done(job, { output: [] }, true);
-    const all = await readEvents(reply);
-    const found = chunkEvents(all);
-    expect(found.map((event) => event.id)).toEqual(["1-0", "1-1"]);
-    expect(found.map((event) => JSON.parse(event.data))).toEqual([
-      { output: "a", metrics: { running: 1, stream_index: 0 } },
-      { output: "b", metrics: { stream_index: 1 } },
-    ]);
-    const statuses = all.filter((event) => event.event === "status").map((event) => event.data);
-    expect(statuses.join()).toContain("IN_PROGRESS");
-    expect(all.at(-1)?.event).toBe("done");
-    expect(all.filter((event) => event.event === "done")).toHaveLength(1);
-  });
-
-  it("resume after the last id seen, and consume nothing", async (test) => {
-    const { worker, job, events, chunks } = await makeRead(test);
-    for (const output of ["a", "b", "c"]) await worker.chunk(job, { output });
-    const broken = new AbortController();
-    const first = await events(undefined, broken.signal);
-    const seen = await readEvents(first, (soFar) => chunkEvents(soFar).length >= 2);
-    broken.abort();
-    const last = chunkEvents(seen)[1]?.id as string;
-    expect(last).toBe("1-1");
-    await worker.done(job, {}, true);
-    const rest = chunkEvents(await readEvents(await events(last)));
-    expect(rest.map((event) => event.id)).toEqual(["1-2"]);
-    const whole = chunkEvents(await readEvents(await events()));
-    expect(whole.map((event) => event.id)).toEqual(["1-0", "1-1", "1-2"]);
-    const nothing = await readEvents(await events("1-2"));
-    expect(chunkEvents(nothing)).toEqual([]);
-    expect(nothing.at(-1)?.event).toBe("done");
-    expect(outputs(await chunks())).toEqual(["a", "b", "c"]);
-  });
-
-  it("report when the job starts over, and continue with its new start", async (test) => {
-    const { worker, job, events } = await makeRead(test);
-    await worker.chunk(job, { output: "old" });
-    const reply = await events();
-    let sawOld = false;
-    const reading = readEvents(reply, (soFar) => {
-      sawOld = chunkEvents(soFar).length > 0;
-      return false;
-    });
-    await until(() => sawOld);
-    expect((await worker.take()).body.id).toBe(job);
-    await worker.chunk(job, { output: "new" });
-    await worker.done(job, {}, true);
-    const all = await reading;
-    expect(chunkEvents(all).map((event) => event.id)).toEqual(["1-0", "2-0"]);
-    const between = all.slice(
-      all.findIndex((event) => event.id === "1-0") + 1,
-      all.findIndex((event) => event.id === "2-0"),
-    );
-    expect(between.some((event) => event.event === "status")).toBe(true);
-    const resumed = chunkEvents(await readEvents(await events("1-0")));
-    expect(resumed.map((event) => event.id)).toEqual(["2-0"]);
   });
 });

@@ -179,3 +179,14 @@ function readEvent(block: string): SentEvent | undefined {
   if (data.length === 0 && field("event").length === 0) return undefined; // a comment that keeps the connection open
   return { event: field("event")[0] ?? "message", id: field("id")[0], data: data.join("\n") };
 }
+
+/** The head of a raw request, including the key. */
+export function headOf(server: TestServer, method: string, path: string, ...more: string[]): string {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${server.port}`,
+    `Authorization: ${server.key}`,
+    ...more,
+  ];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

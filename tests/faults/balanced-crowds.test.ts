@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
 import { type Balanced, makeBalanced } from "../lb/balanced.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory } from "./crowd.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory } from "./crowds/crowd.js";
 
 const usualMostMs = 100;
 const mostMib = 300;

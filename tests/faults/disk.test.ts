@@ -4,9 +4,9 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../../packages/server/src/stores/sqlite/driver.js";
 import { expectRefusal, reach, statusOf, submit } from "../e2e/wire.js";
 import { call, until } from "../harness.js";
-import { JournaledServer, wal } from "./journaled-server.js";
-import { auditCuts, randomPoints, recordsOf } from "./power-cuts.js";
-import { isAlive } from "./processes.js";
+import { JournaledServer, wal } from "./disk/journaled-server.js";
+import { auditCuts, randomPoints, recordsOf } from "./disk/power-cuts.js";
+import { isAlive } from "./machine/processes.js";
 import { seeded } from "./random.js";
 
 const seed = Number(process.env.MILLRACE_TEST_SEED ?? Math.floor(Math.random() * 1_000_000_000));

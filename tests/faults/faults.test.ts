@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { runCampaign } from "./campaign.js";
-import type { DatabaseKind } from "./database.js";
-import { table } from "./report.js";
+import { runCampaign } from "./campaign/campaign.js";
+import type { DatabaseKind } from "./campaign/database.js";
+import { table } from "./campaign/report.js";
 
 /** `npm run faults` sets these; an ordinary test run is short, and prints the seed that it chose. */
 const { MILLRACE_TEST_MINUTES, MILLRACE_TEST_SEED, MILLRACE_TEST_DATABASE, MILLRACE_TEST_SERVERS } = process.env;

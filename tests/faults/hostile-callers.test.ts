@@ -5,8 +5,8 @@ import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory } from "./crowd.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory } from "./crowds/crowd.js";
 
 const usualMostMs = 100;
 

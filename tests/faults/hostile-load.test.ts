@@ -5,8 +5,8 @@ import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory as expectMemoryOf, type Hostile } from "./crowd.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory as expectMemoryOf, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
 const attackMs = 3_000;

@@ -5,7 +5,7 @@ import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { statusOf, submit } from "../e2e/wire.js";
 import { makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { type Bystander, expectUndisturbed, memoryMib, startBystander } from "./bystander.js";
+import { type Bystander, expectUndisturbed, memoryMib, startBystander } from "./crowds/bystander.js";
 
 const mib = 2 ** 20;
 let server: TestServer;

@@ -5,8 +5,8 @@ import { makePuppets } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
 import { makeDatabase } from "../servers/cluster.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
 /** Bytes of the output; the rest of the body makes its reply a little larger. */

@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres } from "../../scripts/postgres.mjs";
@@ -8,16 +6,15 @@ import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
 import { makeDatabase } from "../servers/cluster.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./bystander.js";
-import { crowdOf, expectMemory, type Hostile } from "./crowd.js";
+import { attackMs, deaf, manage, sendLarge, startSlowReceiver } from "./crowds/attacks.js";
+import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
 /** The most that lent memory, the accounted bodies and the sockets' buffers together may use. */
 const mostMib = 700;
 /** One caller must not delay any other request beyond this. */
 const usualMostMs = 100;
-/** How long an attack lasts. */
-const attackMs = 3_000;
 
 describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout: 300_000 }, (database) => {
   let server: TestServer;
@@ -58,15 +55,8 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
       for (const member of members) act(member);
       await sleep(attackMs);
     });
-  const deaf = (member: Hostile) => member.socket.removeAllListeners("data").pause();
-
-  const manage = async (method: string, path: string, body: unknown) => {
-    const reply = await call(server, method, path, body);
-    expect(reply.status).toBe(200);
-    return reply.body as { id: string };
-  };
   const template = (name: string, more: object) =>
-    manage("POST", "/v1/templates", { name, imageName: "alpine:3", isServerless: true, ...more });
+    manage(server, "POST", "/v1/templates", { name, imageName: "alpine:3", isServerless: true, ...more });
 
   /** A job that the worker holds. */
   async function held(): Promise<string> {
@@ -115,9 +105,9 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
 
     it("lists of releases that it does not read", async () => {
       const { id: templateId } = await template("released", large);
-      const { id } = await manage("POST", "/v1/endpoints", { name: "released", templateId, workersMax: 0 });
+      const { id } = await manage(server, "POST", "/v1/endpoints", { name: "released", templateId, workersMax: 0 });
       for (let n = 0; n < 20; n++)
-        await manage("PATCH", `/v1/endpoints/${id}`, { env: { ...large.env, N: String(n) } });
+        await manage(server, "PATCH", `/v1/endpoints/${id}`, { env: { ...large.env, N: String(n) } });
       await attack("100 lists of releases", () =>
         crowd(100, (member) => {
           deaf(member);
@@ -186,16 +176,6 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
     });
   });
 
-  /** Sends large bodies, some at a time, for as long as an attack goes on. */
-  async function sendLarge(count: number, send: () => Promise<{ status: number }>): Promise<void> {
-    const until = performance.now() + attackMs;
-    const one = async () => {
-      // A 503 means that the total size of such bodies has reached its bound.
-      while (performance.now() < until) expect([200, 503]).toContain((await send()).status);
-    };
-    await Promise.all(Array.from({ length: count }, one));
-  }
-
   describe.each([1, 4])("with texts of many megabytes, %i at a time:", (count) => {
     it("inputs", async () => {
       const unserved = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
@@ -263,21 +243,7 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
     });
 
     it("results of 20 MB with webhooks, to a receiver that reads slowly", async () => {
-      const read: number[] = [];
-      const receiver = createServer((request, reply) => {
-        let bytes = 0;
-        request.on("data", (part: Buffer) => {
-          bytes += part.length;
-          request.pause();
-          setTimeout(() => request.resume(), 5);
-        });
-        request.on("end", () => {
-          read.push(bytes);
-          reply.end();
-        });
-      });
-      await new Promise<void>((done) => receiver.listen(0, "127.0.0.1", done));
-      const webhook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      const { read, url: webhook, receiver } = await startSlowReceiver();
       const result = `{"output":"${"é".repeat(9 * mib)}"}`;
       try {
         await attack("4 results of 18 MB with webhooks", async () => {

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import { statusOf } from "../e2e/wire.js";
 import { startServer, type TestServer } from "../harness.js";
-import type { KnownJob } from "./acknowledged.js";
-import { withFolder } from "./disk-audit.js";
-import { recordDisk, wal } from "./journaled-server.js";
-import { auditCuts, cutAt, pointOf, randomPoints } from "./power-cuts.js";
+import type { KnownJob } from "./disk/acknowledged.js";
+import { withFolder } from "./disk/disk-audit.js";
+import { recordDisk, wal } from "./disk/journaled-server.js";
+import { auditCuts, cutAt, pointOf, randomPoints } from "./disk/power-cuts.js";
 import { seeded } from "./random.js";
 import type { DiskRecord } from "./shim/disk-journal.js";
 

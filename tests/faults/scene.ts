@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeEndpoint, root } from "../harness.js";
-import { type Run, RunJournal } from "./run-journal.js";
+import { type Run, RunJournal } from "./audit/run-journal.js";
 
 /** The address to call, and the key to use. */
 export interface Target {

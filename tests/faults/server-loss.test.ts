@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
-import { logBytes } from "./logs.js";
-import { isAlive } from "./processes.js";
+import { logBytes } from "./machine/logs.js";
+import { isAlive } from "./machine/processes.js";
 import { Scene, stockPython } from "./scene.js";
 
 let server: TestServer;

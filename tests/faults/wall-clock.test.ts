@@ -2,8 +2,8 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
+import { WallClock } from "./machine/wall-clock.js";
 import { Scene } from "./scene.js";
-import { WallClock } from "./wall-clock.js";
 
 const hourMs = 60 * 60_000;
 

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
-import { halted } from "./processes.js";
-import { startProxy } from "./proxy.js";
+import { halted } from "./machine/processes.js";
+import { startProxy } from "./machine/proxy.js";
 import { Scene } from "./scene.js";
 
 let server: TestServer;

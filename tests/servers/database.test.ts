@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { endWith } from "../e2e/handlers.js";
 import { statusOf } from "../e2e/wire.js";
-import { isAlive } from "../faults/processes.js";
-import type { Run } from "../faults/run-journal.js";
+import type { Run } from "../faults/audit/run-journal.js";
+import { isAlive } from "../faults/machine/processes.js";
 import { Scene } from "../faults/scene.js";
 import { call, until } from "../harness.js";
 import { ask, type Cluster, type Member, startCluster } from "./cluster.js";

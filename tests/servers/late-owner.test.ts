@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeRunning } from "../e2e/handlers.js";
 import { reach, submit } from "../e2e/wire.js";
-import { signal } from "../faults/processes.js";
+import { signal } from "../faults/machine/processes.js";
 import { until } from "../harness.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { type StallingProxy, startStallingProxy } from "./stalling-proxy.js";

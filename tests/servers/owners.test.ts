@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Ending, makeQueue, makeRunning } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { reach, submit } from "../e2e/wire.js";
-import { signal } from "../faults/processes.js";
+import { signal } from "../faults/machine/processes.js";
 import { call, until } from "../harness.js";
 import { type Cluster, type Member, startCluster } from "./cluster.js";
 

@@ -4,7 +4,8 @@ import { ownEndpoint, updateEndpoint } from "../../packages/server/src/operation
 import { isBad, isOpen, type KnownEndpoint, workingVersion } from "./fleet.js";
 import { Broken, type Server } from "./server.js";
 import type { EndpointChange } from "./steps.js";
-import { Violated, type World } from "./world.js";
+import { Violated } from "./violation.js";
+import type { World } from "./world.js";
 
 /** Changes an endpoint; an invalid change may be refused. */
 export async function manage(world: World, act: (server: Server) => Promise<unknown>): Promise<void> {

@@ -4,7 +4,8 @@ import { drain, manage, save, unfinished } from "./drain.js";
 import { away } from "./host.js";
 import { expiryOf } from "./known.js";
 import type { Script, Step } from "./steps.js";
-import { Violated, type Violation, World } from "./world.js";
+import { Violated, type Violation } from "./violation.js";
+import { World } from "./world.js";
 
 export interface Outcome {
   readonly violation: Violation | undefined;

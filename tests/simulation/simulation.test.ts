@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { runCampaign, traceOf } from "./campaign.js";
-import { kept, seeds } from "./seeds.js";
+import { kept } from "./kept-histories.js";
+import { seeds } from "./seeds.js";
 import { drawScript, type Script } from "./steps.js";
 
 /** `npm run simulate` sets the minutes; an ordinary test run is short, and prints its first seed. */

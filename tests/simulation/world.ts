@@ -3,9 +3,7 @@ import { createEndpoint } from "../../packages/server/src/operations/endpoints/s
 import { createTemplate } from "../../packages/server/src/operations/templates/save-template.js";
 import type { WorkerSpec } from "../../packages/server/src/provider.js";
 import type { Stores } from "../../packages/server/src/store/index.js";
-import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
-import { plainKey, plainUser } from "../../packages/server/src/testing/facts-fixture.js";
-import { seededIds } from "../../packages/server/src/testing/scene-fixture.js";
+import { seededIds } from "../../packages/server/src/testing/seeded-ids-fixture.js";
 import { seeded } from "../faults/random.js";
 import { Clients } from "./clients.js";
 import { SimulatedClock, type Timeline } from "./clock.js";
@@ -14,21 +12,14 @@ import { away, Host } from "./host.js";
 import { checkDeliveries, checkHolders, checkProcesses, checkStore, checkWaiting, type Scene } from "./invariants.js";
 import { Ledger } from "./ledger.js";
 import { Machine } from "./machine.js";
+import { openStores } from "./opened-stores.js";
 import { Receiver } from "./receiver.js";
-import { Broken, Server, type Surroundings, vault } from "./server.js";
+import { Broken, Server, type Surroundings } from "./server.js";
 import type { EndpointChange, Script } from "./steps.js";
 import { Ticks } from "./ticks.js";
 import { Turns } from "./turns.js";
+import { Violated, type Violation } from "./violation.js";
 import { Watch } from "./watch.js";
-
-/** A broken promise. */
-export interface Violation {
-  readonly rule: string;
-  readonly sentence: string;
-}
-
-/** Stops a history at its first violation. */
-export class Violated extends Error {}
 
 /** How often sleepers may wake at one moment. */
 const wakesMax = 1_000;
@@ -122,21 +113,8 @@ export class World implements Scene {
 
   /** A world with a server, a template and the script's endpoints. */
   static async open(script: Script, directory: string): Promise<World> {
-    const onFatal = (error: Error) => {
-      throw error;
-    };
-    const stores = openSqlite({ path: ":memory:", onFatal });
-    const hash = vault.hash("mr_admin-key-of-this-world");
-    const webhookSecret = vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
-    const owner = await stores.access.createUser({
-      ...plainUser,
-      id: "user_of-this-world",
-      isAdmin: true,
-      webhookSecret,
-    });
-    await stores.access.createKey({ ...plainKey, hash, ownerNo: owner.no, isBootstrap: true });
-    const hostNo = await stores.hosts.ensure("host", 0);
-    const world = new World(script, stores, hostNo, hash, directory);
+    const { stores, hostNo, keyHash } = await openStores();
+    const world = new World(script, stores, hostNo, keyHash, directory);
     await world.#open();
     return world;
   }

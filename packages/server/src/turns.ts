@@ -132,7 +132,10 @@ export class Turns {
   #doNext(): void {
     const beganAt = this.#now();
     const next = this.#waiting.next(beganAt);
-    if (!next) return this.#waitForRest(beganAt);
+    if (!next) {
+      this.#waitForRest(beganAt);
+      return;
+    }
     next.work();
     queueMicrotask(() => process.nextTick(this.#goOn, next.key, beganAt));
   }

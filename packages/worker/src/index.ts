@@ -1,3 +1,3 @@
-export type { Handler, Job, ServeOptions } from "./handler.js";
+export type { Handler, Job, ServeOptions } from "./handler/handler.js";
 export type { Log } from "./log.js";
 export { serve } from "./serve.js";

@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { eachWithHome, home, run, server, tryOut, write } from "./run-handler-fixture.js";
-import type { Call } from "./stub-server.js";
+import { eachWithHome, home, run, server, tryOut, write } from "./testing/run-handler-fixture.js";
+import type { Call } from "./testing/stub-server.js";
 
 eachWithHome();
 

@@ -1,4 +1,4 @@
-import type { Handler, ServeOptions } from "./handler.js";
+import type { Handler, ServeOptions } from "./handler/handler.js";
 import { limits } from "./limits.js";
 import { missingVariables, readSettings } from "./settings.js";
 import { Worker } from "./worker.js";
@@ -27,7 +27,7 @@ export async function serve<Input = any, Output = unknown>(
   isServing = true;
   const testInput = testInputOf(process.argv, process.env);
   if (testInput !== undefined) {
-    const { runOnce } = await import("./test-run.js");
+    const { runOnce } = await import("./handler/test-run.js");
     process.exit(await runOnce(handler as Handler, testInput));
   }
   refuseWithoutServer();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Handler } from "./handler.js";
+import type { Handler } from "./handler/handler.js";
+import { begin, eachWithServer, gate, isTake, running, server, stopped, worker } from "./testing/worker-fixture.js";
 import { version } from "./version.js";
-import { begin, eachWithServer, gate, isTake, running, server, stopped, worker } from "./worker-fixture.js";
 
 eachWithServer();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Job } from "./handler.js";
-import { begin, eachWithServer, gate, isTake, running, server, stopped } from "./worker-fixture.js";
+import type { Job } from "./handler/handler.js";
+import { begin, eachWithServer, gate, isTake, running, server, stopped } from "./testing/worker-fixture.js";
 
 eachWithServer();
 

@@ -1,16 +1,16 @@
-import { ChunkLine } from "./chunk-line.js";
 import { Connection } from "./connection.js";
-import type { Handler, Job, ServeOptions, TakenJob } from "./handler.js";
-import { type Outcome, runJob } from "./job-run.js";
+import type { Handler, Job, ServeOptions, TakenJob } from "./handler/handler.js";
+import { ChunkLine } from "./jobs/chunk-line.js";
+import { type Outcome, runJob } from "./jobs/job-run.js";
+import { Outbox } from "./jobs/outbox.js";
+import { ProgressLine } from "./jobs/progress-line.js";
+import { watchStops } from "./jobs/stops.js";
+import { Takes } from "./jobs/takes.js";
 import { limits } from "./limits.js";
 import { type Log, openLog } from "./log.js";
-import { Outbox } from "./outbox.js";
 import { Bell } from "./pause.js";
-import { Pings } from "./pings.js";
-import { ProgressLine } from "./progress-line.js";
+import { Pings } from "./pings/pings.js";
 import type { Settings } from "./settings.js";
-import { watchStops } from "./stops.js";
-import { Takes } from "./takes.js";
 
 /** A job from its take until the server has its result. */
 interface HeldJob {

@@ -1,18 +1,11 @@
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import { type AddressInfo, connect } from "node:net";
-import { ErrorBody, refusals as published } from "@millrace/api";
-import { Value } from "typebox/value";
+import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Endpoint, EndpointSettings } from "../domain/endpoints/endpoint.js";
-import { type RefusalCode, refusals } from "../domain/refusals.js";
-import { Refusal } from "../errors.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import { limits } from "../limits/index.js";
 import { cancelJob } from "../operations/jobs/change-job.js";
-import { workerChanges } from "../testing/facts-fixture.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
-import { openGateway } from "./gateway/gateway.js";
+import { expectRefusal } from "./refusal-fixture.js";
 
 let scene: Scene;
 let http: Http;
@@ -31,110 +24,12 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** Every refusal has this form. */
-function expectRefusal(answer: Answer, code: RefusalCode): void {
-  expect(answer.json).toMatchObject({ code });
-  expect(answer.status).toBe(refusals[code].status);
-  expect(Object.keys(answer.json).sort()).toEqual(["code", "error", "requestId"]);
-  expect(Value.Check(ErrorBody, answer.json)).toBe(true);
-  expect(answer.json.error).toMatch(/^[A-Z'].*\.$/s);
-  expect(answer.json.error).not.toMatch(/\bat .*:\d+|SELECT|\/(home|work|tmp|root)\//);
-  expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
-  expect(answer.headers.get("x-request-id")).toBe(answer.json.requestId);
-  expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-}
 /** Runs one call against the same scene with other parts. */
 async function behind(more: Parameters<typeof openHttp>[1], act: (other: Http) => Promise<Answer>): Promise<Answer> {
   const other = await openHttp(scene, more);
   return act(other).finally(other.close);
 }
 const draining = { draining: AbortSignal.abort() };
-/** A request to a load-balancing endpoint whose worker answers by `listener`; without a listener it has no worker. */
-async function balanced(
-  listener: RequestListener | undefined,
-  settings: Partial<EndpointSettings> = {},
-): Promise<Answer> {
-  const made = await scene.endpoint({ type: "LB", workersMax: listener ? 1 : 0 });
-  await scene.parts.registry.saveEndpoint(made, { ...made.settings, ...settings }, undefined);
-  const upstream = createServer(listener).listen(0, "127.0.0.1");
-  await once(upstream, "listening");
-  if (listener) {
-    const worker = await scene.worker(made);
-    const { port } = upstream.address() as AddressInfo;
-    await scene.parts.registry.changeWorker(worker, { ...workerChanges.start, address: `127.0.0.1:${port}` });
-    scene.parts.gate.open(worker);
-  }
-  const gateway = openGateway(scene.parts, { domain: undefined, isProxyTrusted: false });
-  const answer = await behind({ gateway }, (other) => other.post(`/lb/${made.id}/`, "x"));
-  await gateway.close();
-  upstream.closeAllConnections();
-  upstream.close();
-  return answer;
-}
-
-describe("The table of refusals", () => {
-  it("is the published one", () => {
-    expect(refusals).toEqual(published);
-  });
-
-  const provoked: Record<RefusalCode, () => Promise<Answer>> = {
-    INVALID_INPUT: () => http.post(`${base}/run`, { input: 1 }),
-    INVALID_JSON: () => http.post(`${base}/run`, "{"),
-    INVALID_STATE: async () => {
-      const id = await scene.submit(endpoint);
-      return http.post(`${base}/retry/${id}`);
-    },
-    IDEMPOTENCY_CONFLICT: async () => {
-      const headers = { "idempotency-key": "a" };
-      await http.post(`${base}/run`, { input: {} }, { headers });
-      return http.post(`${base}/run`, { input: { a: 1 } }, { headers });
-    },
-    IN_USE: () => http.call("DELETE", `/v1/endpoints/${endpoint.id}`),
-    UNAUTHORIZED: () => http.get(`${base}/health`, { key: null }),
-    NOT_FOUND: () => http.get("/v1/nothing"),
-    ENDPOINT_NOT_FOUND: () => http.get("/v2/nothing/health"),
-    JOB_NOT_FOUND: () => http.get(`${base}/status/nothing`),
-    METHOD_NOT_ALLOWED: () => http.get(`${base}/run`),
-    LOG_ELSEWHERE: async () => {
-      const worker = await scene.worker(endpoint);
-      worker.row = { ...worker.row, hostNo: 77 };
-      return http.get(`/v1/workers/${worker.row.id}/logs`);
-    },
-    PAYLOAD_TOO_LARGE: () => http.post("/v1/templates", "x".repeat(limits.managementBytesMax + 1)),
-    UNSUPPORTED_ENCODING: () => http.post(`${base}/run`, "{}", { headers: { "content-encoding": "gzip" } }),
-    RATE_LIMITED: async () => {
-      for (let n = 0; n < 2; n++) await http.post(`${base}/purge-queue`);
-      return http.post(`${base}/purge-queue`);
-    },
-    INTERNAL: async () => {
-      const find = () => Promise.reject(new Error("SELECT secret FROM /home/me at line 1"));
-      const reader = { ...methods(scene.parts.reader), find };
-      return behind({ reader }, (other) => other.get(`${base}/status/any`));
-    },
-    NO_WORKER: () => balanced(undefined),
-    WORKER_FAILED: () => balanced((request) => void request.socket.destroy()),
-    WORKER_TIMEOUT: () => balanced(() => {}, { executionTimeoutMs: 50 }),
-    UNAVAILABLE: () => behind(draining, (other) => other.get(`${base}/health`)),
-    STORAGE_FULL: async () => {
-      const submit = () => Promise.reject(new Refusal("STORAGE_FULL", "The disk is nearly full."));
-      const jobs = { ...methods(scene.parts.jobs), submit };
-      return behind({ jobs }, (other) => other.post(`${base}/run`, { input: {} }));
-    },
-  };
-  it.each(Object.keys(refusals) as RefusalCode[])("is answered with the same body: %s", async (code) => {
-    expectRefusal(await provoked[code](), code);
-  });
-
-  it("says when to try again if a retry may help", async () => {
-    const limited = await provoked.RATE_LIMITED();
-    expect(Number(limited.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(Number(limited.headers.get("retry-after"))).toBeLessThanOrEqual(10);
-    expect(limited.headers.get("ratelimit-limit")).toBe("2");
-    expect(limited.headers.get("ratelimit-remaining")).toBe("0");
-    expect(limited.headers.get("ratelimit-reset")).toMatch(/^\d+$/);
-    expect((await provoked.UNAVAILABLE()).headers.get("retry-after")).toBe("5");
-  });
-});
 
 describe("X-Request-ID", () => {
   const idFor = async (given: string) => {
@@ -209,22 +104,6 @@ describe("A body", () => {
     expect(
       (await http.post(`${base}/run`, { input: {} }, { headers: { "content-encoding": "identity" } })).status,
     ).toBe(200);
-  });
-});
-
-describe("The order of checks", () => {
-  const tooLong = "x".repeat(limits.runBytesMax + 1);
-
-  it("is the key, the endpoint, the rate, the size, the body", async () => {
-    const path = (id: string) => `/v2/${id}/run`;
-    expectRefusal(await http.post(path("nothing"), tooLong, { key: "mr_wrong" }), "UNAUTHORIZED");
-    expectRefusal(await http.post(path("nothing"), tooLong), "ENDPOINT_NOT_FOUND");
-    expectRefusal(await http.post(path(endpoint.id), tooLong), "PAYLOAD_TOO_LARGE");
-    expectRefusal(await http.post(path(endpoint.id), "{"), "INVALID_JSON");
-    for (let n = 0; n < 2; n++) await http.post(`${base}/purge-queue`);
-    expectRefusal(await http.post(`${base}/purge-queue`, undefined, { key: "mr_wrong" }), "UNAUTHORIZED");
-    expectRefusal(await http.post("/v2/nothing/purge-queue"), "ENDPOINT_NOT_FOUND");
-    expectRefusal(await http.post(`${base}/purge-queue`), "RATE_LIMITED");
   });
 });
 
@@ -320,32 +199,6 @@ it("A rate limit applies to one operation of one endpoint, and ends with its win
   await scene.advance(10_100);
   expect((await http.post(`${base}/purge-queue`)).status).toBe(200);
 });
-
-it("A refusal for too many requests in flight names these requests, not the rate", async () => {
-  const held: (() => void)[] = [];
-  let bothCame = () => {};
-  const both = new Promise<void>((resolve) => (bothCame = resolve));
-  const list = () =>
-    new Promise<never>((_, fail) => {
-      if (held.push(() => fail(new Refusal("UNAVAILABLE", "It is over."))) === 2) bothCame();
-    });
-  const reader = { ...methods(scene.parts.reader), list };
-  const refused = await behind({ reader }, async (other) => {
-    const waiting = [1, 2].map(() => other.get(`${base}/requests`));
-    await both;
-    const third = await other.get(`${base}/requests`);
-    for (const end of held) end();
-    await Promise.all(waiting);
-    return third;
-  });
-  expectRefusal(refused, "RATE_LIMITED");
-  expect(refused.json.error).toMatch(/at the same time: at most 2 may wait/);
-  expect(refused.json.error).not.toContain("in 10 s");
-});
-
-/** A store as a plain object, so that a test can make one of its methods fail. */
-const methods = <T extends object>(store: T): T =>
-  Object.fromEntries(Object.keys(store).map((verb) => [verb, store[verb as keyof T]])) as T;
 
 /** Sends bytes as they are, and returns the head of the answer. */
 function raw(text: string): Promise<string> {

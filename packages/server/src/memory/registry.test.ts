@@ -1,133 +1,26 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { endpointDefaults } from "../domain/endpoints/endpoint.js";
+import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../limits/index.js";
-import type { RevisedTable, SharedStore, Stores } from "../store/index.js";
-import { openSqlite } from "../stores/sqlite/open.js";
-import { plainRelease, plainTemplate, workerChanges } from "../testing/facts-fixture.js";
+import { plainRelease, workerChanges } from "../testing/facts-fixture.js";
 import { Registry } from "./registry.js";
+import {
+  counted,
+  database,
+  holdNext,
+  made,
+  named,
+  now,
+  openServers,
+  others,
+  ours,
+  passTime,
+  revise,
+  startAt,
+  stores,
+  worker,
+  written,
+} from "./registry-fixture.js";
 
-/** The numbers of the written workers, in order: a mark is the length of this list. */
-let written: number[];
-/** The tables' revisions; a table without one is read each time. */
-let revisions: Partial<Record<RevisedTable, string>>;
-/** The rows that count as changed since any mark. */
-let changes: Map<RevisedTable, number[]>;
-
-const sharedBy = ({ workers }: Stores): SharedStore => ({
-  serverNo: 1,
-  beat: async () => ({ leases: new Set(), servers: [], hosts: [] }),
-  leave: async () => {},
-  forgetSilent: async () => {},
-  grant: async () => 0,
-  exclusively: (change) => change(),
-  time: async () => 0,
-  marks: async () => ({ mark: String(written.length), revisions }),
-  changesSince: async () => changes,
-  forgetChanges: async () => {},
-  workersSince: async (mark, endedSince) =>
-    (await workers.all(endedSince)).filter(({ no }) => written.slice(Number(mark)).includes(no)),
-});
-
-/** A database that records which workers are written, as PostgreSQL does. */
-function noting(database: Stores): Stores {
-  const workers: Stores["workers"] = {
-    ...database.workers,
-    async create(made) {
-      const row = await database.workers.create(made);
-      written.push(row.no);
-      return row;
-    },
-    async change(no, change) {
-      const isChanged = await database.workers.change(no, change);
-      if (isChanged) written.push(no);
-      return isChanged;
-    },
-  };
-  return { ...database, workers, shared: sharedBy(database) };
-}
-const settings = { ...endpointDefaults, name: "first", templateId: "template000001" };
-const named = (name: string) => ({ ...settings, name });
-const startAt = 1_790_000_000_000;
-
-let database: Stores;
-let stores: Stores;
-/** Calls that wait here, before or after they have reached the database, until a test releases them. */
-let held: Map<string, { at: "before" | "after"; reached: () => void; go: Promise<void> }>;
-let ours: Registry;
-let others: Registry;
-let now: number;
-
-/** Stores whose calls a test can delay. */
-function slow<T extends object>(name: string, store: T): T {
-  return new Proxy(store, {
-    get:
-      (target, verb: string) =>
-      async (...args: unknown[]) => {
-        const call = () => (target as Record<string, (...args: unknown[]) => unknown>)[verb]!(...args);
-        const hold = held.get(`${name}.${verb}`);
-        if (!hold) return call();
-        held.delete(`${name}.${verb}`);
-        const result = hold.at === "after" ? await call() : undefined;
-        hold.reached();
-        await hold.go;
-        return hold.at === "after" ? result : call();
-      },
-  });
-}
-
-/** Stores that record each call. */
-function counted(stores: Stores, asked: string[]): Stores {
-  const noting = <T extends object>(name: string, store: T): T =>
-    new Proxy(store, {
-      get: (target, verb: string) => {
-        asked.push(`${name}.${verb}`);
-        return (target as Record<string, unknown>)[verb];
-      },
-    });
-  const { access, endpoints, templates, volumes, registryAuths, workers } = stores;
-  const all = { access, endpoints, templates, volumes, registryAuths, workers };
-  return { ...stores, ...Object.fromEntries(Object.entries(all).map(([name, store]) => [name, noting(name, store)])) };
-}
-
-/** Holds the next call of a store's verb; `reached` resolves once it is held. */
-function holdNext(verb: string, at: "before" | "after") {
-  let reached = () => {};
-  let go = () => {};
-  let fail = (_error: Error) => {};
-  const there = new Promise<void>((resolve) => {
-    reached = resolve;
-  });
-  const going = new Promise<void>((resolve, reject) => {
-    go = resolve;
-    fail = reject;
-  });
-  held.set(verb, { at, reached, go: going });
-  return { reached: there, go, fail };
-}
-
-beforeEach(async () => {
-  held = new Map();
-  now = startAt;
-  database = openSqlite({ path: ":memory:", onFatal: () => {} });
-  written = [];
-  revisions = {};
-  changes = new Map();
-  stores = noting(database);
-  const slowly: Stores = {
-    ...stores,
-    shared: slow("shared", stores.shared as SharedStore),
-    endpoints: slow("endpoints", stores.endpoints),
-    templates: slow("templates", stores.templates),
-    workers: slow("workers", stores.workers),
-  };
-  ours = new Registry(slowly, { now: () => now });
-  others = new Registry(stores, { now: () => now });
-  for (const registry of [ours, others]) await registry.load(now);
-});
-afterEach(() => database.close());
-
-const made = { id: "endpoint000001", ownerNo: 1, settings, template: plainTemplate, createdAt: startAt };
-const worker = { id: "worker00000001", endpointNo: 1, version: 1, hostNo: 1, createdAt: startAt };
+openServers();
 
 describe("A server that refreshes", () => {
   it("sees what another server has made, saved and removed", async () => {
@@ -236,7 +129,7 @@ describe("A server that refreshes", () => {
     await ours.refresh();
     expect(ours.workersOf(no)).toHaveLength(1);
     await others.changeWorker(live, { ...workerChanges.end, endedAt: now });
-    now += 3_600_000;
+    passTime(3_600_000);
     await ours.refresh();
     expect(ours.workersOf(no)).toEqual([]);
     expect(ours.worker(worker.id)?.dismissed.aborted).toBe(true);
@@ -256,7 +149,7 @@ describe("A server that refreshes", () => {
     await ours.refresh();
     expect(ours.worker(worker.id)?.row.wanted).toBe("closed");
     expect(isAllRead).toBe(false);
-    now += limits.allWorkersReadMs;
+    passTime(limits.allWorkersReadMs);
     await ours.refresh();
     expect(isAllRead).toBe(true);
   });
@@ -277,7 +170,7 @@ describe("A server that refreshes", () => {
 
   it("rereads a row that it could not write, though nothing has changed in the store", async () => {
     const endpoint = await others.createEndpoint(made);
-    revisions = { endpoint: "1" };
+    revise({ endpoint: "1" });
     await ours.refresh();
     const writing = holdNext("endpoints.noteStart", "before");
     const said = { failedStarts: 1, at: now, verdict: "it broke" };
@@ -335,75 +228,5 @@ describe("A server's report about a worker", () => {
     expect(ours.signs(startAt + 1)).toEqual([]);
     live.polledAt = startAt + 20_000;
     expect(ours.signs(startAt + 19_000)).toMatchObject([{ polledAt: startAt + 20_000 }]);
-  });
-});
-
-describe("A read that began before the server's own write does not undo it:", () => {
-  beforeEach(async () => {
-    await ours.createEndpoint(made);
-  });
-  const endpoint = () => ours.endpoint(made.id)!;
-
-  /** Runs a write after a read has seen the rows from before it. */
-  async function behind(verb: string, write: () => Promise<unknown>): Promise<void> {
-    const reading = holdNext(verb, "after");
-    const refreshed = ours.refresh();
-    await reading.reached;
-    await write();
-    reading.go();
-    await refreshed;
-  }
-
-  it("a saved endpoint", async () => {
-    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), plainRelease));
-    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
-    await ours.refresh();
-    expect(endpoint()).toMatchObject({ settings: { name: "second" }, version: 2 });
-  });
-
-  it("a new endpoint", async () => {
-    await behind("endpoints.all", () => ours.createEndpoint({ ...made, id: "endpoint000002" }));
-    expect(ours.endpoint("endpoint000002")?.deletedAt).toBeUndefined();
-  });
-
-  it("a removed endpoint", async () => {
-    await behind("endpoints.all", () => ours.removeEndpoint(endpoint(), now));
-    expect(endpoint().deletedAt).toBe(now);
-  });
-
-  it("a removed template", async () => {
-    const template = await ours.createTemplate({ id: "t", ownerNo: 1, settings: {} as never });
-    await behind("templates.all", () => ours.removeTemplate(template));
-    expect(ours.template("t")).toBeUndefined();
-  });
-
-  it("a new worker, and a closed one", async () => {
-    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
-    await behind("workers.all", async () => {
-      await ours.changeWorker(first, workerChanges.close);
-      await ours.createWorker({ ...worker, id: "worker00000002", endpointNo: endpoint().no });
-    });
-    expect(ours.workersOf(endpoint().no).map(({ row }) => row.wanted)).toEqual(["closed", "running"]);
-  });
-
-  it("a worker that is being closed, while the write is still in flight", async () => {
-    const first = await ours.createWorker({ ...worker, endpointNo: endpoint().no });
-    const writing = holdNext("workers.change", "before");
-    const closed = ours.changeWorker(first, workerChanges.close);
-    await writing.reached;
-    await ours.refresh();
-    expect(first.row.wanted).toBe("closed");
-    writing.go();
-    await closed;
-    await ours.refresh();
-    expect(first.row.wanted).toBe("closed");
-  });
-
-  it("but a later change of another server shows", async () => {
-    await behind("endpoints.all", () => ours.saveEndpoint(endpoint(), named("second"), undefined));
-    await others.refresh();
-    await others.saveEndpoint(others.endpoint(made.id)!, named("third"), undefined);
-    await ours.refresh();
-    expect(endpoint().settings.name).toBe("third");
   });
 });

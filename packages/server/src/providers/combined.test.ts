@@ -3,7 +3,7 @@ import type { WorkerSpec } from "../provider.js";
 import { plainSpec } from "../testing/facts-fixture.js";
 import { StrictProvider } from "../testing/strict-provider-fixture.js";
 import { combined } from "./combined.js";
-import { linesOf } from "./contract.js";
+import { linesOf } from "./contracts/log-lines.js";
 
 describe("Several providers as one", () => {
   const never = new AbortController().signal;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ChunkStore } from "../store/index.js";
-import { postgresChunkStore } from "./postgres/chunks.js";
-import { sqliteChunkStore } from "./sqlite/chunks.js";
+import { postgresChunkStore } from "./postgres/texts/chunks.js";
 import { openForWriting } from "./sqlite/driver.js";
 import { migrate } from "./sqlite/schema.js";
-import { TextCutter } from "./sqlite/stored-texts.js";
-import type { CallSize } from "./sqlite/writer.js";
+import { sqliteChunkStore } from "./sqlite/texts/chunks.js";
+import { TextCutter } from "./sqlite/texts/stored-texts.js";
+import type { CallSize } from "./sqlite/writing/writer.js";
 
 /** The size in bytes that the store declared for each write. */
 const asked: number[] = [];

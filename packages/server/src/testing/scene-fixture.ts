@@ -6,9 +6,7 @@ import { expect } from "vitest";
 import { onMachine } from "../assembly/here.js";
 import { connectParts } from "../assembly/parts.js";
 import { localBell } from "../bells/local.js";
-import { PlainSignal } from "../clock.js";
-import type { ApiKey, Scope } from "../domain/access/key.js";
-import type { Endpoint } from "../domain/endpoints/endpoint.js";
+import type { ApiKey } from "../domain/access/key.js";
 import type { RefusalCode } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import type { MillraceEvent } from "../events.js";
@@ -22,22 +20,16 @@ import { scaleLoop } from "../loops/scale.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { type TendOptions, tendWorkersLoop } from "../loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
-import { type LiveWorker, Registry } from "../memory/registry.js";
-import { createEndpoint } from "../operations/endpoints/save-endpoint.js";
-import { appendChunk, finishJob } from "../operations/jobs/finish-job.js";
-import { lendStatus } from "../operations/jobs/lend-status.js";
-import { describeJob, findJob } from "../operations/jobs/read-job.js";
-import { type Submit, submitJob } from "../operations/jobs/submit-job.js";
-import { takeJobs, tookOver } from "../operations/jobs/take-jobs.js";
+import { Registry } from "../memory/registry.js";
 import type { Here, Parts } from "../operations/needs.js";
-import { createTemplate } from "../operations/templates/save-template.js";
-import { awaitStops, hearPing } from "../operations/workers/hear-ping.js";
-import type { Stores, TakenJob } from "../store/index.js";
+import type { Stores } from "../store/index.js";
 import { openSqlite } from "../stores/sqlite/open.js";
 import { localVault } from "../vaults/local.js";
-import { plainHost, plainKey, plainUser } from "./facts-fixture.js";
+import { plainHost } from "./facts-fixture.js";
 import { MovableClock } from "./movable-clock-fixture.js";
 import { RecordingSender } from "./recording-sender-fixture.js";
+import { SceneActs } from "./scene-acts-fixture.js";
+import { seededIds } from "./seeded-ids-fixture.js";
 import { StrictProvider } from "./strict-provider-fixture.js";
 
 export interface SceneOptions {
@@ -55,31 +47,11 @@ interface World {
   readonly directory: string;
 }
 
-/** Ids in the real format, but the same in every run. */
-export function seededIds(): Ids {
-  let state = 42;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return (t ^ (t >>> 14)) >>> 0;
-  };
-  const hex = (digits: number) => Array.from({ length: digits }, () => (next() % 16).toString(16)).join("");
-  return {
-    resource: () => Array.from({ length: 14 }, () => "abcdefghijklmnopqrstuvwxyz0123456789"[next() % 36]).join(""),
-    uuid: (now) => {
-      const time = now.toString(16).padStart(12, "0");
-      return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
-    },
-    secret: (bytes) => Buffer.from(hex(bytes * 2), "hex").toString("base64url"),
-  };
-}
-
 /**
  * The real operations, registry, lines and loops over SQLite in memory; the test controls time, workers and the outside
  * world. Nothing runs by itself until `run` or `runAll` is called.
  */
-export class Scene {
+export class Scene extends SceneActs {
   readonly #world: World;
   readonly #options: SceneOptions;
   readonly #stopping = new AbortController();
@@ -94,11 +66,9 @@ export class Scene {
   readonly parts: Parts;
   /** The lines of workers that wait for jobs, by endpoint. */
   readonly lines = new Map<number, TakeLine>();
-  /** The admin's key with every right, as text and as the registry knows it. */
-  key = "";
-  admin!: ApiKey;
 
   private constructor(world: World, options: SceneOptions, hostNo: number) {
+    super();
     this.#world = world;
     setMaxListeners(0, this.#gone.signal, this.#stopping.signal, this.draining.signal);
     this.#options = options;
@@ -289,137 +259,7 @@ export class Scene {
     this.run(scale(), watch(), expire(), timeOut(), deliver(), tend());
     await this.settle();
   }
-
-  // users and their keys
-
-  async user({ isAdmin }: { isAdmin: boolean }): Promise<number> {
-    const id = `user_${this.parts.ids.resource()}`;
-    const webhookSecret = this.parts.vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
-    return (await this.parts.registry.createUser({ ...plainUser, id, name: id, isAdmin, webhookSecret })).no;
-  }
-
-  async addKey(key: string, ownerNo: number, scope: Scope = { kind: "everything" }): Promise<ApiKey> {
-    const hash = this.parts.vault.hash(key);
-    const id = this.parts.ids.resource();
-    return this.parts.registry.createKey({ ...plainKey, id, hash, ownerNo, scope, prefix: key.slice(0, 6) });
-  }
-
-  /** Another user without admin rights, with a key for all of their resources. */
-  async stranger(): Promise<{ key: string; caller: ApiKey }> {
-    const key = `mr_stranger-${this.parts.ids.resource()}`;
-    return { key, caller: await this.addKey(key, await this.user({ isAdmin: false })) };
-  }
-
-  // endpoints and workers
-
-  #templates = 0;
-  template(more: Parameters<typeof createTemplate>[2] = {}, caller = this.admin) {
-    this.#templates++;
-    const made = { name: `template ${this.#templates}`, imageName: this.directory, ...more };
-    return createTemplate(this.parts, caller, made);
-  }
-
-  async endpoint(more: Parameters<typeof createEndpoint>[2] = {}, caller = this.admin): Promise<Endpoint> {
-    const templateId = more.templateId ?? (await this.template({}, caller)).id;
-    return createEndpoint(this.parts, caller, { name: "scene", ...more, templateId });
-  }
-
-  /** The endpoint's present state. */
-  now = (endpoint: Endpoint): Endpoint => this.parts.registry.endpointByNo(endpoint.no) as Endpoint;
-  workersOf = (endpoint: Endpoint): LiveWorker[] => this.parts.registry.workersOf(endpoint.no);
-
-  /** A worker that was started and has not called yet; it is left alone unless a test runs loops. */
-  async worker(endpoint: Endpoint): Promise<LiveWorker> {
-    const { registry, ids, clock, here, vault } = this.parts;
-    const { version } = this.now(endpoint);
-    const made = { id: ids.resource(), endpointNo: endpoint.no, version, hostNo: here.hostNo };
-    const worker = await registry.createWorker({ ...made, createdAt: clock.now() });
-    const told = { secretHash: vault.hash(secretOf(worker)), workerUrl: "http://127.0.0.1:8000" };
-    await registry.changeWorker(worker, { by: "prepare", ...told });
-    await registry.changeWorker(worker, { by: "start", startedAt: clock.now() });
-    return worker;
-  }
-
-  // jobs
-
-  submission(endpoint: Endpoint, body: unknown = { input: {} }, more: Partial<Submit> = {}): Submit {
-    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
-    const rest = { waitMs: undefined, idempotencyKey: undefined, requestId: "r" };
-    return { endpoint, route: "run", ...rest, ...more, body: bytes };
-  }
-
-  /** Submits a job and returns its id. */
-  async submit(endpoint: Endpoint, body?: unknown, more?: Partial<Submit>): Promise<string> {
-    return (await submitJob(this.parts, this.submission(endpoint, body, more))).jobId;
-  }
-
-  /** A worker's poll: how to read its answer, and how to disconnect it. */
-  poll(worker: LiveWorker, { count = 1, holdsNothing = false, isBusy = false } = {}) {
-    const client = new AbortController();
-    const leave = () => client.abort();
-    this.#gone.signal.addEventListener("abort", leave, { once: true });
-    const poll = { jobs: undefined as TakenJob[] | undefined, leave, answer: Promise.resolve() };
-    poll.answer = takeJobs(this.parts, { worker, count, holdsNothing, isBusy, gone: client.signal }).then((jobs) => {
-      poll.jobs = jobs;
-      tookOver(worker, jobs);
-    });
-    return poll;
-  }
-
-  /** A poll that disconnects if it finds no job at once. */
-  async take(worker: LiveWorker, options: Parameters<Scene["poll"]>[1] = {}): Promise<TakenJob[]> {
-    const poll = this.poll(worker, options);
-    await this.settle();
-    poll.leave();
-    await poll.answer;
-    return poll.jobs as TakenJob[];
-  }
-
-  /** Submits a job and lets a worker take it. */
-  async running(endpoint: Endpoint, worker: LiveWorker, body?: unknown, more?: Partial<Submit>): Promise<string> {
-    const jobId = await this.submit(endpoint, body, more);
-    expect((await this.take(worker)).map(({ id }) => id)).toEqual([jobId]);
-    return jobId;
-  }
-
-  done = (worker: LiveWorker, jobId: string, word: unknown = { output: "done" }): Promise<void> =>
-    finishJob(this.parts, worker, jobId, Buffer.isBuffer(word) ? word : Buffer.from(JSON.stringify(word)));
-
-  chunk = (worker: LiveWorker, jobId: string, word: unknown): Promise<void> =>
-    appendChunk(this.parts, worker, jobId, Buffer.from(JSON.stringify(word)));
-
-  ping = (worker: LiveWorker, ...jobIds: string[]): Promise<void> => hearPing(this.parts, worker, new Set(jobIds));
-
-  /** The jobs that a worker is told to stop: undefined while its poll is held. */
-  stops(worker: LiveWorker) {
-    const poll = { jobs: undefined as string[] | undefined };
-    void awaitStops(this.parts, worker, this.#gone.signal).then((jobs) => {
-      poll.jobs = jobs;
-    });
-    return poll;
-  }
-
-  /** The job's status body, parsed. */
-  async status(endpoint: Endpoint, jobId: string): Promise<Record<string, unknown>> {
-    const job = await findJob(this.parts, this.now(endpoint), jobId);
-    if (job.unreadBytes === 0) return JSON.parse(await describeJob(this.parts, endpoint, job));
-    const { pieces, release } = await lendStatus(this.parts, endpoint, job, new PlainSignal());
-    release();
-    return JSON.parse(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString());
-  }
-
-  /** The job's state, or `gone`. */
-  async state(endpoint: Endpoint, jobId: string): Promise<string> {
-    const job = await this.stores.reader.find(endpoint.no, jobId, this.clock.now());
-    return job?.status ?? "gone";
-  }
-
-  health = (endpoint: Endpoint) => this.stores.tallies.tally(endpoint.no);
-  warnings = () => this.events.filter((event) => event.type === "server.warning");
 }
-
-/** The secret of a worker made by a scene. */
-export const secretOf = (worker: LiveWorker): string => `secret-of-${worker.row.id}`;
 
 /** Expects a call to be refused with this code, and a message that matches these words. */
 export async function refused(call: Promise<unknown> | (() => unknown), code: RefusalCode, words: RegExp = /./) {

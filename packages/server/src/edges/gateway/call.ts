@@ -12,7 +12,7 @@ import { readWhole } from "../shared/bodies/read-whole.js";
 import { asRefusal, requestIdOf } from "../shared/replies/replies.js";
 import { admit, admitAtOnce } from "./admit.js";
 import { CallBody, hasBody, mayBeKept } from "./body.js";
-import type { Dialler } from "./dialler.js";
+import type { Dialler } from "./connections/dialler.js";
 import { forward, type Outcome } from "./forward.js";
 import { headersFrom, passedHeaders } from "./headers.js";
 import { type Marks, passedOn } from "./mark.js";

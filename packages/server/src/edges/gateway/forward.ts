@@ -4,7 +4,7 @@ import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 import type { PassingBody } from "./body.js";
-import type { Connections } from "./connections.js";
+import type { Connections } from "./connections/connections.js";
 import { replyHeaders } from "./headers.js";
 import { writeSoon } from "./whole-replies.js";
 

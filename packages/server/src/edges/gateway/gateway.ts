@@ -13,7 +13,7 @@ import { laneOf } from "../shared/lanes.js";
 import { Ahead } from "./ahead.js";
 import { hasBody } from "./body.js";
 import { Call, type Calling } from "./call.js";
-import { Dialler } from "./dialler.js";
+import { Dialler } from "./connections/dialler.js";
 import { Marks, passedOn } from "./mark.js";
 import { afterReplies, plainAgain } from "./plain-again.js";
 import { type Target, targetOf } from "./target.js";

@@ -4,7 +4,7 @@ import { realTime, type Timer } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { OtherServer } from "../../operations/needs.js";
 import type { PassingBody } from "./body.js";
-import { boundConnect } from "./connect.js";
+import { boundConnect } from "./connections/connect.js";
 import { type Outcome, Passage, type Sending } from "./forward.js";
 import { declined } from "./mark.js";
 import { Declined } from "./verdict.js";

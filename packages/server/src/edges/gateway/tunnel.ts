@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Ahead } from "./ahead.js";
-import { boundConnect } from "./connect.js";
+import { boundConnect } from "./connections/connect.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
 import { declined } from "./mark.js";

@@ -4,7 +4,8 @@ import { stringOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
-import { Scene, secretOf } from "../../testing/scene-fixture.js";
+import { secretOf } from "../../testing/scene-acts-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
 
 let scene: Scene;
 let http: Http;

@@ -5,7 +5,8 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { cancelJob } from "../../operations/jobs/change-job.js";
 import { workerChanges } from "../../testing/facts-fixture.js";
 import { type Answer, type Call, type Http, openHttp } from "../../testing/http-fixture.js";
-import { Scene, secretOf } from "../../testing/scene-fixture.js";
+import { secretOf } from "../../testing/scene-acts-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
 
 let scene: Scene;
 let http: Http;

@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { startDocker, type TestDocker } from "../../../../../scripts/docker.mjs";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
-import { endOf, type OpenedProvider, providerContract, type Wish } from "../contract.js";
+import { providerContract } from "../contract.js";
+import { endOf, type OpenedProvider, type Wish } from "../contracts/scene.js";
 import { dockerProvider } from "./docker-provider.js";
 import { openEngine } from "./engine.js";
 import { engineFacts } from "./facts.js";

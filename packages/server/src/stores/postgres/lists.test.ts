@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { listJobs } from "../../operations/jobs/list-jobs.js";
 import { Scene } from "../../testing/scene-fixture.js";
-import type { Connections } from "./connections.js";
+import type { Connections } from "./connection/connections.js";
 import { postgresJobReader } from "./reader.js";
 import { postgresTallyReader } from "./tallies.js";
 

@@ -6,8 +6,8 @@ import { Refusal } from "../../errors.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { asAdmin, makeDatabase, openAs } from "../contracts/postgres-fixture.js";
 import { Scene } from "../contracts/scene.js";
-import { Connections } from "./connections.js";
-import { isLost, worded } from "./failures.js";
+import { Connections } from "./connection/connections.js";
+import { isLost, worded } from "./connection/failures.js";
 import { migrate, schemaVersion } from "./schema.js";
 
 let server: TestPostgres;

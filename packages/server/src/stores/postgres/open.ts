@@ -12,15 +12,15 @@ import { textsInPlace } from "../tables/job-row.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
-import { postgresChunkStore } from "./chunks.js";
-import type { Connection } from "./connection.js";
-import { Connections } from "./connections.js";
-import { postgresJobStore } from "./jobs.js";
+import type { Connection } from "./connection/connection.js";
+import { Connections } from "./connection/connections.js";
+import { transaction } from "./connection/transaction.js";
+import { postgresJobStore } from "./jobs/jobs.js";
 import { postgresJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
-import { postgresSharedStore } from "./shared.js";
+import { postgresSharedStore } from "./servers/shared.js";
 import { lanesPerServer, postgresTallyReader } from "./tallies.js";
-import { transaction } from "./transaction.js";
+import { postgresChunkStore } from "./texts/chunks.js";
 import { createWorker, placeWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
@@ -64,7 +64,7 @@ async function checkEncoding(connection: Connection): Promise<void> {
   );
 }
 
-export { isLost as isUnreachable } from "./failures.js";
+export { isLost as isUnreachable } from "./connection/failures.js";
 
 export interface PostgresOptions {
   /** `postgres://…` */

@@ -8,17 +8,17 @@ import { makeDatabase } from "../contracts/postgres-fixture.js";
 import { textsInPlace } from "../tables/job-row.js";
 import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
-import { changeSql } from "./change.js";
-import { chunkSql } from "./chunks.js";
-import { connectionConfig } from "./connections.js";
+import { connectionConfig } from "./connection/connections.js";
+import { changeSql } from "./jobs/change.js";
+import { settleSql } from "./jobs/settle.js";
+import { submitSql } from "./jobs/submit.js";
+import { sweepSql } from "./jobs/sweep.js";
+import { takeSql } from "./jobs/take.js";
 import { openPostgres } from "./open.js";
 import { readerSql } from "./reader.js";
-import { settleSql } from "./settle.js";
-import { sharedSql } from "./shared.js";
-import { submitSql } from "./submit.js";
-import { sweepSql } from "./sweep.js";
-import { takeSql } from "./take.js";
+import { sharedSql } from "./servers/shared.js";
 import { tallySql } from "./tallies.js";
+import { chunkSql } from "./texts/chunks.js";
 
 const rows = 100_000;
 

@@ -12,9 +12,9 @@ import {
   toJob,
   toPage,
 } from "../tables/job-row.js";
-import { numbers, texts } from "./arrays.js";
-import type { Connections } from "./connections.js";
-import { jobSql, postgresTextReader } from "./texts.js";
+import { numbers, texts } from "./connection/arrays.js";
+import type { Connections } from "./connection/connections.js";
+import { jobSql, postgresTextReader } from "./texts/texts.js";
 
 const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";
 const page = (where = "") => jobSql.pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");

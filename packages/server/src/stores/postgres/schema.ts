@@ -1,7 +1,7 @@
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { Connection } from "./connection.js";
-import { transaction } from "./transaction.js";
+import type { Connection } from "./connection/connection.js";
+import { transaction } from "./connection/transaction.js";
 
 /** Each step brings a database from the version of its index to the next. A released step never changes. */
 const steps: readonly string[] = [

@@ -1,7 +1,7 @@
 import type { Tally, TallyReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
-import { numbers } from "./arrays.js";
-import type { Connections } from "./connections.js";
+import { numbers } from "./connection/arrays.js";
+import type { Connections } from "./connection/connections.js";
 
 const counts = {
   waiting: "waiting",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
-import type { Connection } from "./connection.js";
-import type { Connections } from "./connections.js";
+import type { Connection } from "./connection/connection.js";
+import type { Connections } from "./connection/connections.js";
 import { Lanes, type Verb } from "./writer.js";
 
 type Args = [name: string];

@@ -1,9 +1,9 @@
 import { realTime } from "../../clock.js";
 import { busy } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Connection } from "./connection.js";
-import type { Connections } from "./connections.js";
-import { isConflict, isLost, worded } from "./failures.js";
+import type { Connection } from "./connection/connection.js";
+import type { Connections } from "./connection/connections.js";
+import { isConflict, isLost, worded } from "./connection/failures.js";
 
 /** What a group runs with. */
 export interface Group {

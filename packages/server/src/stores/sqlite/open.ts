@@ -3,18 +3,18 @@ import type { Stores } from "../../store/index.js";
 import { tableStores } from "../tables/open.js";
 import type { Runner } from "../tables/runner.js";
 import type { Tables } from "../tables/schema.js";
-import { sqliteChunkStore } from "./chunks.js";
-import { diskReserve, noReserve } from "./disk-reserve.js";
+import { diskReserve, noReserve } from "./disk/disk-reserve.js";
+import { rewriteWal } from "./disk/wal.js";
 import { cached, type Database, openDatabase, openForWriting, type Value } from "./driver.js";
-import { sqliteJobStore } from "./job-store.js";
+import { sqliteJobStore } from "./jobs/job-store.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
-import { stagedTexts, TextCutter, textsInPieces } from "./stored-texts.js";
 import { sqliteTallyReader } from "./tallies.js";
-import { threaded } from "./threaded.js";
-import { rewriteWal } from "./wal.js";
-import { GroupWriter, type GroupWriterParts } from "./writer.js";
-import { writes } from "./writes.js";
+import { sqliteChunkStore } from "./texts/chunks.js";
+import { stagedTexts, TextCutter, textsInPieces } from "./texts/stored-texts.js";
+import { threaded } from "./writing/threaded.js";
+import { GroupWriter, type GroupWriterParts } from "./writing/writer.js";
+import { writes } from "./writing/writes.js";
 
 function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
   const reads = cached(readDb);

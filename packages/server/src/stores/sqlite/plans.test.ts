@@ -2,13 +2,13 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tableStores } from "../tables/open.js";
 import type { Tables } from "../tables/schema.js";
-import { noReserve } from "./disk-reserve.js";
+import { noReserve } from "./disk/disk-reserve.js";
 import { type Database, openDatabase } from "./driver.js";
 import { sqliteJobReader } from "./reader.js";
 import { migrate } from "./schema.js";
-import { textsInPieces } from "./stored-texts.js";
 import { sqliteTallyReader } from "./tallies.js";
-import { writes } from "./writes.js";
+import { textsInPieces } from "./texts/stored-texts.js";
+import { writes } from "./writing/writes.js";
 
 const rows = 100_000;
 

@@ -5,8 +5,8 @@ import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
 import { anySize, code, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import type { Database } from "./driver.js";
-import { jobSql, textsInPieces } from "./stored-texts.js";
-import { findSql, sqliteTextReader } from "./texts.js";
+import { jobSql, textsInPieces } from "./texts/stored-texts.js";
+import { findSql, sqliteTextReader } from "./texts/texts.js";
 
 const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
 const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");

@@ -5,8 +5,8 @@ import { limits } from "../../limits/index.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { completed, Scene, startAt } from "../contracts/scene.js";
 import { newDirectory, onFatal, openMemory } from "../contracts/sqlite-fixture.js";
+import { lockDirectory } from "./disk/lock.js";
 import { openDatabase } from "./driver.js";
-import { lockDirectory } from "./lock.js";
 import { openSqlite } from "./open.js";
 import { migrate, schemaVersion } from "./schema.js";
 

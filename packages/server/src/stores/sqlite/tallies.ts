@@ -1,6 +1,6 @@
 import type { Tally, TallyReader } from "../../store/index.js";
 import type { Database } from "./driver.js";
-import type { Gathered } from "./transactions.js";
+import type { Gathered } from "./writing/transactions.js";
 
 /** Changes of an endpoint's counts, added up in memory and written once per group. */
 export class Tallies implements Gathered {

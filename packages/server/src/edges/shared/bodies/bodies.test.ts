@@ -6,7 +6,8 @@ import { limits } from "../../../limits/index.js";
 import type { LiveWorker } from "../../../memory/registry.js";
 import { wholeJob } from "../../../operations/jobs/lend-status.js";
 import { type Http, openHttp } from "../../../testing/http-fixture.js";
-import { Scene, secretOf } from "../../../testing/scene-fixture.js";
+import { secretOf } from "../../../testing/scene-acts-fixture.js";
+import { Scene } from "../../../testing/scene-fixture.js";
 
 let scene: Scene;
 let http: Http;

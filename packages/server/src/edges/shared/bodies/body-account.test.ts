@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { Endpoint } from "../../../domain/endpoints/endpoint.js";
 import { limits } from "../../../limits/index.js";
 import { type Http, openHttp } from "../../../testing/http-fixture.js";
-import { Scene, secretOf } from "../../../testing/scene-fixture.js";
+import { secretOf } from "../../../testing/scene-acts-fixture.js";
+import { Scene } from "../../../testing/scene-fixture.js";
 import { bodyBytesHeld, CountedBody, hangUpOnStalled } from "./body-account.js";
 
 let scene: Scene;

@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { limits } from "../limits/index.js";
+import { splitChunk } from "./json.js";
+import { cutOutput } from "./split.js";
+
+afterEach(() => void vi.restoreAllMocks());
+
+/** Whether a string has no lone surrogate. */
+const isWhole = (text: string) => !/\p{Surrogate}/u.test(text);
+
+describe("A chunk that is too large is cut", () => {
+  const bytesMax = 40;
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000"),
+      fc.string({ unit: "grapheme", maxLength: 1 }),
+    ),
+    maxLength: 400,
+  });
+
+  function pieces(output: string): string[] {
+    const cut = cutOutput(output, bytesMax);
+    for (const piece of cut) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(bytesMax);
+    return cut;
+  }
+
+  it("not at all if it fits", () => {
+    const output = `"${"x".repeat(bytesMax - 2)}"`;
+    expect([cutOutput(output, bytesMax), cutOutput("1", bytesMax)]).toEqual([[output], ["1"]]);
+    expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);
+  });
+
+  it("between the characters of a string, and joins to the same string", () => {
+    fc.assert(
+      fc.property(text, (whole) => {
+        const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+        expect(strings.join("")).toBe(whole);
+        for (const string of strings) expect(isWhole(string)).toBe(isWhole(whole));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("never through a pair of surrogates, wherever the cut would fall", () => {
+    for (let before = 0; before < 50; before++) {
+      const whole = `${"x".repeat(before)}${"😀".repeat(20)}`;
+      const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
+      expect([strings.every((string) => isWhole(string)), strings.join("")]).toEqual([true, whole]);
+    }
+  });
+
+  it("between the elements of an array, and joins to the same elements", () => {
+    const element = fc.oneof(fc.integer(), fc.string({ maxLength: 4 }), fc.constantFrom(null, [], { a: [1] }));
+    fc.assert(
+      fc.property(fc.array(element, { maxLength: 60 }), fc.constantFrom("", " "), (whole, blank) => {
+        const cut = pieces(JSON.stringify(whole, undefined, blank)).map((piece) => JSON.parse(piece) as unknown[]);
+        expect(cut.flat(1)).toEqual(whole);
+      }),
+    );
+  });
+
+  it("between elements, with their original text", () => {
+    const elements = ["12345678901234567890", "1e400", '"\\u0061"', '{"b":1,"a":2,"b":3}', '"xxxxxxxx"'];
+    const cut = pieces(`[${elements.join(",")}]`);
+    expect(cut.map((piece) => piece.slice(1, -1)).join(",")).toBe(elements.join(","));
+    expect(cut.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["an object", JSON.stringify({ a: "é".repeat(50), b: [1, 2, 3] })],
+    ["an array with a large element", JSON.stringify(["small", '"'.repeat(60)])],
+    ["a long number", "1".repeat(100)],
+  ])("into pieces of its text if it is %s", (_, output) => {
+    const strings = pieces(output).map((piece) => JSON.parse(piece) as string);
+    expect(strings.join("")).toBe(output);
+    expect(strings.length).toBeGreaterThan(1);
+  });
+
+  it.each([
+    ["not cut if it fits", "é".repeat(200_000)],
+    ["cut with the same result as on this thread", "é".repeat(2_000_000)],
+  ])("as bytes: %s", async (_, whole) => {
+    const word = Buffer.from(`{"output":${JSON.stringify(whole)}}`);
+    const expected = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    const cut = await splitChunk(word, { start: 10, end: word.length - 1 }, limits.chunkBytesMax);
+    expect(cut.every((piece) => piece instanceof Uint8Array)).toBe(true);
+    expect(cut.map((piece) => Buffer.from(piece).toString()).join() === expected.join()).toBe(true);
+  });
+
+  it("at the real size into few pieces", () => {
+    const whole = `${"漢".repeat(2_000_000)}"\\`;
+    const strings = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
+    expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
+    expect(strings.length).toBeLessThan(9);
+  });
+});

@@ -1,0 +1,25 @@
+import type { JobStore } from "../../../store/index.js";
+import type { Lanes } from "../writer.js";
+import { beginVerb, cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
+import { progressVerb, settleVerb } from "./settle.js";
+import { submitVerb } from "./submit.js";
+import { sweepVerb } from "./sweep.js";
+import { takeVerb } from "./take.js";
+
+/** The queue's writes: clients' calls on one set of connections, workers' reports and our own writes on another. */
+export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
+  const take = takeVerb();
+  return {
+    submit: (job) => calls.call(submitVerb, [job], job.body.length),
+    isInOrder: false,
+    take: (...args) => words.call(take, args),
+    settle: (report) => words.call(settleVerb, [report], report.verdict.output?.length ?? 0),
+    progress: (said) => words.call(progressVerb, [said], said.progress.length),
+    change: (...args) => words.call(changeVerb, args),
+    begin: (...args) => words.call(beginVerb, args),
+    setTtl: (...args) => calls.call(setTtlVerb, args),
+    confirmStopped: (...args) => words.call(confirmStoppedVerb, args),
+    cancelWaiting: (...args) => words.call(cancelWaitingVerb, args),
+    sweep: (...args) => words.call(sweepVerb, args),
+  };
+}

@@ -1,0 +1,109 @@
+import type { NewJob, Submitted } from "../../../store/index.js";
+import { statusOf } from "../../tables/job-row.js";
+import { numbers, texts } from "../connection/arrays.js";
+import type { Connection } from "../connection/connection.js";
+import { tallied } from "../tallies.js";
+import type { Group, Verb } from "../writer.js";
+
+export const submitSql = {
+  /** Stores what may be stored, and returns which calls those were. The first place is the job's number for good. */
+  submit: `
+  WITH open AS MATERIALIZED (
+    SELECT no FROM endpoint WHERE no = ANY ($2::bigint[]) AND deleted_at IS NULL ORDER BY no FOR SHARE),
+  call AS MATERIALIZED (
+    SELECT c.*, nextval('place') AS no FROM (
+      SELECT * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+          $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[]) WITH ORDINALITY
+        AS c (endpoint_no, id, low_priority, created_at, ttl_end_at, execution_timeout_ms, retention_ms, has_webhook,
+          key_hash, body_hash, route, key_expires_at, n)
+      WHERE endpoint_no IN (SELECT no FROM open) ORDER BY n) c),
+  keyed AS (
+    INSERT INTO idempotency AS i (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
+    SELECT endpoint_no, key_hash, body_hash, route, no, id, 0, key_expires_at FROM call
+    WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash
+    ON CONFLICT (endpoint_no, key_hash) DO UPDATE SET body_hash = excluded.body_hash, route = excluded.route,
+      job_no = excluded.job_no, job_id = excluded.job_id, last_status = 0, expires_at = excluded.expires_at
+      WHERE i.expires_at <= $14::bigint
+    RETURNING job_no),
+  made AS (
+    INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
+      execution_timeout_ms, retention_ms, has_webhook, keyed)
+    SELECT no, endpoint_no, id, no, 0, low_priority, created_at, created_at, ttl_end_at, ttl_end_at,
+      execution_timeout_ms, retention_ms, has_webhook, (key_hash IS NOT NULL)::int
+    FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)
+    RETURNING no, endpoint_no, low_priority),
+  inputs AS (
+    INSERT INTO job_input (job_no, body, webhook, s3_config, policy)
+    SELECT c.no, b.body, b.webhook, b.s3_config, b.policy FROM call c
+    JOIN unnest($15::text[], $16::text[], $17::text[], $18::text[]) WITH ORDINALITY AS b (body, webhook, s3_config, policy, n)
+      ON b.n = c.n
+    WHERE c.no IN (SELECT no FROM made)),
+  ${tallied("made", { waiting: "count(*)", waitingNormal: "count(*) FILTER (WHERE low_priority = 0)" })}
+  SELECT c.n FROM call c WHERE c.no IN (SELECT no FROM made)`,
+
+  known: `SELECT c.n, i.job_id, i.body_hash, i.route,
+      coalesce(CASE WHEN j.finished_at >= j.expires_at THEN NULL ELSE j.status END, i.last_status) AS status
+    FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS c (endpoint_no, key_hash, n)
+    JOIN idempotency i ON i.endpoint_no = c.endpoint_no AND i.key_hash = c.key_hash AND i.expires_at > $3
+    LEFT JOIN job j ON j.endpoint_no = i.endpoint_no AND j.no = i.job_no AND j.id = i.job_id`,
+
+  stored: "SELECT 1 FROM job WHERE endpoint_no = $1 AND id = $2",
+};
+
+/** A key that expires while a group is in flight still stands for its first job: the same in every statement. */
+const oldest = (jobs: readonly NewJob[]): number => Math.min(...jobs.map((job) => job.createdAt));
+
+async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): Promise<Submitted[]> {
+  const of = <T>(field: (job: NewJob) => T) => jobs.map(field);
+  const rows = await connection.query<{ n: number }>(submitSql.submit, [
+    lane,
+    numbers(of((job) => job.endpointNo)),
+    texts(of((job) => job.id)),
+    numbers(of((job) => job.lowPriority)),
+    numbers(of((job) => job.createdAt)),
+    numbers(of((job) => job.ttlEndAt)),
+    numbers(of((job) => job.executionTimeoutMs)),
+    numbers(of((job) => job.retentionMs)),
+    numbers(of((job) => job.webhook !== undefined)),
+    texts(of((job) => job.idempotency?.keyHash)),
+    texts(of((job) => job.idempotency?.bodyHash)),
+    texts(of((job) => job.idempotency?.route)),
+    numbers(of((job) => job.idempotency?.expiresAt)),
+    oldest(jobs),
+    texts(of((job) => job.body)),
+    texts(of((job) => job.webhook)),
+    texts(of((job) => job.s3Config)),
+    texts(of((job) => job.policy)),
+  ]);
+  const made = new Set(rows.map(({ n }) => n - 1));
+  const known = made.size === jobs.length ? new Map() : await knownKeys(connection, jobs);
+  return jobs.map((_, n) => (made.has(n) ? { kind: "submitted" } : (known.get(n) ?? { kind: "closed" })));
+}
+
+async function knownKeys(connection: Connection, jobs: readonly NewJob[]): Promise<Map<number, Submitted>> {
+  const rows = await connection.query<{ n: number; job_id: string; body_hash: string; route: string; status: number }>(
+    submitSql.known,
+    [numbers(jobs.map((job) => job.endpointNo)), texts(jobs.map((job) => job.idempotency?.keyHash)), oldest(jobs)],
+  );
+  return new Map(
+    rows.map(({ n, job_id: jobId, body_hash: bodyHash, route, status }) => [
+      n - 1,
+      { kind: "known", record: { jobId, bodyHash, route, lastStatus: statusOf(status) } },
+    ]),
+  );
+}
+
+/** Whether a call whose connection broke was stored. Ids are never reused, so a job with this id is that one. */
+async function isStored(connection: Connection, { endpointNo, id }: NewJob): Promise<boolean> {
+  return (await connection.query(submitSql.stored, [endpointNo, id])).length > 0;
+}
+
+/** Stores jobs; if the idempotency key is known, returns the first job instead. */
+export const submitVerb: Verb<[NewJob], Submitted> = {
+  key: ({ endpointNo, id, idempotency }) => (idempotency ? `${endpointNo}/${idempotency.keyHash}` : id),
+  async run(group, calls) {
+    const jobs = calls.map(([job]) => job);
+    if (group.again && (await isStored(group.connection, jobs[0] as NewJob))) return [{ kind: "submitted" }];
+    return submitAll(group, jobs);
+  },
+};

@@ -1,0 +1,107 @@
+import type { HeldJob } from "../../../store/index.js";
+import { code, type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
+import { numbers } from "../connection/arrays.js";
+import type { Connection } from "../connection/connection.js";
+import { transaction } from "../connection/transaction.js";
+import { tallied } from "../tallies.js";
+import type { Verb } from "../writer.js";
+
+interface ExpiredRow {
+  no: number;
+  endpoint_no: number;
+  status: number;
+  keyed: number;
+  has_webhook: number;
+  vanished: boolean | null;
+}
+
+const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
+
+export const sweepSql = {
+  expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
+    WHERE expires_at <= $1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  /**
+   * For locked jobs. The deliveries are locked too: one that ends meanwhile is either seen here, or finds that its job
+   * is waiting for it.
+   */
+  pending: "SELECT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending' FOR UPDATE",
+  awaitDelivery: `UPDATE job j SET awaits_delivery = 1
+    FROM unnest($1::bigint[], $2::bigint[]) AS p (endpoint_no, no) WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no`,
+  keepStatus: `UPDATE idempotency i SET last_status = p.status
+    FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
+  /** Running jobs are first marked to be stopped. */
+  vanish: `
+  WITH gone AS (
+    UPDATE job j SET status = 4, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
+    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = 1
+    RETURNING j.*),
+  ${tallied("gone", { running: "-count(*)" })}
+  SELECT ${heldColumns} FROM gone`,
+  drop: `
+  WITH dropped AS (
+    DELETE FROM job j USING ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no
+    RETURNING j.no, j.endpoint_no, j.status, j.low_priority),
+  inputs AS (DELETE FROM job_input WHERE job_no = ANY ($3)),
+  outputs AS (DELETE FROM job_output WHERE job_no = ANY ($3)),
+  events AS (DELETE FROM job_event WHERE job_no = ANY ($3)),
+  streams AS (DELETE FROM stream WHERE job_no = ANY ($3)),
+  chunks AS (DELETE FROM chunk WHERE job_no = ANY ($3)),
+  ${tallied("dropped", {
+    waiting: "-count(*) FILTER (WHERE status = 0)",
+    waitingNormal: "-count(*) FILTER (WHERE status = 0 AND low_priority = 0)",
+  })}
+  SELECT count(*) FROM dropped`,
+  dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
+    (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+      FOR UPDATE SKIP LOCKED)`,
+};
+
+interface Swept {
+  deleted: number;
+  stopped: HeldJob[];
+  more: boolean;
+}
+
+async function sweep(connection: Connection, lane: number, now: number, limit: number): Promise<Swept> {
+  const found = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
+  const rows = await withoutPending(connection, found);
+  const kept = rows.filter((row) => row.keyed === 1 && !row.vanished);
+  if (kept.length > 0) {
+    const values = [numbers(kept.map((row) => row.no)), numbers(kept.map((row) => row.status))];
+    await connection.query(sweepSql.keepStatus, values);
+  }
+  const keys = (some: readonly ExpiredRow[]) => [
+    lane,
+    numbers(some.map((row) => row.endpoint_no)),
+    numbers(some.map((row) => row.no)),
+  ];
+  const running = rows.filter((row) => row.status === code.IN_PROGRESS);
+  const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
+  const stopped = running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
+  if (over.length > 0) await connection.query(sweepSql.drop, keys(over));
+  await connection.query(sweepSql.dropKeys, [now, limit]);
+  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
+}
+
+/** Jobs with undelivered webhooks are swept after the delivery. */
+async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promise<ExpiredRow[]> {
+  const nos = rows.filter((row) => row.has_webhook === 1).map(({ no }) => no);
+  if (nos.length === 0) return rows;
+  const pending = new Set(
+    (await connection.query<{ no: number }>(sweepSql.pending, [numbers(nos)])).map(({ no }) => no),
+  );
+  const waiting = rows.filter(({ no }) => pending.has(no));
+  if (waiting.length > 0) {
+    const keys = [numbers(waiting.map((row) => row.endpoint_no)), numbers(waiting.map((row) => row.no))];
+    await connection.query(sweepSql.awaitDelivery, keys);
+  }
+  return rows.filter(({ no }) => !pending.has(no));
+}
+
+/** Deletes expired jobs, one batch at a time. */
+export const sweepVerb: Verb<[now: number, limit: number], Swept> = {
+  callsMax: 1,
+  run: async ({ connection, lane }, [[now, limit] = [0, 0]]) => [
+    await transaction(connection, () => sweep(connection, lane, now, limit)),
+  ],
+};

@@ -1,0 +1,237 @@
+import type { Selectable } from "kysely";
+import { realTime } from "../../../clock.js";
+import type { HostFacts } from "../../../domain/hosts/host.js";
+import { limits } from "../../../limits/index.js";
+import type { Beat, BeatReply, Host, RevisedTable, Server, SharedStore } from "../../../store/index.js";
+import type { Tables } from "../../tables/schema.js";
+import { toWorker } from "../../tables/workers.js";
+import { numbers, texts } from "../connection/arrays.js";
+import type { Connections } from "../connection/connections.js";
+import { isLost, worded } from "../connection/failures.js";
+import { transaction } from "../connection/transaction.js";
+import { folded, goneLane } from "../tallies.js";
+import type { Lanes, Verb } from "../writer.js";
+
+/** Any number will do, as long as all servers use the same one for changes of resources. */
+const changeLock = 7_246_551_906;
+
+export const sharedSql = {
+  /** Adds server and hosts again if the server was suspended for so long that they were deleted. */
+  beat: `
+  WITH alive AS (
+    INSERT INTO server (no, id, seen_at, report) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, report = excluded.report),
+  tended AS (
+    INSERT INTO host (no, id, seen_at, facts)
+    SELECT no, id, $11, facts FROM unnest($13::bigint[], $14::text[], $15::text[]) AS t (no, id, facts) ORDER BY no
+    ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, facts = excluded.facts),
+  heard AS (
+    UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
+      polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
+    FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+      AS s (no, seen_at, busy_at, polled_at, slots) WHERE w.no = s.no),
+  given AS (DELETE FROM lease WHERE holder = $1 AND name <> ALL ($4::text[])),
+  held AS (
+    INSERT INTO lease AS l (name, holder, until_at) SELECT name, $1, $5 FROM unnest($4::text[]) AS name ORDER BY name
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
+      WHERE l.holder = $1 OR l.until_at <= $2::bigint
+    RETURNING name)
+  SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
+  servers: "SELECT no, report, seen_at FROM server",
+  hosts: "SELECT no, facts, seen_at FROM host",
+  leave: `
+  WITH given AS (DELETE FROM lease WHERE holder = $1),
+  emptied AS (UPDATE host SET seen_at = $2::bigint WHERE no = ANY ($3::bigint[]))
+  UPDATE server SET seen_at = $2 WHERE no = $1`,
+  /** A server or host that was never seen is only starting. */
+  forgetSilent: `
+  WITH gone AS MATERIALIZED (SELECT no FROM server WHERE seen_at > 0 AND seen_at <= $2::bigint),
+  ${folded("gone")},
+  forgotten AS (DELETE FROM server s USING gone g WHERE s.no = g.no AND s.seen_at <= $2),
+  emptied AS (
+    DELETE FROM host h WHERE h.seen_at > 0 AND h.seen_at <= $2
+      AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
+  SELECT 1`,
+  marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark,
+    (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
+  // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
+  workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
+  changesSince: "SELECT DISTINCT name, no FROM changed_row WHERE written_by >= $1::text::xid8",
+  forgetChanges: "DELETE FROM changed_row WHERE written_by < $1::text::xid8",
+  lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+  forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
+  grant: `
+  WITH wanted AS (
+    SELECT least($4::bigint, $3::bigint - coalesce((SELECT sum(granted) FROM rate_grant WHERE name = $1 AND bucket > $2 - $5::bigint), 0)) AS n)
+  INSERT INTO rate_grant AS g (name, bucket, granted) SELECT $1::text, $2::bigint, n FROM wanted WHERE n > 0
+  ON CONFLICT (name, bucket) DO UPDATE SET granted = g.granted + excluded.granted
+  RETURNING (SELECT n FROM wanted) AS granted`,
+};
+
+interface ServerRow {
+  no: number;
+  report: string | null;
+  seen_at: number;
+}
+const toServer = (row: ServerRow): Server => ({
+  ...(row.report === null ? {} : JSON.parse(row.report)),
+  no: row.no,
+  seenAt: row.seen_at,
+});
+
+interface HostRow {
+  no: number;
+  facts: string | null;
+  seen_at: number;
+}
+/** The facts of a host that has not reported any yet: it has nothing to give to a worker. */
+const unknownFacts: HostFacts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
+const toHost = (row: HostRow): Host => ({
+  ...unknownFacts,
+  ...(row.facts === null ? {} : JSON.parse(row.facts)),
+  no: row.no,
+  seenAt: row.seen_at,
+});
+
+/** Who this server is on its database. */
+interface Self {
+  readonly no: number;
+  readonly id: string;
+}
+
+const beatVerb: Verb<[self: Self, beat: Beat], BeatReply> = {
+  callsMax: 1,
+  async run({ connection }, [args]) {
+    const [self, { report, hosts: tended, now, seenAt, leases, untilAt, signs: heard }] = args as [Self, Beat];
+    // sorted, so that two servers that have heard of the same workers lock rows in the same order
+    const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
+    const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
+      self.no,
+      now,
+      JSON.stringify(report),
+      texts(leases),
+      untilAt,
+      numbers(signs.map((sign) => sign.workerNo)),
+      numbers(signs.map((sign) => sign.seenAt)),
+      numbers(signs.map((sign) => sign.busyAt)),
+      numbers(signs.map((sign) => sign.polledAt)),
+      numbers(signs.map((sign) => sign.slots)),
+      seenAt,
+      self.id,
+      numbers(tended.map(({ no }) => no)),
+      texts(tended.map(({ id }) => id)),
+      texts(tended.map(({ facts }) => JSON.stringify(facts))),
+    ]);
+    const servers = await connection.query<ServerRow>(sharedSql.servers, []);
+    const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
+    return [{ leases: new Set(row?.leases), servers: servers.map(toServer), hosts: hosts.map(toHost) }];
+  },
+};
+
+type Left = Parameters<SharedStore["leave"]>[0];
+
+const leaveVerb: Verb<[serverNo: number, left: Left], void> = {
+  callsMax: 1,
+  async run({ connection }, [args]) {
+    const [serverNo, { hostNos, seenAt }] = args as [number, Left];
+    await connection.query(sharedSql.leave, [serverNo, seenAt, numbers(hostNos)]);
+    return [undefined];
+  },
+};
+
+const forgetSilentVerb: Verb<[before: number], void> = {
+  callsMax: 1,
+  async run({ connection }, [[before] = [0]]) {
+    await connection.query(sharedSql.forgetSilent, [goneLane, before]);
+    return [undefined];
+  },
+};
+
+const forgetChangesVerb: Verb<[mark: string], void> = {
+  callsMax: 1,
+  async run({ connection }, [[mark] = ["0"]]) {
+    await connection.query(sharedSql.forgetChanges, [mark]);
+    return [undefined];
+  },
+};
+
+const bucketMs = 100;
+const buckets = limits.rateWindowMs / bucketMs;
+
+const grantVerb: Verb<[name: string, limit: number, count: number, now: number], number> = {
+  callsMax: 1,
+  async run({ connection }, [[name, limit, count, now] = ["", 0, 0, 0]]) {
+    const bucket = Math.floor(now / bucketMs);
+    const rows = await transaction(connection, async () => {
+      await connection.query(sharedSql.lockName, [name]);
+      return connection.query<{ granted: number }>(sharedSql.grant, [name, bucket, limit, count, buckets]);
+    });
+    return [rows[0]?.granted ?? 0];
+  },
+};
+
+/**
+ * Takes the lock that all servers share, and retries for a while if the connection breaks; a change that has begun is
+ * not begun again.
+ */
+async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
+  const giveUpAt = realTime.monotonicMs() + limits.databasePatienceMs;
+  const begun: { changing?: Promise<T> } = {};
+  for (;;) {
+    try {
+      await reads.lend(async (connection) => {
+        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
+        begun.changing = change();
+        await begun.changing.catch(() => {}); // its caller gets the error
+        await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
+      });
+    } catch (error) {
+      // the lock is lost with the connection
+      if (!begun.changing && (!isLost(error) || realTime.monotonicMs() > giveUpAt)) throw worded(error);
+    }
+    if (begun.changing) return begun.changing;
+    await realTime.sleep(limits.reconnectMs);
+  }
+}
+
+/** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
+export function postgresSharedStore(reads: Connections, words: Lanes, self: Self): SharedStore {
+  let forgetAt = 0;
+  const forgetVerb: Verb<[bucket: number], void> = {
+    callsMax: 1,
+    async run({ connection }, [[bucket] = [0]]) {
+      await connection.query(sharedSql.forgetGrants, [bucket, buckets]);
+      return [undefined];
+    },
+  };
+  return {
+    serverNo: self.no,
+    beat: (beat) => words.call(beatVerb, [self, beat]),
+    leave: (left) => words.call(leaveVerb, [self.no, left]),
+    forgetSilent: (before) => words.call(forgetSilentVerb, [before]),
+    async grant(name, limit, count, now) {
+      if (now >= forgetAt) {
+        forgetAt = now + limits.rateWindowMs;
+        await words.call(forgetVerb, [Math.floor(now / bucketMs)]);
+      }
+      return words.call(grantVerb, [name, limit, count, now]);
+    },
+    exclusively: (change) => exclusively(reads, change),
+    time: async () =>
+      (
+        await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
+      )[0]?.at ?? 0,
+    marks: async () => {
+      const [row] = await reads.read<{ mark: string; revisions: string }>(sharedSql.marks, []);
+      return { mark: row!.mark, revisions: JSON.parse(row!.revisions) };
+    },
+    changesSince: async (mark) => {
+      const rows = await reads.read<{ name: RevisedTable; no: number }>(sharedSql.changesSince, [mark]);
+      const tables = Map.groupBy(rows, ({ name }) => name);
+      return new Map([...tables].map(([name, changed]) => [name, changed.map(({ no }) => no)]));
+    },
+    forgetChanges: (mark) => words.call(forgetChangesVerb, [mark]),
+    workersSince: async (mark, endedSince) =>
+      (await reads.read<Selectable<Tables["worker"]>>(sharedSql.workersSince, [mark, endedSince])).map(toWorker),
+  };
+}

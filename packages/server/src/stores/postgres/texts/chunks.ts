@@ -1,0 +1,169 @@
+import { fewAtOnce } from "../../../domain/few-at-once.js";
+import { limits } from "../../../limits/index.js";
+import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { SharedPages } from "../../tables/shared-pages.js";
+import { numbers, texts } from "../connection/arrays.js";
+import type { Connections } from "../connection/connections.js";
+import type { Lanes, Verb } from "../writer.js";
+import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
+
+/** One read fetches at most this many rows; the rest waits for the next call. */
+const page = 1_000;
+const columns = `"index", start, output, metrics`;
+
+/**
+ * The first chunks from `from` on whose bytes fit (`$2`), and at least one: rows beyond the limit never leave the
+ * database.
+ */
+const fittingFrom = (from: string) => `
+    SELECT ${columns}, bytes FROM (
+      SELECT ${columns}, sum(octet_length(output) + coalesce(octet_length(metrics), 0)) OVER w AS bytes, row_number() OVER w AS n
+      FROM (SELECT ${columns} FROM chunk WHERE job_no = $1 AND "index" >= ${from} ORDER BY "index" LIMIT ${page}) c
+      WINDOW w AS (ORDER BY "index")) c
+    WHERE n = 1 OR bytes <= $2::bigint`;
+
+export const chunkSql = {
+  append: `
+  WITH call AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $10::text[]) WITH ORDINALITY
+      AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
+  held AS MATERIALIZED (
+    SELECT c.n, c.pieces, c.token, c.name, j.no, j.starts FROM call c
+    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
+    ORDER BY c.n FOR SHARE OF j),
+  grown AS (
+    INSERT INTO stream AS s (job_no, next_index, handed_index, token, name) SELECT no, pieces, 0, token, name FROM held
+    ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token, name = excluded.name
+    WHERE excluded.name IS NULL OR s.name IS DISTINCT FROM excluded.name
+    RETURNING job_no, next_index),
+  put AS (
+    INSERT INTO chunk (job_no, ${columns})
+    SELECT h.no, g.next_index - h.pieces + p.k, h.starts, p.output, p.metrics
+    FROM held h JOIN grown g ON g.job_no = h.no
+    JOIN unnest($6::bigint[], $7::bigint[], $8::text[], $9::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
+  SELECT n FROM held`,
+  /** Finds whether this very call was stored before its connection broke. */
+  appended: `SELECT 1 FROM job j JOIN stream s ON s.job_no = j.no
+    WHERE j.endpoint_no = $1 AND j.id = $2 AND s.token = $3`,
+  handOut: `
+  WITH open AS MATERIALIZED (
+    SELECT job_no, handed_index, next_index FROM stream WHERE job_no = $1 AND handed_index < next_index FOR UPDATE),
+  fit AS MATERIALIZED (${fittingFrom("(SELECT handed_index FROM open)")}),
+  moved AS (
+    UPDATE stream s SET handed_index = s.handed_index + (SELECT count(*) FROM fit) FROM open o WHERE s.job_no = o.job_no)
+  SELECT f.*, o.next_index FROM fit f CROSS JOIN open o ORDER BY f."index"`,
+  handBack: `UPDATE stream SET handed_index = $1::bigint WHERE job_no = $2 AND handed_index = $3
+    AND EXISTS (SELECT 1 FROM chunk WHERE job_no = $2 AND "index" = $1 AND start = $4)`,
+  /** A large page is read without its texts. */
+  read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
+    FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
+  /** The same with its texts, one row per piece. */
+  readLarge: `
+  WITH fit AS MATERIALIZED (SELECT "index", start, ${readPieces.bytes("output")} AS output, metrics FROM (${fittingFrom("$3")}) f)
+  SELECT "index", start, n, ${readPieces.piece("output", "n")} AS piece, CASE WHEN n = 0 THEN metrics END AS metrics
+  FROM fit CROSS JOIN LATERAL ${readPieces.numbers("output")} AS n`,
+};
+
+/** `token` tells this call from any other, should its connection break. */
+type Append = ChunkPost & { readonly token: number };
+
+const appendVerb: Verb<[Append], boolean> = {
+  key: ({ endpointNo, jobId }) => `${endpointNo}/${jobId}`,
+  inKeyOrder: true,
+  async run({ connection, again }, calls) {
+    const posts = calls.map(([post]) => post);
+    if (again) {
+      const { endpointNo, jobId, token } = posts[0] as Append;
+      if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
+    }
+    const pieces = posts.flatMap(({ chunks }, n) => chunks.map((piece, k) => ({ ...piece, n: n + 1, k })));
+    const rows = await connection.query<{ n: number }>(chunkSql.append, [
+      numbers(posts.map(({ endpointNo }) => endpointNo)),
+      texts(posts.map(({ jobId }) => jobId)),
+      numbers(posts.map(({ workerNo }) => workerNo)),
+      numbers(posts.map(({ chunks }) => chunks.length)),
+      numbers(posts.map(({ token }) => token)),
+      numbers(pieces.map(({ n }) => n)),
+      numbers(pieces.map(({ k }) => k)),
+      texts(pieces.map(({ output }) => output)),
+      texts(pieces.map(({ metrics }) => metrics)),
+      texts(posts.map(({ name }) => name)),
+    ]);
+    const held = new Set(rows.map(({ n }) => n - 1));
+    return posts.map((_, n) => held.has(n));
+  },
+};
+
+interface Handed {
+  chunks: Chunk[];
+  more: boolean;
+}
+
+const handOutVerb: Verb<[jobNo: number, bytesMax: number], Handed> = {
+  callsMax: 1,
+  async run({ connection }, [[jobNo, bytesMax] = [0, 0]]) {
+    const rows = await connection.query<ChunkRow & { next_index: number }>(chunkSql.handOut, [jobNo, bytesMax]);
+    const last = rows.at(-1);
+    return [{ chunks: rows.map(toChunk), more: last !== undefined && last.index + 1 < last.next_index }];
+  },
+};
+
+const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
+  callsMax: 1,
+  async run({ connection }, [[jobNo, chunks] = [0, []]]) {
+    const [first] = chunks;
+    const values = first && [first.index, jobNo, first.index + chunks.length, first.start];
+    if (values) await connection.query(chunkSql.handBack, values);
+    return [undefined];
+  },
+};
+
+const bytesOf = (pieces: readonly NewChunk[]): number =>
+  pieces.reduce((sum, { output, metrics }) => sum + output.length + (metrics?.length ?? 0), 0);
+
+type UnreadRow = Omit<ChunkRow, "output"> & { output: null };
+type Reads = Pick<Connections, "read">;
+
+type ChunkPieceRow = Pick<ChunkRow, "index" | "start" | "metrics"> & PieceRow;
+
+/** Chunks from the rows of their pieces. */
+async function chunksOf(rows: readonly ChunkPieceRow[]): Promise<Chunk[]> {
+  const found: Chunk[] = [];
+  for (const [index, pieces] of Map.groupBy(rows, ({ index }) => index)) {
+    const { start, metrics } = pieces.find(({ n }) => n === 0) as ChunkPieceRow;
+    const bytes = Buffer.concat(await bytesOfPieces(pieces));
+    const output = bytes.length <= limits.chunkTextBytesMax ? bytes.toString() : bytes;
+    found.push(toChunk({ index, start, output, metrics }));
+  }
+  return found.sort((a, b) => a.index - b.index);
+}
+
+/**
+ * Chunks are appended by the worker that holds the job, and each is handed to one reader, in order, across several
+ * servers too. Large pages are read on connections of their own, `largeReads`. These are few, so that large texts come
+ * one after another and no small read waits.
+ */
+export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
+  const few = fewAtOnce(limits.chunkReadersMax);
+  const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
+  const pages = new SharedPages();
+  return {
+    append: (post) => {
+      const token = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+      return words.call(appendVerb, [{ ...post, token }], bytesOf(post.chunks));
+    },
+    handOut: (...args) => words.call(handOutVerb, args),
+    handBack: (...args) => words.call(handBackVerb, args),
+    read: (jobNo, fromIndex, bytesMax) => {
+      const asked = [jobNo, bytesMax, fromIndex];
+      return pages.read(asked, async (begin) => {
+        const rows = await few(() => {
+          begin();
+          return reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
+        });
+        return rows.every(isRead) ? rows.map(toChunk) : chunksOf(await largeReads.read(chunkSql.readLarge, asked));
+      });
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import type { JobStore } from "../../../store/index.js";
+import type { TextCutter, TextPiece } from "../texts/stored-texts.js";
+import { sizeOf } from "../writing/parcel.js";
+import type { GroupWriter } from "../writing/writer.js";
+
+/** The queue's writes as calls to the writer. */
+export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore {
+  return {
+    submit: (job) => {
+      const pieces: TextPiece[] = [];
+      const args = [{ ...job, body: texts.cut(job.body, pieces) }];
+      return writer.admit("submit", args, { bytes: sizeOf(job.body), endpointNo: job.endpointNo, pieces });
+    },
+    isInOrder: true,
+    take: (...args) => writer.follow("take", args, args[0]),
+    settle: (report) => {
+      const { endpointNo, verdict } = report;
+      const pieces: TextPiece[] = [];
+      const output = verdict.output === undefined ? undefined : texts.cut(verdict.output, pieces);
+      const args = [{ ...report, verdict: { ...verdict, output } }];
+      return writer.word("settle", args, { bytes: sizeOf(verdict.output), endpointNo, pieces });
+    },
+    progress: (said) => {
+      const pieces: TextPiece[] = [];
+      const args = [{ ...said, progress: texts.cut(said.progress, pieces) }];
+      return writer.word("progress", args, { bytes: sizeOf(said.progress), endpointNo: said.endpointNo, pieces });
+    },
+    change: (...args) => writer.word("change", args),
+    begin: (...args) => writer.word("begin", args),
+    setTtl: (...args) => writer.call("setTtl", args),
+    confirmStopped: (...args) => writer.word("confirmStopped", args),
+    cancelWaiting: (purge) => writer.word("cancelWaiting", [purge], { endpointNo: purge.endpointNo }),
+    sweep: (...args) => writer.word("sweep", args),
+  };
+}

@@ -1,0 +1,126 @@
+import { limits } from "../../../limits/index.js";
+import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import { turns } from "../../../turns.js";
+import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { SharedPages } from "../../tables/shared-pages.js";
+import type { Database } from "../driver.js";
+import { sizeOf } from "../writing/parcel.js";
+import type { Verbs } from "../writing/transactions.js";
+import type { GroupWriter } from "../writing/writer.js";
+import { type StorableText, type TextCutter, type TextPiece, textsInPieces, textValues } from "./stored-texts.js";
+
+/** One read fetches at most this many rows; the rest waits for the next call. */
+const page = 1_000;
+
+const { bytes, whole } = textsInPieces;
+
+type StorableChunk = Omit<NewChunk, "output"> & { readonly output: StorableText };
+type StorablePost = Omit<ChunkPost, "chunks"> & { readonly chunks: readonly StorableChunk[] };
+type ChunkStart = Pick<Chunk, "index" | "start">;
+
+class SqliteChunks {
+  readonly #sql;
+  constructor(db: Database) {
+    this.#sql = {
+      holder: db.prepare(
+        "SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1",
+      ),
+      open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
+      grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
+        WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
+      insert: db.prepare(
+        `INSERT INTO chunk (job_no, "index", start, output, output_text, metrics) VALUES (?, ?, ?, CAST(? AS TEXT), ?, ?)`,
+      ),
+      stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
+      sizes: db.prepare(`SELECT ${bytes("c.output")} + coalesce(octet_length(metrics), 0) AS bytes FROM chunk c
+        WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
+      from: db.prepare(`SELECT "index", start, metrics,
+          CASE WHEN ${bytes("c.output")} <= ${limits.chunkTextBytesMax} THEN output
+            ELSE CAST(${whole("c.output")} AS BLOB) END AS output
+        FROM chunk c WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
+      hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
+      handBack: db.prepare(`UPDATE stream SET handed_index = ?1 WHERE job_no = ?2 AND handed_index = ?3
+        AND EXISTS (SELECT 1 FROM chunk WHERE job_no = ?2 AND "index" = ?1 AND start = ?4)`),
+    };
+  }
+
+  append({ endpointNo, jobId, workerNo, chunks, name }: StorablePost): boolean {
+    const job = this.#sql.holder.get(endpointNo, jobId, workerNo);
+    if (!job) return false;
+    this.#sql.open.run(job.no);
+    const grown = this.#sql.grow.get(chunks.length, name ?? null, job.no);
+    if (!grown) return true; // already stored
+    const { next_index: next } = grown;
+    chunks.forEach(({ output, metrics }, at) => {
+      const index = next - chunks.length + at;
+      this.#sql.insert.run(job.no, index, job.starts, ...textValues(output), metrics ?? null);
+    });
+    return true;
+  }
+
+  handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
+    const stream = this.#sql.stream.get(jobNo);
+    if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
+    const chunks = this.read(jobNo, stream.handed_index, bytesMax);
+    const handed = stream.handed_index + chunks.length;
+    this.#sql.hand.run(handed, jobNo);
+    return { chunks, more: handed < stream.next_index };
+  }
+
+  handBack(jobNo: number, chunks: readonly ChunkStart[]): void {
+    const first = chunks[0];
+    if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
+  }
+
+  /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
+  read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
+    let count = 0;
+    let bytes = 0;
+    for (const { bytes: more } of this.#sql.sizes.iterate(jobNo, fromIndex) as Iterable<{ bytes: number }>) {
+      if (count > 0 && bytes + more > bytesMax) break;
+      bytes += more;
+      count++;
+    }
+    return count === 0 ? [] : (this.#sql.from.all(jobNo, fromIndex, count) as ChunkRow[]).map(toChunk);
+  }
+}
+
+/** The writes of chunks. */
+export function chunkVerbs(db: Database): Verbs {
+  const chunks = new SqliteChunks(db);
+  return {
+    appendChunks: chunks.append.bind(chunks),
+    handOut: chunks.handOut.bind(chunks),
+    handBack: chunks.handBack.bind(chunks),
+  };
+}
+
+const bytesOf = (chunks: readonly NewChunk[]): number =>
+  chunks.reduce((sum, { output, metrics }) => sum + sizeOf(output) + sizeOf(metrics), 0);
+
+/** Chunks are appended by the worker that holds the job, and each is handed to one reader, in order. */
+export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: TextCutter): ChunkStore {
+  const reads = new SqliteChunks(readDb);
+  const pages = new SharedPages();
+  return {
+    append: (post) => {
+      const { endpointNo, chunks } = post;
+      const pieces: TextPiece[] = [];
+      const bytes = bytesOf(chunks);
+      // a large chunk comes cut already, and its parts together are one call
+      const inPlaceMax = bytes > limits.storedPieceBytes ? limits.largeCallBytes : limits.storedPieceBytes;
+      const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces, inPlaceMax) }));
+      return writer.word("appendChunks", [{ ...post, chunks: cut }], { bytes, endpointNo, pieces });
+    },
+    handOut: (...args) => writer.word("handOut", args),
+    // only their places: the thread does not need the outputs
+    handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
+    read: (...asked) =>
+      pages.read(asked, (begin) =>
+        turns.run(["chunks"], () => {
+          begin();
+          return reads.read(...asked);
+        }),
+      ),
+  };
+}

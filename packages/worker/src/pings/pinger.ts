@@ -1,0 +1,51 @@
+import type { Connection } from "../connection.js";
+import { limits } from "../limits.js";
+import { type Settings, withParameters } from "../settings.js";
+import { version } from "../version.js";
+
+/** Where and how often to ping: plain data, so that it can be passed to a thread. */
+export type PingPlace = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingIntervalMs">;
+
+interface Parts {
+  readonly place: PingPlace;
+  readonly connection: Connection;
+  /** Called once the server has refused so many calls in a row that it must be meant. */
+  onRefused(): void;
+}
+
+/** Makes the calls that show the server that this worker is alive. */
+export class Pinger {
+  readonly #place: PingPlace;
+  readonly #connection: Connection;
+  readonly #onRefused: () => void;
+  #refused = 0;
+
+  constructor({ place, connection, onRefused }: Parts) {
+    this.#place = place;
+    this.#connection = connection;
+    this.#onRefused = onRefused;
+  }
+
+  /**
+   * Reports the jobs that the worker holds. The list must be complete: a job that two pings leave out counts as lost.
+   */
+  async ping(ids: readonly string[]): Promise<void> {
+    const url = withParameters(this.#place.pingUrl ?? "", {
+      ...(ids.length > 0 && { job_id: ids.join(",") }),
+      runpod_version: `millrace-${version}`,
+    });
+    await this.#call("GET", url);
+  }
+
+  /** A sign of life that says nothing about jobs: an empty list of results. */
+  async showLife(): Promise<void> {
+    if (this.#place.doneBatchUrl) await this.#call("POST", this.#place.doneBatchUrl, "[]");
+  }
+
+  async #call(method: "GET" | "POST", url: string, body?: string): Promise<void> {
+    const silenceMaxMs = this.#place.pingIntervalMs * 2;
+    const reply = await this.#connection.call(method, url, { silenceMaxMs, ...(body !== undefined && { body }) });
+    this.#refused = reply.status === 401 ? this.#refused + 1 : 0;
+    if (this.#refused === limits.refusedPingsMax) this.#onRefused();
+  }
+}

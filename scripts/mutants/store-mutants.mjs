@@ -1,0 +1,158 @@
+/** Mutants of the stores: commits, takes, results and keys. */
+export const storeMutants = [
+  {
+    name: "answers-before-commit",
+    breaks: "acknowledges a job before it is on disk",
+    patches: [
+      {
+        file: "stores/sqlite/writing/transactions.ts",
+        find: "  readonly #db: Database;",
+        replace: "  readonly #db: Database;\n  late: unknown;",
+      },
+      {
+        file: "stores/sqlite/writing/transactions.ts",
+        find: 'this.#db.exec("BEGIN IMMEDIATE");',
+        replace: 'if (this.late === undefined) this.#db.exec("BEGIN IMMEDIATE");',
+      },
+      {
+        file: "stores/sqlite/writing/transactions.ts",
+        find: 'this.#db.exec("COMMIT");',
+        replace:
+          'this.late ??= setTimeout(() => { this.late = undefined; try { this.#db.exec("COMMIT"); } catch {} }, 100);',
+      },
+    ],
+  },
+  {
+    name: "answers-before-commit-postgres",
+    breaks: "lets PostgreSQL acknowledge a commit before it is on disk",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/connection/connections.ts",
+        find: '"synchronous_commit=on"',
+        replace: '"synchronous_commit=off"',
+      },
+    ],
+  },
+  {
+    name: "takes-without-guard",
+    breaks: "takes a job in any state",
+    patches: [
+      {
+        file: "stores/sqlite/jobs/job-statements.ts",
+        find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place",
+        replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place",
+      },
+    ],
+  },
+  {
+    name: "takes-without-guard-postgres",
+    breaks: "takes a job in any state",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/take.ts",
+        find: '"endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint"',
+        replace: '"endpoint_no = $2::bigint AND status < 2 AND expires_at > $3::bigint"',
+      },
+    ],
+  },
+  {
+    name: "takes-without-lock-postgres",
+    breaks: "does not lock the jobs it takes against another server's take",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/take.ts",
+        find: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED)",
+        replace: "ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back))",
+      },
+    ],
+  },
+  {
+    name: "completes-for-anyone",
+    breaks: "records a result without checking who holds the job",
+    patches: [
+      {
+        file: "stores/sqlite/jobs/job-statements.ts",
+        find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING",
+        replace: "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = 1 AND expires_at > ?2 RETURNING",
+      },
+    ],
+  },
+  {
+    name: "completes-for-anyone-postgres",
+    breaks: "records a result without checking who holds the job",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/settle.ts",
+        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = 1\n",
+        replace: "AND j.id = w.id AND j.status + 0 = 1\n",
+      },
+    ],
+  },
+  {
+    name: "undoes-stops",
+    breaks: "lets a server with old data undo another server's decision about a worker",
+    patches: [{ file: "stores/tables/workers.ts", find: '.where("wanted", "in", from)', replace: "" }],
+  },
+  {
+    name: "forgets-keys",
+    breaks: "does not write the idempotency key with its job",
+    patches: [
+      {
+        file: "stores/sqlite/jobs/jobs.ts",
+        find: "sql.addKey.run(job.endpointNo, key.keyHash, key.bodyHash, key.route, no, job.id, key.expiresAt);",
+        replace: "",
+      },
+    ],
+  },
+  {
+    name: "forgets-keys-postgres",
+    breaks: "does not write the idempotency key with its job",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/submit.ts",
+        find: "WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash",
+        replace: "WHERE key_hash IS NOT NULL AND false ORDER BY endpoint_no, key_hash",
+      },
+      {
+        file: "stores/postgres/jobs/submit.ts",
+        find: "FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)",
+        replace: "FROM call",
+      },
+    ],
+  },
+  {
+    name: "rings-before-commit-postgres",
+    breaks: "makes workers look for a job before its submission is committed",
+    database: "postgres",
+    patches: [{ file: "stores/postgres/jobs/jobs.ts", find: "isInOrder: false", replace: "isInOrder: true" }],
+  },
+  {
+    name: "takes-twice-postgres",
+    breaks: "asks for all jobs again in its second query, not for the rest",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/take.ts",
+        find: "left(asks, found.jobs), now, 0, room",
+        replace: "left(asks, []), now, 0, room",
+      },
+    ],
+  },
+  {
+    name: "gives-later-starts-back-postgres",
+    breaks: "gives a job back for the loss of an earlier start",
+    database: "postgres",
+    patches: [
+      {
+        file: "stores/postgres/jobs/change.ts",
+        find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5",
+        replace: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts >= $4 AND j.worker_no = $5",
+      },
+    ],
+  },
+];
