@@ -24,8 +24,8 @@ export type LogEvent =
   | { readonly kind: "note"; readonly text: string };
 
 /**
- * A worker's lines as they come, starting with the last ones that exist, until it ends. For a worker that is still
- * starting, from its start.
+ * A worker's lines as they come, beginning with the last existing lines, until the worker ends. If the worker is still
+ * starting, begins with its first line.
  */
 export async function* followWorkerLog(
   needs: LogParts,
@@ -180,7 +180,8 @@ class Gathering {
 
   #follow(worker: Logged, ask: LogAsk): void {
     if (this.#followed >= limits.logSourcesMax) {
-      this.notes.push(`worker ${worker.row.id} is not followed: ${limits.logSourcesMax}other workers are`);
+      const why = `the limit of ${limits.logSourcesMax} followed workers is reached`;
+      this.notes.push(`worker ${worker.row.id} is not followed: ${why}`);
       return;
     }
     this.#followed++;
