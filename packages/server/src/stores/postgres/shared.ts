@@ -54,7 +54,7 @@ export const sharedSql = {
   SELECT 1`,
   marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS workers,
     (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
-  // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
+  // a row's xmin is its last writing transaction; a transaction in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
@@ -91,7 +91,7 @@ const toHost = (row: HostRow): Host => ({
   seenAt: row.seen_at,
 });
 
-/** Who this server is on its database. */
+/** This server's identity on its database. */
 interface Self {
   readonly no: number;
   readonly id: string;
