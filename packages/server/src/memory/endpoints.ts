@@ -51,7 +51,7 @@ export class Endpoints {
     return this.#put({ ...now, settings, version, ...fresh });
   }
 
-  /** Gives all of a user's to another one, after `store` has done so. */
+  /** Gives all of a user's endpoints to another user, after `store` has done so. */
   give(fromNo: number, toNo: number, store: () => Promise<void>): Promise<void> {
     return this.#writes.during(this, async () => {
       await store();
@@ -96,8 +96,8 @@ export class Endpoints {
   }
 
   /**
-   * Reads all of them, unless the table still has this revision; returns a function that applies what was read. It marks
-   * endpoints as deleted that were not read any more: a deleted endpoint is read only while something is left to do.
+   * Reads all of them, unless the table still has this revision; returns a function that applies what was read, and
+   * marks endpoints that were not read as deleted: a deleted endpoint is read only while something is left to do.
    */
   async read(turn: number, now: number, revision?: string): Promise<() => void> {
     const before = this.all();
