@@ -1,7 +1,7 @@
 import { realTime } from "./clock.js";
 import { limits } from "./limits/index.js";
 
-/** For whom work is done, and on which of their things: all of the first take turns, and within each all of the second. */
+/** The caller that work is done for, and the resource it concerns. Callers take turns, as do one caller's resources. */
 export type Lane = readonly [who: string | number, what?: string | number];
 
 type Work = () => void;
@@ -38,8 +38,8 @@ class Lanes {
 }
 
 /**
- * Shares out the event loop. In each of its turns, work may begin until a time has passed; what is left begins in later
- * turns, so that other sockets and timers are served in between. Work should be short: what has begun is not interrupted.
+ * Shares out the event loop. In each of its turns, work may begin until a time has passed; the rest begins in later
+ * turns, so that other sockets and timers are served in between. Work should be short, because it is not interrupted.
  */
 export class Turns {
   readonly #ms: number;
@@ -88,7 +88,7 @@ export class Turns {
     this.#doNext();
   };
 
-  /** One after the other, each with all the promises that it settles, whose work counts as its own. */
+  /** Does waiting work one piece at a time. Work of the promises that a piece settles counts towards that piece. */
   readonly #doNext = (): void => {
     this.#waiting.next()?.();
     queueMicrotask(() => process.nextTick(this.#goOn));

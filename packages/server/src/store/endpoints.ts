@@ -23,7 +23,7 @@ export interface EndpointStore {
   remove(no: number, now: number): Promise<void>;
   /** All endpoints that are not deleted, or that still have jobs or workers. */
   all(): Promise<Endpoint[]>;
-  /** Returns those of these ids whose endpoints exist and are not deleted. */
+  /** Of these ids, returns the ids of endpoints that exist and are not deleted. */
   existing(ids: readonly string[]): Promise<string[]>;
   /** Records how a start went, if the endpoint still has the version of that time. */
   noteStart(no: number, note: TriedStart): Promise<void>;
