@@ -3,7 +3,7 @@ import { choice, time, visible } from "./fields.js";
 
 const name = (of: string) =>
   Type.String({ minLength: 1, maxLength: 191, pattern: visible, description: `${of}: 1 to 191 visible characters.` });
-const role = choice(["admin", "member"] as const, "An admin manages users, and anyone's keys.");
+const role = choice(["admin", "member"] as const, "An admin manages users, and the keys of all users.");
 
 /** Body of `POST /users`. */
 export const UserCreate = Type.Object({
@@ -11,7 +11,7 @@ export const UserCreate = Type.Object({
   role: Type.Optional(role),
 });
 export type UserCreate = Static<typeof UserCreate>;
-/** Body of `PATCH /users/{userId}`: only what is sent is changed. */
+/** Body of `PATCH /users/{userId}`: only the fields sent change. */
 export const UserUpdate = Type.Partial(UserCreate);
 export type UserUpdate = Static<typeof UserUpdate>;
 /** A user as replies show it. */
@@ -23,12 +23,12 @@ export const User = Type.Object({
   oldWebhookSecretUntil: Type.Optional(
     Type.String({
       format: "date-time",
-      description: "Until then the webhook secret before the last rotation signs, too.",
+      description: "Until then the previous webhook secret also signs.",
     }),
   ),
 });
 export type User = Static<typeof User>;
-/** The reply to `POST /users`, the only one that shows the secret. */
+/** The reply to `POST /users`, the only reply that shows the secret. */
 export const NewUser = Type.Object({
   ...User.properties,
   webhookSecret: Type.String({ description: "Signs the user's webhooks; it is shown once." }),
@@ -45,7 +45,7 @@ const access = choice(
 export const KeyScope = Type.Union(
   [
     Type.Literal("all", { description: "Everything that its user may do." }),
-    Type.Literal("read", { description: "Read everything that is its user's." }),
+    Type.Literal("read", { description: "Read everything that its user owns." }),
     Type.Object(
       {
         endpoints: Type.Array(Type.Object({ id: Type.String({ maxLength: 80 }), access }), {
@@ -53,7 +53,7 @@ export const KeyScope = Type.Union(
           maxItems: 100,
         }),
       },
-      { description: "Jobs of chosen endpoints, and nothing else but what these endpoints are." },
+      { description: "Jobs of chosen endpoints, and nothing else except reading about these endpoints." },
     ),
   ],
   { title: '"all", "read" or {"endpoints": [{"id", "access": "read" or "run"}]}' },
@@ -62,17 +62,17 @@ export type KeyScope = Static<typeof KeyScope>;
 
 const expiresAt = Type.Union([Type.String({ maxLength: 40, format: "date-time" }), Type.Null()], {
   title: "a time in RFC 3339 format, as in 2030-01-31T12:00:00Z, or null",
-  description: "When it stops working; a time that has passed ends it at once; null or absent: never.",
+  description: "When it stops working; a past time ends it at once; null or absent means never.",
 });
 /** Body of `POST /apikeys`. */
 export const ApiKeyCreate = Type.Object({
   name: name("A name for people"),
   scope: Type.Optional(KeyScope),
   expiresAt: Type.Optional(expiresAt),
-  userId: Type.Optional(Type.String({ maxLength: 80, description: "Whose key it is; an admin may name anyone." })),
+  userId: Type.Optional(Type.String({ maxLength: 80, description: "The key's user; an admin may name any user." })),
 });
 export type ApiKeyCreate = Static<typeof ApiKeyCreate>;
-/** Body of `PATCH /apikeys/{keyId}`: only what is sent is changed. */
+/** Body of `PATCH /apikeys/{keyId}`: only the fields sent change. */
 export const ApiKeyUpdate = Type.Object({
   name: Type.Optional(name("A name for people")),
   scope: Type.Optional(KeyScope),
@@ -95,17 +95,17 @@ export type ApiKeyRotate = Static<typeof ApiKeyRotate>;
 export const ApiKey = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  prefix: Type.String({ description: "How the key begins." }),
+  prefix: Type.String({ description: "The key's first characters." }),
   userId: Type.String(),
   scope: KeyScope,
   isBootstrap: Type.Optional(Type.Boolean({ description: "The key of the first start." })),
   createdAt: Type.Optional(time()),
   expiresAt: Type.Optional(time()),
   lastUsedAt: Type.Optional(time()),
-  oldPrefix: Type.Optional(Type.String({ description: "How the key before the last rotation began." })),
-  oldUntil: Type.Optional(Type.String({ format: "date-time", description: "Until then that key works, too." })),
+  oldPrefix: Type.Optional(Type.String({ description: "The first characters of the previous key." })),
+  oldUntil: Type.Optional(Type.String({ format: "date-time", description: "Until then the previous key also works." })),
 });
 export type ApiKey = Static<typeof ApiKey>;
-/** The reply to a key's creation or rotation, the only one that shows the key. */
+/** The reply to a key's creation or rotation, the only reply that shows the key. */
 export const NewApiKey = Type.Object({ ...ApiKey.properties, key: Type.String({ description: "It is shown once." }) });
 export type NewApiKey = Static<typeof NewApiKey>;

@@ -63,7 +63,7 @@ export const EndpointCreate = Type.Object({
 });
 export type EndpointCreate = Static<typeof EndpointCreate>;
 
-/** Body of `PATCH /endpoints/{id}` and `POST /endpoints/{id}/update`: only what is sent changes; null clears. */
+/** Body of `PATCH /endpoints/{id}` and `POST /endpoints/{id}/update`: only the fields sent change; null clears. */
 export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
 export type EndpointUpdate = Static<typeof EndpointUpdate>;
 

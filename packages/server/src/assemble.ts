@@ -115,7 +115,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   await registry.load(clock.now());
 
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
-  // a server and the machine it runs on are named by the same data directory
+  // one data directory identifies both a server and the machine it runs on
   const server = { no: shared?.serverNo ?? hostNo, id: hostId };
   const sideDoor = workersDoor(config.host, door);
   if (config.workerUrl === undefined) await openAgain(sideDoor, registry, hostNo);
@@ -171,7 +171,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     try {
       if (bearing !== undefined) directory.note("clock", bearing);
     } catch {
-      // the previous note does as well
+      // the previously saved time is good enough
     }
   };
   const tending = {
@@ -197,7 +197,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await provider.leave(0).catch(() => {});
     await loops.stopServing();
-    // without this, the others notice in a few seconds
+    // if this fails, the other servers notice in a few seconds
     await shared?.leave({ hostNos: [hostNo], seenAt: clock.now() - limits.hostSilenceMs }).catch(() => {});
     for (const open of [sender, sideDoor, gateway, door, app, bell, stores]) await open.close();
     noteTime();

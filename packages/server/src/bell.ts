@@ -1,7 +1,7 @@
 /** "Something changed": wakes listeners and says nothing more. A lost ring costs a little time, never a result. */
 export interface Bell {
   ring(topic: Topic): void;
-  /** Rings only on the other servers, if there are any: this one knows already, or can do no more. */
+  /** Rings only on the other servers, if there are any: this server knows already, or can do no more. */
   ringElsewhere(topic: Topic): void;
   /** Calls `listener` at every ring of `topic`, synchronously. The returned function ends it. */
   on(topic: Topic, listener: () => void): () => void;

@@ -168,7 +168,7 @@ export function systemClock(bearing = ""): SystemClock {
 
   return {
     now: () => {
-      // nobody must judge by the time of a gap, not even the first caller after it
+      // add a gap before returning a time, even for the first caller after the gap
       if (realTime.monotonicMs() - lastTick > limits.clockTickMs + limits.clockGapMs) tick();
       return Math.floor(offset + realTime.monotonicMs());
     },

@@ -63,7 +63,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 }
 
 const unknownSetting = (name: string): string =>
-  `${name} is not a setting; docs/reference/settings.md lists those there are.`;
+  `${name} is not a setting; docs/reference/settings.md lists all settings.`;
 
 const shown = (name: string, value: unknown) => (/KEY|DATABASE/.test(name) ? "…" : String(value));
 
@@ -80,9 +80,9 @@ function expected(name: string): string {
   if (name === "MILLRACE_DATABASE_URL") return "it must be a postgres://user:password@host:port/database address.";
   if (name === "MILLRACE_GPUS") return "it must be all, none, or indexes and UUIDs of GPUs, comma-separated.";
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
-  if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, as lb.example.com.";
-  if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, as millrace.example.com.";
-  if (name === "MILLRACE_SERVER_ADDRESS") return "it must be host:port, as server-1:8000 or [fd00::1]:8000.";
+  if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, such as lb.example.com.";
+  if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, such as millrace.example.com.";
+  if (name === "MILLRACE_SERVER_ADDRESS") return "it must be host:port, such as server-1:8000 or [fd00::1]:8000.";
   if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
 }

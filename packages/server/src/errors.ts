@@ -26,7 +26,7 @@ export class Refusal extends Error {
 
 /** The store cannot take more right now; the same call may be repeated. */
 export const busy = () =>
-  new Refusal("UNAVAILABLE", "The service has more to write than it can; try again in a second.", {
+  new Refusal("UNAVAILABLE", "The service has too much to write just now; try again in a second.", {
     retryAfterSeconds: 1,
   });
 
@@ -37,7 +37,10 @@ export const endpointNotFound = (id: string) =>
   );
 
 export const jobNotFound = (id: string) =>
-  new Refusal("JOB_NOT_FOUND", `There is no job '${clip(id)}' here; it never was, or its ttl or retention has passed.`);
+  new Refusal(
+    "JOB_NOT_FOUND",
+    `There is no job '${clip(id)}' here; it never existed, or its ttl or retention has passed.`,
+  );
 
 export const routeNotFound = (method: string, url: string) =>
   new Refusal("NOT_FOUND", `There is no ${method} ${clip(url.split("?", 1)[0] as string)} here.`);

@@ -127,11 +127,11 @@ export interface Provider<Spec extends WorkerSpec = WorkerSpec> {
    * secret, and those given to {@link Provider.hide}.
    */
   logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery): AsyncIterable<readonly LogLine[]>;
-  /** From now on masks a secret in what is kept and shown of a worker's log; does nothing for an unknown worker. */
+  /** From now on masks a secret in a worker's log, as kept and as shown; does nothing for an unknown worker. */
   hide(workerId: string, secret: string): Promise<void>;
   /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
-  /** Calls `listener` when a worker has ended or should be looked up; it may be a worker that nobody wants any more. */
+  /** Calls `listener` when a worker has ended or should be looked up; the worker may no longer be wanted. */
   onEnd(listener: (workerId: string) => void): void;
   /**
    * Announces that this server is about to exit: remaining workers may live on for `awayMs`; with 0, the keeper ends

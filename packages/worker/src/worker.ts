@@ -170,11 +170,11 @@ export class Worker {
     void watchStops({ url, connection: this.#connection, signal: this.#over.signal, stop });
   }
 
-  /** The server no longer knows this worker: nobody waits for its results. */
+  /** The server no longer knows this worker, and no client waits for its results. */
   #leave(): void {
     if (this.#ending === "disowned") return;
     this.#ending = "disowned";
-    this.#log.error("The server no longer knows this worker: it stops, and drops what it holds.");
+    this.#log.error("The server no longer knows this worker: it stops, and drops its jobs and results.");
     this.stopJobs();
     this.#outbox.abandon();
   }

@@ -9,7 +9,7 @@ export const bracketed = (host: string): string => (host.includes(":") ? `[${hos
 /** The address, on this machine, of a server that listens on `host`. */
 export const reachable = (host: string): string => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
 
-/** The address by which other servers know this machine: the one we listen on, or the one that workers are told. */
+/** The address by which other servers know this machine: the address we listen on, or the one workers are given. */
 export function hostAddress({ host, workerUrl }: Pick<Config, "host" | "workerUrl">): string {
   if (!/^(127\.|::1$|::$|0\.0\.0\.0$|localhost$)/.test(host)) return host;
   return workerUrl === undefined ? "127.0.0.1" : new URL(workerUrl).hostname.replace(/^\[|\]$/g, "");

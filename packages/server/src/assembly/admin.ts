@@ -8,7 +8,7 @@ import type { BootstrapKey } from "../operations/needs.js";
 import type { Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
-/** The key that seals secrets: set by the environment, kept from before, or drawn now and then kept once it is used. */
+/** The key that seals secrets: set by the environment, kept from an earlier start, or drawn here and kept once used. */
 export function sealKeyOf(config: Config, directory: DataDirectory): { hex: string; isNew: boolean } {
   const known = config.sealKey ?? directory.read("seal-key");
   return { hex: known ?? randomHex(32), isNew: known === undefined };
@@ -46,14 +46,14 @@ export async function ensureAdmin(needed: Needed): Promise<{ key: string | undef
     vault.open(admin.webhookSecret);
   } catch {
     throw new StartError(
-      "MILLRACE_SEAL_KEY is not the key that sealed the secrets stored here: set the one of the first start.",
+      "MILLRACE_SEAL_KEY is not the key that sealed the secrets stored here: set the key of the first start.",
     );
   }
   const keys = await access.keys();
   finishRotation(needed, keys);
   const present = keys.find(({ isBootstrap }) => isBootstrap);
   const given = config.apiKey;
-  // once taken over, the key of the environment may be rotated: it does not come back with the next start
+  // the environment's key is taken over once: if it is rotated later, the next start must not bring it back
   const isNews = given !== undefined && vault.hash(given) !== (await access.environmentKey());
   if (isNews) directory.keep("api-key", given);
   // if servers share a database, the first one makes the key
@@ -109,4 +109,4 @@ export const keptKey = (directory: DataDirectory): BootstrapKey => ({
 const sealKeyMissing = ({ databaseUrl, dataDir }: Config): string =>
   databaseUrl === undefined
     ? `The seal key is missing: put the file seal-key back into ${dataDir}, or set MILLRACE_SEAL_KEY to what it held.`
-    : "The seal key is missing: set MILLRACE_SEAL_KEY to the one of the first server of this database, which is in its settings or in the file seal-key of its data directory.";
+    : "The seal key is missing: set MILLRACE_SEAL_KEY to the key of the first server of this database, which is in that server's settings or in the file seal-key of its data directory.";

@@ -9,7 +9,7 @@ export function openGate(clock: Clock, bell: Bell, registry: Registry, isShared:
     clock,
     onDemand(endpointNo, isUrgent) {
       bell.ring(topics.demand(endpointNo));
-      if (isUrgent && isShared) bell.ring("hosts"); // tells them how many wait
+      if (isUrgent && isShared) bell.ring("hosts"); // tells other servers how many requests wait
     },
     onOpen() {
       if (isShared) bell.ring("hosts"); // requests that wait at other servers may be passed on to us

@@ -35,7 +35,8 @@ export interface LoopParts {
 }
 
 /**
- * Runs all loops. They stop in two steps: first those that decide, so that workers can stop undisturbed, then the rest.
+ * Runs all loops. They stop in two steps: first the loops that decide, so that workers can stop undisturbed, then the
+ * rest.
  */
 export function runLoops(parts: Parts, given: LoopParts) {
   const { bell, clock } = parts;
@@ -56,7 +57,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   ];
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
-    // also while workers have their grace: one that falls silent then is lost like any other
+    // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),
     own(() => timeOutJobsLoop(parts)),

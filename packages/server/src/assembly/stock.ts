@@ -3,7 +3,7 @@ import type { Source } from "../domain/endpoints/template.js";
 import type { Inventory } from "../host/inventory.js";
 import type { engineFacts } from "../providers/docker/facts.js";
 
-/** What a machine has. If servers share a database, also what it cannot make workers from, so that another may. */
+/** What a machine has. If servers share a database, also which kinds of workers must run on another host. */
 export const stockOf = (
   machine: Inventory,
   config: Config,

@@ -6,7 +6,7 @@ import { bracketed, reachable } from "./addresses.js";
 
 /**
  * The URL at which workers call this server. Containers use the engine's bridge, where a listener opens when the first
- * one needs it.
+ * container needs it.
  */
 export const workerUrl =
   (config: Config, port: number, engine: Engine | undefined, sideDoor: WorkersDoor) =>

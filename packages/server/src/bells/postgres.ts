@@ -49,7 +49,7 @@ export async function postgresBell(options: PostgresBellOptions): Promise<Bell> 
     if (from !== self) void hear(topics);
   });
   ear.onOpen = () => {
-    // rings were missed while nobody listened: everyone must look
+    // rings were missed while the connection was down: every listener must look again
     local.ringAll();
     sender.send(everything);
   };

@@ -62,7 +62,7 @@ export async function buildHttp(
       };
       take((request, reply) => {
         if (hasTooManyHeaders(request)) {
-          // a second Host among them is the worse mistake
+          // a second Host header among them must be reported first
           const isMisframed = misframed(request, parts.isOurHost) !== undefined;
           refuseUnread(isMisframed ? undefined : "HPE_HEADER_OVERFLOW", request.socket);
         } else if (turns.isOver) turns.wait(laneOf(parts, request), () => serve(request, reply));
@@ -152,8 +152,9 @@ async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: b
   await parts.graphql(app, setToZero);
 }
 
-/** Not in the document's paths: OpenAPI cannot describe a path of any depth. */
-const openAiNote = " OpenAI's clients are set to /v2/{endpointId}/openai/v1: any path below becomes a job's input.";
+/** Not in the document's paths: OpenAPI cannot describe a path of arbitrary depth. */
+const openAiNote =
+  " OpenAI clients use /v2/{endpointId}/openai/v1 as their base URL: a request to any path below it becomes a job.";
 
 /** The OpenAPI document of the routes registered in this scope. */
 async function documented(

@@ -76,7 +76,7 @@ export function openDataDirectory(path: string): DataDirectory {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
     throw new StartError(
-      `The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to one that can.`,
+      `The data directory ${path} cannot be written (${code}): set MILLRACE_DATA_DIR to a directory that can.`,
     );
   }
   const keep = (name: string, text: string) => writeDurably(path, name, `${text}\n`);

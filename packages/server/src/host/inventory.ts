@@ -1,8 +1,8 @@
 import type { Stock } from "../domain/hosts/host.js";
 
 /**
- * The contract of an inventory: what this machine has now. It never rejects: anything it could not find out is part of
- * the result.
+ * The contract of an inventory: this machine's resources now. Reading never rejects: the result says what could not be
+ * found out.
  */
 export interface Inventory {
   read(): Promise<Stock>;

@@ -73,8 +73,8 @@ export async function isJsonText(text: string): Promise<boolean> {
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
 
 /**
- * The first characters of a value: a string's own, or those of any other value's JSON. However long the value, only as
- * many bytes as needed are decoded.
+ * The first characters of a string, or of the JSON of any other value. However long the value, only as many bytes as
+ * needed are decoded.
  */
 export function beginningOf(bytes: Buffer, { start, end }: Span, charsMax: number): string {
   const isString = bytes[start] === 0x22;
@@ -170,7 +170,7 @@ class Checker {
   }
 }
 
-/** Texts of many megabytes have a thread of their own: others would wait for tenths of a second behind each. */
+/** Texts of many megabytes have a thread of their own: smaller texts would wait for tenths of a second behind each. */
 const checkers = { small: new Checker(), large: new Checker() };
 const checkerOf = (bytes: number): Checker => (bytes > limits.jsonLargeBytes ? checkers.large : checkers.small);
 
@@ -229,7 +229,7 @@ export class ArrivingText {
     return this.#checker.do({ no: this.#no, bounds }) as Promise<Checked>;
   }
 
-  /** Drops the text: nobody will have it checked. */
+  /** Drops the text, which will not be checked. */
   drop(): void {
     if (!this.#isOver) this.#checker.tell({ no: this.#no, dropped: true });
     this.#isOver = true;

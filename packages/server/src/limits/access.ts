@@ -13,7 +13,7 @@ export const access = {
   keyUsesPerWrite: 500, // rows of one statement
   secretsPerUserMax: 200,
   secretNameCharsMax: 100,
-  secretCharsMin: 4, // a shorter one, masked wherever it stands, would make logs unreadable
+  secretCharsMin: 4, // a shorter secret, masked wherever it stands, would make logs unreadable
   secretCharsMax: 32_768,
   filledEnvCharsMax: 512 * kib, // of an environment with its secrets in place; Linux takes 2 MiB, with the arguments
   secretLinesMax: 200, // of a secret, masked in logs one by one as well; a key file has 15 to 60

@@ -5,7 +5,7 @@ export const gateway = {
   gateWaitMs: 2 * minute, // how long a request waits for a worker
   gateWaitingMax: 1_000, // per endpoint and server; the bodies of waiting requests are not read
   gateRingMs: 250, // the scaler looks at requests in flight at most this often
-  gateTriesMax: 3, // a request that ends every worker must come to an end
+  gateTriesMax: 3, // a request that kills every worker must not be repeated for ever
   gateHintsMax: 16, // informational replies (103) per request; a worker that sends more says nothing useful
   gateHangUpMs: 2 * second, // a declined client has gone by then
   gateKeepAliveMs: 30 * second, // of silence on a WebSocket before both ends are pinged

@@ -5,9 +5,9 @@ export const graphql = {
   graphqlTokensMax: 2_000, // fits 240 variables in a query's text; takes 10 ms to validate, 4,000 up to 50 ms
   graphqlEntriesMax: 50_000, // of all lists in one query, environments included, under whatever aliases
   graphqlBytesMax: 8 * mib, // of a query's reply, which is made in memory
-  graphqlSmallEntries: 1_000, // a query that lists more than this, or whose reply is larger than
-  graphqlSmallBytes: 256 * kib, // this, is lent
-  graphqlLargeBytes: 32 * mib, // this much for its entries and its reply
+  graphqlSmallEntries: 1_000, // a query that lists more entries than this takes a loan
+  graphqlSmallBytes: 256 * kib, // a query whose reply is larger than this takes a loan
+  graphqlLargeBytes: 32 * mib, // of such a loan, for the query's entries and its reply
   graphqlSelectionsMax: 300, // fields are compared pairwise: 300 take 10 ms, 2,000 take 600 ms; introspection has 82
   graphqlInputFieldsMax: 200, // of an object in the variables; the largest input type has 30
   graphqlDepthMax: 12,

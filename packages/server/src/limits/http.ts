@@ -12,9 +12,9 @@ export const http = {
   bodyBytesUnpaced: 64 * kib, // larger bodies are read at a limited rate, all of them together
   bodyBytesSmall: 256 * kib, // larger bodies are checked off the main thread
   bodyBelievedShare: 1 / 8, // share of the announced length that must arrive before the whole buffer is allocated
-  bodyTurnMs: 2, // large bodies must not block the event loop: in each span of this length
-  bodyBytesPerTurn: 512 * kib, // this much is read of all of them together: 250 MB/s
-  discardedBytesPerTurn: 128 * kib, // the same for all that are discarded: 65 MB/s
+  bodyTurnMs: 2, // large bodies must not block the event loop: they are read in spans of this length
+  bodyBytesPerTurn: 512 * kib, // read of all large bodies together in one span: 250 MB/s
+  discardedBytesPerTurn: 128 * kib, // the same for all discarded bodies: 65 MB/s
   bodyBytesPerRead: 64 * kib, // read from a socket at a time
   headerBytesMax: 16 * kib,
   headersMax: 256, // of a request or of a worker's reply; Go and nginx send fewer than 20, browsers 30
@@ -29,7 +29,7 @@ export const http = {
   keepAliveMs: 75 * second,
   connectionsMax: 20_000,
   hashesRemembered: 20_000, // of keys and workers' secrets: at most one per connection
-  rateCountsMax: 10_000, // kept at a time; beyond it those that count nothing any more are dropped
+  rateCountsMax: 10_000, // kept at a time; beyond it, counts that have fallen to zero are dropped
   keyCharsRemembered: 128, // longer than any key of ours
   drainRetryAfterSeconds: 5,
 } as const;

@@ -67,7 +67,10 @@ const relations: [boolean, string][] = [
   ],
   [limits.connectionsMax * limits.bodyBytesFree <= limits.bodiesBytesMax, "the uncounted bytes of bodies are bounded"],
   [limits.openaiBytesMax <= limits.bodiesOwnerShare * limits.bodiesBytesMax, "one owner may send the largest body"],
-  [limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax, "and its worker the largest result"],
+  [
+    limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax,
+    "one owner's worker may send the largest result",
+  ],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.largeCallBytes <= limits.groupBytesMax, "a group holds several large calls"],
   [2 * limits.storedPieceBytes <= limits.groupBytesMax, "a piece of a large text fits in half a group"],

@@ -25,7 +25,7 @@ export const logs = {
   logHoldMs: 150, // a line waits this long for older ones of other workers: as long as lines take to get here
   logBurstUs: 1_000, // an engine's lines of one microsecond are shown a microsecond apart, up to this long
   logBurstLines: 64, // read before the first wanted line: the times of a burst are counted from its beginning
-  logRepeatsWithinMs: 30 * second, // an engine's line older by up to this than the last one is a repeat, not a set clock
+  logRepeatsWithinMs: 30 * second, // a line from an engine that is older than the last line by at most this is a repeat
   logPassMs: 500, // before a worker is looked at again whose log has ended while its row is live
   logFollowersMax: 256,
   logFollowersPerOwner: 64,

@@ -4,7 +4,7 @@ import { hour, minute, second } from "./units.js";
 export const loops = {
   netMs: 5 * second,
   loopGapMs: 20, // a loop that is rung all the time must let others run
-  loopGapMsMin: 1, // of loops that somebody waits for
+  loopGapMsMin: 1, // of loops that a caller waits for
   clockSlewPerMinuteMs: second,
   clockTickMs: second,
   clockGapMs: 5 * second,

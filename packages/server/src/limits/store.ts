@@ -14,7 +14,7 @@ export const store = {
   groupBytesMax: 2 * mib, // 10 ms of disk time: a small call waits no longer than that for large ones
   storedPieceBytes: mib, // larger texts go to the database in pieces of this size, each a statement of its own
   largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
-  hugeCallBytes: 2 * mib, // and these again, on PostgreSQL: 20 MB take some 400 ms
+  hugeCallBytes: 2 * mib, // calls above this are grouped separately again, on PostgreSQL: 20 MB take some 400 ms
   diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
   diskLookMs: second, // between two looks at the free space, which cost a system call
@@ -29,8 +29,8 @@ export const store = {
   beatMs: second, // between two reports that a server is alive
   leaseMs: 5 * second, // a server owns a loop this long after its last report
   hostSilenceMs: 30 * second,
-  missGapMs: 100, // between two look-ups in the store of what is not in memory
-  missesMax: 256, // things looked up at a time
+  missGapMs: 100, // between two look-ups in the store for ids and keys that are not in memory
+  missesMax: 256, // ids and keys looked up at a time
   clockSkewMsMax: second,
   databaseTimeMs: 10 * second, // between two looks at the database's clock
   hostLockMs: 15 * second, // a server that was killed may still count as connected for this long

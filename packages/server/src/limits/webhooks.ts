@@ -10,12 +10,12 @@ export const webhooks = {
   webhookPage: 500,
   webhookLookMs: second, // between two looks while deliveries are under way; an end rings earlier
   webhookConcurrencyPerHost: 4,
-  webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses besides one that hangs
-  webhookSilentMs: 5 * second, // a host that has not answered after this is silent,
-  webhookSilenceKeptMs: 5 * minute, // and gets fewer places for this long, or until it answers
+  webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses besides an address that hangs
+  webhookSilentMs: 5 * second, // a host without an answer after this long is silent
+  webhookSilenceKeptMs: 5 * minute, // a silent host gets fewer places for this long, or until it answers
   webhookSilentHostsMax: 10_000, // beyond it, the host called longest ago is forgotten
-  webhookPauseMsMin: second, // before a failed read or write of the database for a webhook is retried;
-  webhookPauseMsMax: minute, // doubles each time, up to this
+  webhookPauseMsMin: second, // pause before a failed read or write of the database for a webhook is retried
+  webhookPauseMsMax: minute, // that pause doubles each time, up to this
   webhookPausesMax: 1_000, // deliveries whose pauses are remembered; a forgotten one is retried at once
   webhookUnrecordedMax: 512, // attempts that could not be recorded; beyond it no more are made
 } as const;

@@ -60,7 +60,7 @@ export interface Wait {
   readonly tried?: ReadonlySet<number> | undefined;
 }
 
-/** A line that nobody stands in. */
+/** An empty line. */
 export const newLine = (endpointNo: number): Line => ({
   endpointNo,
   seats: [],

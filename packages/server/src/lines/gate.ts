@@ -19,7 +19,7 @@ export interface GateParts {
   readonly clock: Pick<Clock, "now" | "sleep" | "after">;
   /** Demand has changed. `isUrgent`: a request waits, and none was waiting before. */
   readonly onDemand: (endpointNo: number, isUrgent: boolean) => void;
-  /** A worker has had more in flight at a time than any of its version before. */
+  /** A worker has had more requests in flight at a time than any earlier worker of its version. */
   readonly onSlots: (row: Worker, slots: number) => void;
   /** A worker was opened: requests waiting at other servers may go to it. */
   readonly onOpen?: () => void;
@@ -88,8 +88,8 @@ export class Gate {
   wasSuspected = (workerNo: number): boolean => this.#suspects.delete(workerNo);
 
   /**
-   * The least-loaded healthy worker, workers in `tried` last. Of equals, the one that was busy last, so that the others
-   * become idle.
+   * The least-loaded healthy worker, workers in `tried` last. Of equally loaded workers, the most recently busy one, so
+   * that the others become idle.
    */
   take(endpointNo: number, isSocket: boolean, tried = none): Seat | undefined {
     const line = this.#lines.get(endpointNo);
@@ -175,7 +175,7 @@ export class Gate {
     return (seat ? seat.requests + seat.sockets : 0) + others;
   }
 
-  /** Whether all that a worker has in flight are WebSockets of this server. */
+  /** Whether a worker has nothing in flight but WebSockets of this server. */
   hasOnlySockets(workerNo: number): boolean {
     const seat = this.#seats.get(workerNo);
     return seat !== undefined && seat.sockets > 0 && this.heldBy(workerNo) === seat.sockets;

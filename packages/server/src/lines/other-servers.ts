@@ -7,7 +7,7 @@ export interface OtherServer {
   readonly open: ReadonlySet<number>;
 }
 
-/** The other servers as they last reported, without those that have just failed a request. */
+/** The other servers as they last reported, except servers that have just failed a request. */
 export class OtherServers {
   #servers: readonly OtherServer[] = [];
   /** Until when a server, or one endpoint at it, is skipped. */

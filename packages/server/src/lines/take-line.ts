@@ -28,7 +28,7 @@ export interface TakeLineParts {
   /** Whether a worker may get jobs; if absent, all may. A closed worker may stay in the line until its poll ends. */
   readonly mayTake?: (workerNo: number) => boolean;
   readonly onError: (error: unknown) => void;
-  /** Called when jobs may be waiting and nobody in the line may take them. */
+  /** Called when jobs may be waiting and no worker in the line may take them. */
   readonly onLeft?: () => void;
 }
 
@@ -65,7 +65,7 @@ export class TakeLine {
     else if (this.#polls.size > 0) void this.#turn();
   }
 
-  /** Waits until jobs come or `leave` is called. A worker has one place in the line, that of its newest poll. */
+  /** Waits until jobs come or `leave` is called. A worker has one place in the line, for its newest poll. */
   stand(workerNo: number, count: number): { jobs: Promise<TakenJob[]>; leave: () => void } {
     const former = this.#polls.get(workerNo);
     if (former) this.#leave(former);

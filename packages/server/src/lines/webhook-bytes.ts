@@ -9,8 +9,8 @@ export interface Body {
 
 /**
  * Memory for the large bodies under delivery. An owner may have as much as is still free, so that something is left for
- * one more owner. A body waits before it is read. Meanwhile no later body of its owner overtakes it, and owners that
- * have nothing come before those that have something.
+ * one more owner. A body waits before it is read. Meanwhile no later body of its owner overtakes it, and owners without
+ * memory come before owners with some.
  */
 export class WebhookBytes {
   readonly #bytesMax: number;

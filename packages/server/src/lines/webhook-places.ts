@@ -1,6 +1,6 @@
 import { limits } from "../limits/index.js";
 
-/** Whose webhook is called, and at which host. */
+/** A webhook call's owner and host. */
 export interface Call {
   readonly ownerNo: number;
   readonly host: string;

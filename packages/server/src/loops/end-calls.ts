@@ -3,7 +3,7 @@ import { hasEnded } from "../operations/access/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-/** Ends what is held for keys that were revoked or have expired. Each server does so for its own callers. */
+/** Ends requests held for keys that were revoked or have expired. Each server does so for its own callers. */
 export function endCallsLoop(needs: Needs<"registry" | "heldCalls" | "clock">): Loop {
   const { registry, heldCalls } = needs;
   return {

@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Emit } from "../events.js";
 import { limits } from "../limits/index.js";
 
-/** Work that nobody asks for. `tick` does what is due and returns when to look next; a ring makes it look sooner. */
+/** Work that no caller asks for. `tick` does what is due and returns when to look next; a ring makes it look sooner. */
 export interface Loop {
   readonly name: string;
   readonly topics: readonly Topic[];

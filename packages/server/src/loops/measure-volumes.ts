@@ -102,7 +102,7 @@ export class VolumeMeasuring {
     this.#tell(volume, use);
   }
 
-  /** Counts with a time limit: a slow count is reported as far as it got, and one that hangs is left behind. */
+  /** Counts with a time limit: a slow count is reported as far as it got, and a count that hangs is left behind. */
   async #counted(id: string, signal: Signal): Promise<Omit<VolumeUse, "at">> {
     const { clock, here } = this.#needs;
     const [late, over] = [new PlainSignal(), new PlainSignal()];

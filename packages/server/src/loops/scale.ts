@@ -83,7 +83,7 @@ export function scaleLoop(needs: Scaling): Loop {
       listenToAll();
       forgetGone();
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
-      // first of all: workers that find a place need nobody to make way
+      // place waiting workers first: a worker that finds a free place needs no other worker to make way
       const { left, lookInMs } = await placeThrottled(needs);
       for (const no of [...dirty]) {
         const endpoint = needs.registry.endpointByNo(no);
@@ -98,7 +98,7 @@ export function scaleLoop(needs: Scaling): Loop {
   };
 }
 
-/** Adds to each decision, if so, that workers are not made from the current version. */
+/** Adds a note to a decision's reason while workers are not made from the current version. */
 const heldOr = (endpoint: Endpoint, decided: Plan): Plan =>
   servingVersion(endpoint) === endpoint.version
     ? decided
@@ -121,7 +121,7 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
   const { reason } = decided;
-  // first: jobs wait for these, and not for workers that go
+  // resume and start first, because jobs are waiting for these workers
   await each(needs, decided.resume, (worker) => resumeWorker(needs, worker, reason));
   for (let n = 0; n < decided.start; n++) await start(needs, endpoint);
   if (decided.start > 0) needs.bell.ring("workers");
@@ -159,7 +159,7 @@ async function each(needs: Scaling, nos: readonly number[], change: (worker: Liv
   }
 }
 
-/** Makes a worker's row on a host that has what it needs; if no host has, the worker waits for a place. */
+/** Makes a worker's row on a host with the resources it needs; if there is none, the worker waits for a place. */
 async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
   const version = servingVersion(endpoint);
   const found = await placeFor(needs, endpoint, version);
@@ -213,7 +213,7 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
   await store(present);
 }
 
-/** Stores decisions in order. One that cannot be stored now is stored after the next look. */
+/** Stores decisions in order. A decision that cannot be stored now is stored after the next look. */
 async function store({ unstored }: Last): Promise<void> {
   for (let next = unstored[0]; next; next = unstored[0]) {
     await next();

@@ -24,7 +24,7 @@ export function shareStateLoop(
 ): Loop {
   const { registry, clock, here, emit, gate, bell } = needs;
   let saidAt = 0;
-  /** What the others were told last. */
+  /** The news last sent to the other servers. */
   let told: ReadonlySet<string> = new Set();
   let isAway = false;
   let timeAt = clock.now() + limits.databaseTimeMs;
@@ -33,7 +33,7 @@ export function shareStateLoop(
     const untilAt = now + limits.leaseMs;
     const signs = registry.signs(saidAt);
     const asked = leases.isResigned ? [] : ownedLoops;
-    // a stopping server must seem too silent to be given workers, but not so silent that those it has count as lost
+    // a stopping server seems silent long enough to be given no workers, but not so long that its own count as lost
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();
     const { server } = here;
@@ -91,7 +91,7 @@ export function shareStateLoop(
   };
 }
 
-/** What the others must learn at once: the endpoints whose requests wait here, and those with a healthy worker. */
+/** News for the other servers: the endpoints whose requests wait here, and the endpoints with a healthy worker. */
 const newsOf = ({ endpoints, open = [] }: GateReport): Set<string> =>
   new Set([
     ...Object.keys(endpoints).flatMap((no) => ((endpoints[no]?.waiting ?? 0) > 0 ? [`waits ${no}`] : [])),

@@ -8,7 +8,7 @@ export class Access {
   readonly #store: AccessStore;
   readonly #writes: Writes;
   readonly #keys = new Map<string, ApiKey>();
-  /** By the hash of every secret that works; under an old one, the key as it is until that secret ends. */
+  /** Keys by the hash of each secret that works. An old secret's entry is the key with that secret's hash and end. */
   #byHash: ReadonlyMap<string, ApiKey> = new Map();
   #users = new Map<number, User>();
   #firstNo = 0;

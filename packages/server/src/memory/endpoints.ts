@@ -51,7 +51,7 @@ export class Endpoints {
     return this.#put({ ...now, settings, version, ...fresh });
   }
 
-  /** Gives all of a user's to another one, after `store` has done so. */
+  /** Gives all of a user's endpoints to another user, after `store` has done so. */
   give(fromNo: number, toNo: number, store: () => Promise<void>): Promise<void> {
     return this.#writes.during(this, async () => {
       await store();
@@ -96,8 +96,8 @@ export class Endpoints {
   }
 
   /**
-   * Reads those that were changed; returns a function that applies what was read. It marks endpoints as deleted that are
-   * not there any more: a deleted endpoint is read with all others only while something is left to do.
+   * Reads changed endpoints; returns a function that applies what was read, and marks endpoints that no longer exist as
+   * deleted. A read of all endpoints includes a deleted one only while something is left to do for it.
    */
   async read(turn: number, now: number): Promise<() => void> {
     const unread = this.#writes.unread(this);

@@ -16,9 +16,9 @@ interface Miss {
 const isId = (id: string): boolean => /^[\w-]{1,128}$/.test(id);
 
 /**
- * Looks in the store for what is not in memory: misses that gather are looked up in one indexed query per kind. Only if
- * something is found, everything is read again. A miss is never remembered: another server may make the thing at any
- * moment.
+ * Looks in the store for ids and keys that are not in memory. Misses are gathered into one indexed query per kind. If
+ * it finds any of them, memory is read again. Misses are never remembered, because another server may add the row at
+ * any moment.
  */
 export class Misses {
   readonly #stores: Stores;

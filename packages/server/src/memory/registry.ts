@@ -124,7 +124,7 @@ export class Registry {
         this.noteSlots(endpointNo, version, slots),
       ),
     ]);
-    // in one turn of the event loop: nobody must see a worker without its endpoint
+    // in one turn of the event loop: no request may see a worker without its endpoint
     for (const apply of found) apply();
     this.#writes.endRead(turn);
   }
@@ -170,7 +170,7 @@ export class Registry {
   isFirstAdmin = (no: number) => this.#access.isFirstAdmin(no);
   createUser = (...made: Parameters<Access["createUser"]>) => this.#access.createUser(...made);
   saveUser = (...saved: Parameters<Access["saveUser"]>) => this.#access.saveUser(...saved);
-  /** Gives all that a user owns to another one, in one commit. */
+  /** Gives all of a user's resources to another user, in one commit. */
   giveAll(fromNo: number, toNo: number): Promise<void> {
     const caches = [this.#endpoints, this.#templates, this.#volumes, this.#registryAuths];
     const store = () => this.#stores.access.giveAll(fromNo, toNo);
@@ -179,7 +179,7 @@ export class Registry {
   removeUser = (...removed: Parameters<Access["removeUser"]>) => this.#access.removeUser(...removed);
   forgetUsers = (...before: Parameters<Access["forgetUsers"]>) => this.#access.forgetUsers(...before);
 
-  /** Runs changes of resources one after the other, across all servers: each sees what the one before has written. */
+  /** Runs changes of resources one after the other, across all servers: each sees what earlier changes have written. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     const { shared } = this.#stores;
     const run = async () => {

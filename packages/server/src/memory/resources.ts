@@ -34,7 +34,7 @@ export class Resources<T extends Resource> {
     });
   }
 
-  /** Gives all of a user's to another one, after `store` has done so. */
+  /** Gives all of a user's resources to another user, after `store` has done so. */
   give(fromNo: number, toNo: number, store: () => Promise<void>): Promise<void> {
     return this.#writes.during(this, async () => {
       await store();

@@ -69,11 +69,11 @@ export class Workers {
       const stored = await this.#store.find(id);
       const isMadeBefore = stored !== undefined && holds(stored, change); // its connection broke, and it was sent twice
       if (!isMade && !isMadeBefore) this.#refused.add(worker);
-      // with another change pending, that one reloads the row
+      // if another change is pending, that change reloads the row
       if (stored && isLast() && this.#refused.delete(worker)) worker.row = asStored(worker.row, stored);
       return isMade || isMadeBefore;
     };
-    // one after the other: a change was decided from the row that the one before makes
+    // save changes of one worker in order: each was decided from the row that the previous change makes
     const before = this.#changing.get(worker);
     const saved: Promise<boolean> = this.#writes.during(worker, () => (before ? before.then(save, save) : save()));
     this.#changing.set(worker, saved);
@@ -100,8 +100,8 @@ export class Workers {
 
   /**
    * Reads workers that were written since the last read; now and then all of them. `mark` was taken before this call:
-   * what is written meanwhile is read again next time. Returns a function that applies them and calls
-   * `heard` with each row.
+   * rows written meanwhile are read again next time. Returns a function that applies them and calls `heard` with each
+   * row.
    */
   async read(turn: number, now: number, mark: string | undefined, heard: (row: Worker) => void): Promise<() => void> {
     const before = this.live();
@@ -117,7 +117,7 @@ export class Workers {
         const live = this.#live.byNo(row.no);
         if (!live) this.#live.admit(row, now);
         else if (!this.#writes.isNewer(live, turn)) live.row = row;
-        else isComplete = false; // another server's change beside ours has yet to be read
+        else isComplete = false; // another server may have changed the row too: read it again
         this.#hear(row);
         heard(row);
       }

@@ -30,12 +30,12 @@ export class Writes {
     return ++this.#turns;
   }
 
-  /** Ends the read of that turn: what was written before it is forgotten. */
+  /** Ends the read of that turn: writes before it are forgotten. */
   endRead(turn: number): void {
     for (const kept of [...this.#writes.keys()]) if (!this.isNewer(kept, turn)) this.#writes.delete(kept);
   }
 
-  /** Whether what is kept in memory may be newer than what a read found that began in this turn. */
+  /** Whether `kept` may be newer in memory than what a read that began in this turn has found. */
   isNewer(kept: object, turn: number): boolean {
     const writes = this.#writes.get(kept);
     return writes !== undefined && (writes.underWay > 0 || writes.lastTurn >= turn);

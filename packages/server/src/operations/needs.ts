@@ -38,19 +38,19 @@ export interface Parts
   readonly here: Here;
   /** Where the bootstrap key is kept, for its rotation. */
   readonly bootstrapKey: BootstrapKey;
-  /** Masks a secret in what is kept and shown of a worker's log. */
+  /** Masks a secret in a worker's log, as kept and as shown. */
   readonly hideInLog: (workerId: string, secret: string) => Promise<void>;
 }
 
 /** The place where the bootstrap key's text is kept. */
 export interface BootstrapKey {
-  /** Keeps a new text, stores its hash by `store`, and then replaces the old text. A crash leaves one that works. */
+  /** Keeps a new text, stores its hash by `store`, then replaces the old text. After a crash one of the two works. */
   replace(key: string, store: () => Promise<void>): Promise<void>;
 }
 
-/** What this server and its machine are, and what they let users do. */
+/** Facts about this server and its machine, and what users may do here. */
 export interface Here {
-  /** The host that this machine is. */
+  /** The number of this machine's host. */
   readonly hostNo: number;
   /** What this machine has for workers right now. */
   readonly facts: () => HostFacts;
@@ -58,7 +58,7 @@ export interface Here {
   readonly hosts: () => readonly HostReport[];
   /** Whether this server tends a host. */
   readonly tends: (hostNo: number) => boolean;
-  /** This server's number, and where the others reach it; absent if there can be no others. */
+  /** This server's number, and the address where other servers reach it; absent if there can be no other servers. */
   readonly server?: { readonly no: number; readonly address: ServerAddress };
   readonly localProcesses: boolean;
   readonly volumes: VolumesHere;
@@ -74,7 +74,7 @@ export interface Here {
   /** Whether a directory holds a handler that starts without a command. If absent, every directory does. */
   readonly hasHandler?: (directory: string) => boolean;
   /**
-   * Why a container image cannot run here, as far as the engine knows now; undefined if nothing is known against it.
+   * Why a container image cannot run here, as far as the engine knows now; undefined if it knows no reason.
    */
   readonly imageComplaint?: (image: string, hasCommand: boolean) => Promise<string | undefined>;
 }
@@ -99,7 +99,7 @@ export interface EngineVolumes {
 
 export type Needs<K extends keyof Parts> = Pick<Parts, K>;
 
-/** Types in the results of operations, for edges, which only translate. */
+/** Types in the results of operations, for the edges, which only translate them. */
 export type { Found, Seat } from "../lines/gate-line.js";
 export type { OtherServer } from "../lines/other-servers.js";
 export type { LiveWorker } from "../memory/registry.js";

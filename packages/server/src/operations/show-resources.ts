@@ -31,7 +31,7 @@ export function showVolume({ here }: Needs<"here">, volume: Volume) {
   return { ...shown, usedBytes: use.bytes, usedAt: iso(use.at), sizePassed: isPassed(volume, use), ...partly };
 }
 
-/** Credentials as callers see them: never what they hold. */
+/** Credentials as callers see them: without the user name and password. */
 export const showRegistryAuth = ({ id, name }: RegistryAuth) => ({ id, name });
 
 /** An endpoint as callers see it; absent fields are left out. */

@@ -1,16 +1,16 @@
 import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Provider, WorkerSpec } from "../provider.js";
 
-/** Several providers, by the names that their handles carry. The first has the workers without a handle. */
+/** Several providers, by the names that their handles carry. Workers without a handle belong to the first. */
 export type Providers = Readonly<Record<string, Provider<never>>>;
 
 /**
- * Runs workers of several providers as one: `nameOf` says which is to start a worker, and later the worker's handle
- * does. A provider whose handles are not known before the start must be the first.
+ * Combines several providers into one: `nameOf` names the provider that starts a worker, and later the worker's handle
+ * names it. A provider whose handles are not known before the start must be the first.
  */
 export function combined(providers: Providers, nameOf: (spec: WorkerSpec) => string): Provider {
   const all = Object.values(providers);
-  /** The provider of each worker that is not of the first one, by id. */
+  /** By id, the provider of each worker that does not belong to the first provider. */
   const homes = new Map<string, Provider<never>>();
   const known = (workerId: string, handle?: WorkerHandle): Provider<never> =>
     providers[handle?.provider ?? ""] ?? homes.get(workerId) ?? (all[0] as Provider<never>);

@@ -23,9 +23,9 @@ export interface EndpointStore {
   remove(no: number, now: number): Promise<void>;
   /** All endpoints that are not deleted, or that still have jobs or workers. */
   all(): Promise<Endpoint[]>;
-  /** Those of these endpoints that exist, deleted or not. */
+  /** The existing endpoints with these numbers, deleted or not. */
   some(nos: readonly number[]): Promise<Endpoint[]>;
-  /** Returns those of these ids whose endpoints exist and are not deleted. */
+  /** Of these ids, returns the ids of endpoints that exist and are not deleted. */
   existing(ids: readonly string[]): Promise<string[]>;
   /** Records how a start went, if the endpoint still has the version of that time. */
   noteStart(no: number, note: TriedStart): Promise<void>;

@@ -8,7 +8,7 @@ export interface HostStore {
 /** Where workers run: a machine, or a cluster. */
 export interface Host extends HostFacts {
   readonly no: number;
-  /** When the server that tends it last reported what it has. */
+  /** When the server that tends it last reported its resources. */
   readonly seenAt: number;
 }
 

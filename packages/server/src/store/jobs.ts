@@ -156,7 +156,7 @@ export interface JobReader {
     jobId: string,
     now: number,
     bytesMax: number,
-    /** If aborted, because nobody waits for the result, the read may end early with undefined. */
+    /** If aborted, because no caller waits for the result, the read may end early with undefined. */
     gone?: { readonly aborted: boolean },
   ): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
   /** The stored fields that came with the job's input, and the input's size. */
@@ -176,7 +176,7 @@ export interface JobReader {
       limit: number;
       bytesMax?: number;
       beforeNo?: number;
-      /** If aborted, because nobody waits for the result, the search may end early. */
+      /** If aborted, because no caller waits for the result, the search may end early. */
       gone?: { readonly aborted: boolean };
     },
     now: number,

@@ -7,7 +7,7 @@ export interface TemplateStore {
   save(no: number, settings: TemplateSettings): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<Template[]>;
-  /** Those with these numbers that exist. */
+  /** The existing rows with these numbers. */
   some(nos: readonly number[]): Promise<Template[]>;
 }
 
@@ -16,7 +16,7 @@ export interface VolumeStore {
   save(volume: Volume): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<Volume[]>;
-  /** Those with these numbers that exist. */
+  /** The existing rows with these numbers. */
   some(nos: readonly number[]): Promise<Volume[]>;
   existing(ids: readonly string[]): Promise<string[]>;
 }
@@ -26,6 +26,6 @@ export interface RegistryAuthStore {
   save(auth: RegistryAuth): Promise<void>;
   remove(no: number): Promise<void>;
   all(): Promise<RegistryAuth[]>;
-  /** Those with these numbers that exist. */
+  /** The existing rows with these numbers. */
   some(nos: readonly number[]): Promise<RegistryAuth[]>;
 }

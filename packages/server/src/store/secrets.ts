@@ -6,6 +6,6 @@ export interface SecretStore {
   remove(no: number): Promise<void>;
   /** A user's secrets by name. */
   of(ownerNo: number): Promise<Secret[]>;
-  /** The sealed values of those of a user's secrets that have one of these names. */
+  /** The sealed values of a user's secrets with these names. */
   values(ownerNo: number, names: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }

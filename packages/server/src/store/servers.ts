@@ -26,7 +26,7 @@ export interface Beat {
   readonly now: number;
   /** The time at which it and its hosts count as seen. */
   readonly seenAt: number;
-  /** The leases that it wants to take or keep, until then; all others that it holds are given back. */
+  /** The leases that it wants to take, or keep until `untilAt`; any other leases that it holds are given back. */
   readonly leases: readonly string[];
   readonly untilAt: number;
   readonly signs: readonly Sign[];
@@ -61,8 +61,8 @@ export interface SharedStore {
   /** Gives back all leases of this server and marks it and its hosts as gone: they count as last seen at `seenAt`. */
   leave(left: { readonly hostNos: readonly number[]; readonly seenAt: number }): Promise<void>;
   /**
-   * Deletes servers that were last seen before `before`, whose counts are kept, and hosts that were, if no worker
-   * lives there.
+   * Deletes servers that were last seen before `before`, but keeps their counts. Deletes hosts that were last seen
+   * before then and have no worker.
    */
   forgetSilent(before: number): Promise<void>;
   /** Grants up to `count` of the `limit` requests that all servers together may admit within the rate window. */
@@ -77,6 +77,6 @@ export interface SharedStore {
   changesSince(mark: string): Promise<ChangedRows>;
   /** Forgets changes made before the mark. */
   forgetChanges(mark: string): Promise<void>;
-  /** Workers written since the mark was made, except those that ended before `endedSince`. */
+  /** Workers written since the mark was made, except workers that ended before `endedSince`. */
   workersSince(mark: string, endedSince: number): Promise<Worker[]>;
 }

@@ -22,12 +22,12 @@ export interface WorkerStore {
   change(no: number, change: WorkerChange): Promise<boolean>;
   /** Gives a waiting worker its place; false if it no longer waits, or if another server now owns the scaler. */
   place(no: number, found: Placement): Promise<boolean>;
-  /** All workers that have not ended, and those that ended after `endedSince`. */
+  /** All workers that have not ended, and workers that ended after `endedSince`. */
   all(endedSince: number): Promise<Worker[]>;
-  /** An endpoint's workers, newest first, including those that ended. */
+  /** An endpoint's workers, newest first, including ended workers. */
   ofEndpoint(endpointNo: number, limit: number): Promise<Worker[]>;
   find(id: string): Promise<Worker | undefined>;
-  /** Returns those of these ids whose workers have a secret and have not ended. */
+  /** Of these ids, returns the ids of workers that have a secret and have not ended. */
   existing(ids: readonly string[]): Promise<string[]>;
   forget(endedBefore: number): Promise<void>;
 }

@@ -93,7 +93,7 @@ export function metrics(sources: MetricSources) {
     return { contentType: registry.contentType, text: `${texts.join("\n\n")}\n` };
   }
 
-  /** Drops what was counted of a deleted endpoint. */
+  /** Drops the counts of a deleted endpoint. */
   function forget(endpoint: string): void {
     delay.forget(endpoint);
     execution.forget(endpoint);
@@ -109,7 +109,7 @@ interface Value {
 }
 type Values = Iterable<Value> | AsyncIterable<Value>;
 
-/** What prom-client reads of a metric, but that the values may be made while they are read. */
+/** The part of a metric that prom-client reads, except that the values may be made while they are read. */
 interface Shown {
   get(): Promise<{ readonly name: string; readonly help: string; readonly values: Values }>;
 }

@@ -92,8 +92,8 @@ export function textOfFile(file: string): string | null {
 }
 
 /**
- * A directory that only this user can write to, because its content is run as code: `MILLRACE_CACHE_DIR`, otherwise one
- * in the temporary directory, or one for this start only if another user owns that.
+ * A directory that only this user can write to, because its content is run as code: `MILLRACE_CACHE_DIR`, otherwise a
+ * directory in the temporary directory; if another user owns that, a new one for this start only.
  */
 function cacheDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const userId = process.getuid?.() ?? 0;

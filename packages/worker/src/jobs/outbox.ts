@@ -25,8 +25,8 @@ interface Entry extends Result {
 }
 
 /**
- * Results on their way to the server. Results of the same turn go in one call; those that the server cannot accept now
- * are kept in memory and retried. Only results that the server refuses for good are dropped.
+ * Results on their way to the server. Results of the same turn go in one call; results that the server cannot accept
+ * now are kept in memory and retried. Only results that the server refuses for good are dropped.
  */
 export class Outbox {
   readonly #settings: Settings;

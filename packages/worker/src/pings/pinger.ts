@@ -9,7 +9,7 @@ export type PingPlace = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingInterva
 interface Parts {
   readonly place: PingPlace;
   readonly connection: Connection;
-  /** Called once the server has refused so many calls in a row that it must be meant. */
+  /** Called once the server has refused too many calls in a row for it to be a mistake. */
   onRefused(): void;
 }
 

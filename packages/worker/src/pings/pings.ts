@@ -24,9 +24,9 @@ export interface ThreadStart {
 export type ThreadWord = "refused" | { readonly question: number };
 
 /**
- * Tells the server every few seconds that this worker is alive, and which jobs it holds. From the first job on a thread
- * does that, so that a handler that computes for long does not make its worker look lost. Before that, or if there is
- * no such thread, the main thread does.
+ * Tells the server every few seconds that this worker is alive, and which jobs it holds. From the first job on, a
+ * thread does that, so that a worker does not look lost while its handler computes for long. Until then, or if there
+ * is no such thread, the main thread does.
  */
 export class Pings {
   readonly #parts: Parts;

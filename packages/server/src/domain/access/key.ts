@@ -34,7 +34,7 @@ export interface ApiKey {
   readonly old: OldSecret | undefined;
 }
 
-/** Whether a key has passed its time. */
+/** Whether a key has expired. */
 export const isExpired = ({ expiresAt }: ApiKey, now: number): boolean => expiresAt !== undefined && expiresAt <= now;
 
 /** Whether a key with this scope may change what it owns (`endpointId`: jobs of that endpoint only). */

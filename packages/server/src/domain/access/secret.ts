@@ -36,8 +36,8 @@ export function lengthWithSecrets(env: Readonly<Record<string, string>>, values:
 }
 
 /**
- * An environment with the values of its secrets in place, and where they are. A value is put in as it is: what looks
- * like a reference in it stays.
+ * An environment with the values of its secrets in place, and where they are. A value is inserted unchanged: text in it
+ * that looks like a reference stays.
  */
 export function withSecrets(
   env: Readonly<Record<string, string>>,

@@ -15,6 +15,6 @@ export interface User {
   readonly webhookSecret: string;
   readonly oldWebhookSecret: OldWebhookSecret | undefined;
   readonly createdAt: number | undefined;
-  /** A deleted user stays while what is left of its endpoints may still send webhooks. */
+  /** A deleted user's row stays while jobs of its endpoints may still send webhooks. */
   readonly deletedAt: number | undefined;
 }

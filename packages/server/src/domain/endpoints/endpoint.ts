@@ -43,7 +43,7 @@ export interface Endpoint {
   readonly deletedAt: number | undefined;
   /** The newest version that a worker has started well with; 0 if there is none. */
   readonly provenVersion: number;
-  /** The version whose workers failed at start, if it is the current one: the one before it keeps serving. */
+  /** The last version whose workers failed at start. While it is current, the last proven version keeps serving. */
   readonly heldVersion: number | undefined;
   /** How many starts in a row have failed, and when the last one did. */
   readonly failedStarts: number;

@@ -147,7 +147,7 @@ export const isSameType = (one: string, other: string): boolean =>
   oneBlank(one).toLowerCase() === oneBlank(other).toLowerCase();
 const oneBlank = (name: string) => name.replace(/\s+/g, " ").trim();
 
-/** A GPU type as callers see it: what is known of it, and how many of it one worker can have. */
+/** A GPU type as callers see it: the known facts, and how many of its GPUs one worker can have. */
 export interface GpuTypeView {
   readonly id: string;
   readonly displayName: string;
@@ -156,7 +156,7 @@ export interface GpuTypeView {
   readonly maxGpuCount: number;
 }
 
-/** Every type that an endpoint may ask for: those of the public interface, then those found only on these hosts. */
+/** Every type that an endpoint may ask for: the types of the public interface, then types found only on these hosts. */
 export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]): GpuTypeView[] {
   const known = [...tierOf.keys(), ...untiered];
   const present = hosts.flatMap(({ gpus }) => gpus);

@@ -9,7 +9,7 @@ export interface ServerAddress {
   readonly machine?: string;
 }
 
-/** What a server tells the others of itself: what waits and runs at its gate, and where they reach it. */
+/** A server's report to the other servers: what waits and runs at its gate, and the address where they reach it. */
 export interface ServerReport {
   readonly gate?: GateReport;
   readonly address?: ServerAddress;

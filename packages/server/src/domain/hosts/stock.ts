@@ -28,7 +28,7 @@ export interface StockChange {
   readonly lost: readonly { readonly gpu: Gpu; readonly why: string }[];
 }
 
-/** Takes in what a look has found. A look that cannot tell changes nothing, unless it is one too many in a row. */
+/** Takes in the result of a look. A look that cannot tell changes nothing, unless there were too many in a row. */
 export function takeIn(before: Known | undefined, stock: Stock, settings: HostSettings): StockChange {
   const had = before?.facts.gpus ?? [];
   const doubts = stock.gpus === undefined ? (before?.doubts ?? 0) + 1 : 0;

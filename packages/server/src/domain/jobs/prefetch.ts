@@ -30,7 +30,7 @@ interface Held {
   readonly takenAt: number;
 }
 
-/** Notes a take: a worker that asks again has begun what it was given before. */
+/** Notes a take: a worker that asks again has begun the jobs it was given before. */
 export function hearTake(before: Habits, at: number, { count, isBusy }: { count: number; isBusy: boolean }): Habits {
   return { ...before, lastTake: { at, isBusy: isBusy && count === 1 }, runsSeveral: before.runsSeveral || count > 1 };
 }
@@ -39,8 +39,8 @@ export function hearTake(before: Habits, at: number, { count, isBusy }: { count:
 export const isPrefetching = ({ prefetches, runsSeveral }: Habits): boolean => prefetches && !runsSeveral;
 
 /**
- * The job that a worker may not have begun: the last one it was given, by a take that said another is in progress. It
- * has neither named that job in a ping since, nor asked again. Takes heard by other servers are unknown here.
+ * The job that a worker may not have begun: its newest job, if its last take said that another job was in progress, and
+ * the worker has since neither named the newest job in a ping nor asked again. Takes at other servers are unknown here.
  */
 export function nextOf<Job extends Held>(
   { lastTake, runsSeveral, begun }: Habits,

@@ -14,7 +14,7 @@ export type WaitReason =
   | "start_failed"
   | "crash_looping";
 
-/** The pause before the next start, after one that failed. */
+/** The pause before the next start, after a failed start. */
 export interface CrashPause {
   readonly leftMs: number;
   /** Whether its handler is in a directory, where a change ends the pause. */

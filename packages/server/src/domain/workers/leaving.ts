@@ -72,11 +72,11 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     .map((worker) => worker.no);
   const close: number[] = [];
   const dismiss = (worker: WorkerView) => void (worker.held > 0 ? close : stop).push(worker.no);
-  let reason = stop.length > 0 ? "what was closed has no job left" : "";
+  let reason = stop.length > 0 ? "a closed worker has no job left" : "";
 
   const replaced = outdated(inputs, desire.want);
   for (const worker of replaced) dismiss(worker);
-  if (replaced.length > 0) reason = `a new version (${inputs.version}) replaces the workers there are`;
+  if (replaced.length > 0) reason = `a new version (${inputs.version}) replaces the existing workers`;
 
   const live = inputs.workers.filter((worker) => isUsable(worker) && !replaced.includes(worker));
   const { workersMax } = inputs.settings;

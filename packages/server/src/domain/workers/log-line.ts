@@ -60,7 +60,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a line is marked as this job's. Most lines are not, so one without the id is not parsed. */
+/** Whether a line is marked as this job's. A line without the id is not parsed, because that is most lines. */
 export const isOfJob = (text: string, jobId: string): boolean => text.includes(jobId) && markOf(text).jobId === jobId;
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -81,14 +81,14 @@ export function momentOf(said: string, now: number): number | undefined {
 
 const mask = "****";
 
-/** The lines of a secret that are masked by themselves, as logs show a key file: those that are not too short. */
+/** The lines of a secret to mask one by one, because a log may show a key file line by line. Skips short lines. */
 const linesOf = (secret: string): string[] =>
   secret
     .split(/[\r\n]+/, limits.secretLinesMax)
     .map((line) => line.trim())
     .filter((line) => line.length >= limits.secretCharsMin);
 
-/** A secret as it is, line by line, and as either appears in a JSON string, whichever way that is escaped. */
+/** The forms of a secret to mask: whole and line by line, each also as JSON strings may escape it. */
 function formsOf(secret: string): readonly string[] {
   const texts = [secret, ...linesOf(secret)].filter((text) => text !== "");
   const inJson = texts.map((text) => JSON.stringify(text).slice(1, -1));

@@ -6,7 +6,7 @@ import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
 export interface Need {
-  /** Undefined if there is only one host: that one says itself why it cannot run the worker. */
+  /** Undefined if there is only one host: the failed start on that host says why it cannot run the worker. */
   readonly source: Source | undefined;
   readonly gpuCount: number;
   /** In order of preference; empty allows any. */
@@ -22,7 +22,7 @@ export interface Share {
   readonly memoryMib: number | undefined;
 }
 
-/** What a worker has of its host. */
+/** The resources that a worker holds on its host. */
 export interface Holding {
   readonly workerNo: number;
   readonly hostNo: number;
@@ -83,7 +83,7 @@ export function place(
   if (found) return found;
   const lacks = lacking(need, there, holdings);
   const left = holdings.filter(({ isLeaving }) => !isLeaving);
-  // workers that leave already are waited for
+  // wait for workers that are leaving already
   if (fit(need, there, left)) return { lacks, giveWay: [] };
   const paused = left.filter(({ pausedRank }) => pausedRank !== undefined);
   const giveWay: Holding[] = [];
@@ -116,7 +116,7 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
   return undefined;
 }
 
-/** As many free GPUs of one type as are needed. On a host that does not enforce GPUs, no GPU will do as well. */
+/** As many free GPUs of one type as are needed; an empty list if a host that does not enforce GPUs has too few. */
 function gpusFor(need: Need, type: string | undefined, host: HostView, holdings: readonly Holding[]) {
   const free = freeGpus(host, holdings).filter((gpu) => type === undefined || isSameType(gpu.name, type));
   // a worker's GPUs must be of one type

@@ -20,7 +20,7 @@ export interface Exit {
 export interface WorkerHandle {
   /** The name of the provider that runs it. */
   readonly provider: string;
-  /** What that provider knows it by: nobody else reads it. It is logged, so it must hold no secret. */
+  /** The provider's own reference to it, which only the provider reads. It is logged, so it must hold no secret. */
   readonly ref: Readonly<Record<string, unknown>>;
   /** Its own network; without it, the worker shares its machine's. */
   readonly network?: WorkerNetwork;
@@ -40,7 +40,7 @@ export interface WorkerNetwork {
   readonly publishedAt?: string;
 }
 
-/** What a worker has of its host for its exclusive use. */
+/** The resources of its host that a worker has for its exclusive use. */
 export interface Resources {
   readonly gpus: readonly Pick<Gpu, "id" | "name">[];
   /** Virtual processors; undefined if they are not counted. */
@@ -64,7 +64,7 @@ export interface Worker {
   /** Where its HTTP server is reached, as host:port; only for load-balanced endpoints. */
   readonly address: string | undefined;
   readonly createdAt: number;
-  /** When it had to wait because no host had what it needs, and when it got its place. */
+  /** When it had to wait because no host had the resources it needs, and when it got its place. */
   readonly throttledAt: number | undefined;
   readonly placedAt: number | undefined;
   /** When its image was ready, its container made, and its process started. */
@@ -87,7 +87,7 @@ export interface Worker {
   readonly endedAt: number | undefined;
   readonly lastDoneAt: number | undefined;
   readonly hasPinged: boolean;
-  /** Since when it runs but is of no use, and why; undefined if nothing is known against it. */
+  /** Since when it runs without being of use, and why; undefined if no problem is known. */
   readonly trouble: { readonly at: number; readonly why: string } | undefined;
   /** Why `wanted` last changed, or why it waits for a place. */
   readonly why: string | undefined;
@@ -105,7 +105,7 @@ export type WorkerState = "throttled" | "starting" | "idle" | "running" | "closi
 /** Why a worker was ended along with its host: its processes may still run, and hold its GPUs. */
 export const hostIsSilent = "its host has been silent for 30 s";
 
-/** Whether it waits for a host that has what it needs. */
+/** Whether it waits for a host with the resources it needs. */
 export const isThrottled = ({ throttledAt, placedAt }: Worker): boolean =>
   throttledAt !== undefined && placedAt === undefined;
 
@@ -126,8 +126,8 @@ export function workerState(worker: Worker, held: number): WorkerState {
 }
 
 /**
- * Whether this worker's end counts as a failed start: nobody asked for it, it never did anything, and it was up only
- * briefly.
+ * Whether this worker's end counts as a failed start: it was not asked to end, it never did anything, and it was up
+ * only briefly.
  */
 export const failedToStart = (worker: Worker, held: number, now: number): boolean =>
   (worker.readyAt === undefined || now < worker.readyAt + limits.provenMs) &&

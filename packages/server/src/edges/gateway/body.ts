@@ -11,7 +11,7 @@ const lane = ["bodies"] as const;
  */
 export class PassingBody extends Readable {
   readonly #request: IncomingMessage;
-  /** Whether a part waits for its turn. What its client sends meanwhile comes as one. */
+  /** Whether a part is waiting for its turn. Until then the request is paused. */
   #isHeld = false;
   #hasEnded = false;
   readonly #end = () => {
@@ -25,7 +25,7 @@ export class PassingBody extends Readable {
   constructor(request: IncomingMessage) {
     super({ highWaterMark: 64 * 1_024 });
     this.#request = request;
-    this.on("error", () => {}); // its consumer may be done with it when the client goes
+    this.on("error", () => {}); // the consumer may have finished when the client disconnects
     request
       .on("data", this.#hear)
       .once("end", this.#end)
@@ -50,7 +50,7 @@ export class PassingBody extends Readable {
       this.#isHeld = false;
       if (this.destroyed) return;
       if (this.push(part)) this.#request.resume();
-      if (this.#hasEnded) this.push(null); // the end is told as soon as its last part is
+      if (this.#hasEnded) this.push(null); // the request ended while its last part waited
     });
   };
 

@@ -47,7 +47,7 @@ export class Call {
   readonly #body: CallBody;
   #untilAt: number | undefined;
   readonly #tries = new Tries();
-  /** Whether another server has passed it on: then it is not passed on again, and does not wait here. */
+  /** Whether another server passed this request on. If so, it is not passed on again and does not wait here. */
   #isPassed = false;
 
   constructor(needs: Calling, request: IncomingMessage, reply: ServerResponse, target: Target, asking?: Asking) {
@@ -118,14 +118,14 @@ export class Call {
     this.#served(refusal.status);
   }
 
-  /** Goes on until the key, if it came with one, is revoked or expires. */
+  /** Looks for a worker, after reading a small body. Revoking or expiring the request's key ends the request. */
   #enter(endpoint: Endpoint, keyHash?: string): void {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
     if (keyHash !== undefined) {
       const leave = this.#needs.heldCalls.hold(keyHash, () => this.#cut());
-      // the reply of a WebSocket that was opened has no socket any more, and never emits "close"
+      // once a WebSocket is open, its reply has no socket and never emits "close"
       (this.#asking?.socket ?? this.#reply).once("close", leave);
     }
     const { prefix } = this.#target;
@@ -252,7 +252,7 @@ export class Call {
       this.#unanswered(seat, outcome.error);
       return;
     }
-    // a client may leave a stream whenever it likes; one that leaves before the reply began was not served
+    // a client may leave a stream at any time, but a request whose client left before the reply began was not served
     const isUnserved = outcome.kind === "gone" && !this.#reply.headersSent;
     gate.release(seat, this.#isSocket, outcome.kind === "broken" || isUnserved ? "failed" : "completed");
     if (outcome.kind === "ended" && row.lastDoneAt === undefined) {

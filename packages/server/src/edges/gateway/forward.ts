@@ -109,7 +109,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    // a small reply mostly arrives whole: with its head it is one write, and as a string it is joined with the head
+    // a small reply usually arrives in one read: its first piece waits, so that head and body go out in one write
     if (!this.#isFlushed && this.#first === undefined && piece.length <= limits.gateFirstBytesMax) {
       this.#first = piece;
       return;
@@ -155,7 +155,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     this.fail(error);
   }
 
-  /** The worker's reply cannot be passed on. So it was not lost. */
+  /** Fails because the worker's reply cannot be passed on: it is malformed, and the worker was not lost. */
   #reject(controller: Dispatcher.DispatchController, cause: Error): void {
     this.fail(new MalformedReply("the worker's reply cannot be passed on", { cause }));
     controller.abort(gone);
@@ -167,7 +167,7 @@ export class Passage implements Dispatcher.DispatchHandler {
     if (this.#hasBegun) cut(this.#reply);
   }
 
-  /** Sends what has arrived, if only the head. */
+  /** Sends what has arrived so far, even if that is only the head. */
   flush(): void {
     if (this.#isFlushed || this.#isOver || this.#isWhole) return;
     this.#isFlushed = true;
@@ -234,7 +234,7 @@ export class Passage implements Dispatcher.DispatchHandler {
   /** Passes on informational responses, if they are few and the client understands them. */
   #inform(controller: Dispatcher.DispatchController, status: number, raw: Buffer[]): void {
     if (++this.#informed > limits.gateHintsMax) {
-      this.#reject(controller, new Error("its hints do not end"));
+      this.#reject(controller, new Error(`it sends more than ${limits.gateHintsMax} informational responses`));
       return;
     }
     if (this.#reply.writableNeedDrain || this.#reply.req.httpVersionMinor === 0) return; // HTTP/1.0 has none

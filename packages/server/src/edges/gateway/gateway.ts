@@ -31,7 +31,7 @@ export interface GatewayOptions {
 export interface Gateway {
   /** Returns whether it has taken the request. */
   take(request: IncomingMessage, reply: ServerResponse): boolean;
-  /** Takes over upgrade requests: WebSockets for workers, and all others as if they had not asked to upgrade. */
+  /** Handles upgrade requests: passes WebSockets to workers, and serves others as if they had not asked to upgrade. */
   listen(server: Server): void;
   /** Forgets a worker that has ended. */
   forget(workerNo: number): void;
@@ -62,7 +62,10 @@ export function openGateway(
     return named ?? targetOf(url, headers.host, domain);
   }
 
-  /** Hosts of passed-on requests were judged by the first server's names; the mark, checked next, proves more. */
+  /**
+   * Skips the Host check for a passed-on request: the first server has checked its Host, and the mark, which is checked
+   * next, proves that.
+   */
   const refusalOf = (request: IncomingMessage) =>
     misframed(request, request.headers[passedOn] === undefined ? options.isOurHost : undefined);
 
@@ -103,13 +106,13 @@ export function openGateway(
         }
         const asked = isWebSocket(request) ? target(request) : undefined;
         if (asked) {
-          // a client that sends much has not waited for the reply (RFC 6455, 4.1)
+          // a client must wait for the reply before it sends frames (RFC 6455, 4.1): this one did not
           const ahead = new Ahead(socket, head, () => socket.destroy());
           const begin = () => upgrade(asked, request, socket, ahead);
           afterReplies(socket, () => (turns.isOver ? turns.wait(laneOf(needs, request), begin) : begin()));
           return;
         }
-        // other protocols are not agreed to: requests are smuggled past proxies through such tunnels
+        // never agree to another protocol: such tunnels are used to smuggle requests past proxies
         const ahead = new Ahead(socket, head, () => socket.pause());
         afterReplies(socket, () => plainAgain(server, request, socket, ahead.take()));
       });
@@ -124,8 +127,8 @@ export function openGateway(
 }
 
 /**
- * Ends a connection after a refused upgrade: discards what its client still sends, and closes it for a client that
- * stays.
+ * Ends a connection after a refused upgrade: discards what its client still sends, and closes the connection if the
+ * client does not.
  */
 function hangUp(socket: Duplex, ahead: Ahead): void {
   ahead.take();

@@ -34,7 +34,7 @@ const fromClients = new Set([...hopByHop, ...ours, ...forwarding, ...saidAnew]);
 const fromProxies = new Set([...hopByHop, ...ours, ...saidAnew]);
 const fromServers = new Set([...hopByHop, ...ours]);
 const fromWorkers = new Set([...hopByHop, declined]);
-/** The lengths of header names to compare in replies: names of other lengths are passed without a look. */
+/** The lengths of header names to compare in replies: names of other lengths need no comparison. */
 const toldApart = new Set([...fromWorkers, "content-length"].map(({ length }) => length));
 /** Naming these in Connection does not remove them. */
 const kept = new Set(["host", "content-length", "content-type", "cache-control", "x-request-id"]);
@@ -136,7 +136,7 @@ export function replyHeaders(raw: readonly (Buffer | string)[], mayTrail = false
 const textOf = (part: Buffer | string | undefined): string =>
   typeof part === "string" ? part : (part?.toString("latin1") ?? "");
 
-/** The headers that Connection names, except those that mean nothing here or must stay. */
+/** The headers that Connection names, except headers that mean nothing here or must stay. */
 function namedIn(value: string, before: Set<string> | undefined): Set<string> | undefined {
   let named = before;
   for (const part of value.split(",")) {

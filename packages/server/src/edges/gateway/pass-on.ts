@@ -10,7 +10,7 @@ import { declined } from "./mark.js";
 import { Declined } from "./verdict.js";
 
 export interface PassingOn extends Omit<Sending, "body"> {
-  /** A streamed body is opened only once the other server has a worker for it: until then none of it is read. */
+  /** A streamed body is opened, and so read, only once the other server has a worker for the request. */
   readonly body: Buffer | (() => PassingBody) | null;
 }
 

@@ -24,8 +24,8 @@ export class Tries {
   }
 
   /**
-   * Counts a failure and says whether the request may be sent again: one that reached no worker, and one that may have
-   * reached a worker if it is idempotent, up to a number of times.
+   * Counts a failure and says whether the request may be sent again. A request that reached no worker may be repeated,
+   * and so may an idempotent request that a worker may have seen; each only a bounded number of times.
    */
   mayGoOn(verdict: Verdict, method: string): boolean {
     if (verdict === "unsent") return ++this.#unsent < limits.gateDialsMax;

@@ -31,13 +31,13 @@ export function verdictOf(error: Error & { code?: string; syscall?: string }): V
 
 /** The refusal that tells the client about a failure. */
 export function failure(verdict: Verdict): Refusal {
-  if (verdict === "refused") return new Refusal("INVALID_INPUT", "The request cannot be sent on: check its headers.");
+  if (verdict === "refused") return new Refusal("INVALID_INPUT", "The request cannot be forwarded: check its headers.");
   if (verdict === "late")
     return new Refusal(
       "WORKER_TIMEOUT",
       "The worker did not begin its reply within the endpoint's executionTimeoutMs.",
     );
   if (verdict === "malformed") return new Refusal("WORKER_FAILED", "The worker's reply was not well-formed HTTP.");
-  const advice = "whether the request was carried out is not known.";
+  const advice = "it is not known whether the request was carried out.";
   return new Refusal("WORKER_FAILED", `The worker was lost before it replied; ${advice}`);
 }

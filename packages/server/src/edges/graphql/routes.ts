@@ -37,12 +37,14 @@ interface Call {
   readonly operationName: string | undefined;
 }
 
+const wentWrong = "Something went wrong on our side; the server's log says what.";
+
 /** The GraphQL API: POST runs a query, GET from a browser shows an explorer (contract: GraphQL API). */
 export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"]): Promise<void> {
   app.setErrorHandler((error, request, reply) => {
     const refusal = asRefusal(error);
     if (!refusal) parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error });
-    const message = refusal?.message ?? "Something went wrong on our side; the log tells what.";
+    const message = refusal?.message ?? wentWrong;
     if (refusal) reply.headers(refusal.headers);
     return send(reply, refusal?.status ?? 500, {
       errors: [{ message, extensions: { code: refusal?.code ?? "INTERNAL" } }],
@@ -99,7 +101,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   if (mistakes.length > 0) {
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
   }
-  await turns.take([request.caller.ownerNo]); // comparing its fields has taken long enough
+  await turns.take([request.caller.ownerNo]); // comparing its fields may have used up this turn
   request.caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
@@ -182,7 +184,7 @@ function tooDeep(document: DocumentNode): boolean {
   );
 }
 
-/** An error with its code, and without the value that a query's text had in a wrong place: it may be a secret. */
+/** An error with its code. A misplaced value from the query's text is removed from the message: it may be a secret. */
 const coded = (error: GraphQLError, code: string) => ({
   ...error.toJSON(),
   message: error.message.replace(/\bfound [{["][\s\S]*[}\]"]/, "found another value"),
@@ -200,7 +202,7 @@ function refusedOperation(parts: Context["parts"], request: FastifyRequest, resu
     if (!cause || (cause instanceof GraphQLError && cause.nodes)) return coded(error, "INVALID_INPUT");
     parts.emit({ type: "request.failed", requestId: request.id, route: "/graphql", error: cause });
     const { path } = error;
-    return { message: "Something went wrong on our side; the log tells what.", path, extensions: { code: "INTERNAL" } };
+    return { message: wentWrong, path, extensions: { code: "INTERNAL" } };
   });
   return { ...(result.data === undefined ? {} : { data: result.data }), errors };
 }

@@ -1,6 +1,6 @@
 import { buildSchema } from "graphql";
 
-/** The GraphQL API: the contract's four operations, and those that public clients call besides to make templates. */
+/** The GraphQL API: the contract's four operations, and the operations that public clients use to make templates. */
 export const schema = buildSchema(`
 enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
 
@@ -8,7 +8,7 @@ enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
 input EnvironmentVariableInput { key: String! value: String! }
 type EnvironmentVariable { key: String! value: String! }
 
-"An endpoint to create, or with its id to modify: then only what is sent changes."
+"An endpoint to create or, if an id is given, to modify. On modify, only the fields sent change."
 input EndpointInput {
   id: String
   "Endpoint name."
@@ -142,7 +142,7 @@ type GpuType {
   displayName: String
   manufacturer: String
   memoryInGb: Int
-  "The most that one worker can be given here now."
+  "How many of them one worker can have here now."
   maxGpuCount: Int
   cudaCores: Int
   secureCloud: Boolean

@@ -14,8 +14,7 @@ import { sendLentReply } from "../shared/replies/send-lent.js";
 import { sendError } from "./event-reply.js";
 
 /**
- * How much of a job its client was told: all of it, part of it, or an error in its output, after which we stop
- * listening.
+ * How much of a job's output its client received: all of it, part of it, or an error, after which we stop listening.
  */
 export type Heard = "all" | "part" | "error";
 
@@ -50,7 +49,7 @@ async function send(
   if (gone.aborted) return void reply.hijack();
   const { job, share: own } = await wholeJob(parts, endpoint, found, gone);
   let share = own;
-  // for the strings of a large reply and the bytes made from them; asked for while nothing else is held
+  // room for the strings of a large reply and the bytes made from them; asked for while no other room is held
   const makeRoom = async (bytes = 2 * limits.outputBytesMax) => {
     share = await parts.shares.ask(endpoint.ownerNo, bytes, gone);
     if (!share) throw noRoom();

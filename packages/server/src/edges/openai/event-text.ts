@@ -22,7 +22,7 @@ const saysDone = (text: string): boolean => /^data: ?\[DONE\]/m.test(text);
  */
 export class EventText {
   readonly #raw = new RawText();
-  /** A text that arrives in parts, as far as it has come. */
+  /** The beginning of a text that is arriving in parts. */
   #parted = "";
   #hasObjects = false;
   #isDone = false;

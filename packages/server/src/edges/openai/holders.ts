@@ -1,4 +1,4 @@
-/** Counts the clients that wait for each job: when the last one leaves, nobody is left to read its result. */
+/** Counts the clients that wait for each job: when the last one leaves, no client is left to read its result. */
 export class Holders {
   readonly #counts = new Map<string, number>();
 

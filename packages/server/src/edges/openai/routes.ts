@@ -49,19 +49,19 @@ async function answer(parts: OpenAiParts, request: FastifyRequest, reply: Fastif
     if (!isOver()) heard = await send(parts, request, reply, jobId, gone);
   } finally {
     const isLast = release();
-    // with a key, the client may ask again as long as it is there; clients waiting at other servers are unknown
+    // a client with an idempotency key may ask again while the job exists; clients at other servers are unknown here
     const isLeft = hasKey ? !parts.registry.isShared && (isOver() || heard === "error") : true;
-    if (isLast && heard !== "all" && isLeft) await abandonJob(parts, request.endpoint, jobId); // nobody would read it
+    if (isLast && heard !== "all" && isLeft) await abandonJob(parts, request.endpoint, jobId); // no client reads it
   }
   return reply.sent ? reply : reply.hijack();
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what the pattern looks for
 const hasControls = (path: string) => /[\x00-\x1f\x7f]/.test(path);
 
 async function submit(parts: OpenAiParts, request: FastifyRequest) {
   const { "*": path } = request.params as { "*": string };
-  if (path === "") throw new Refusal("NOT_FOUND", "Name what is asked for, such as /openai/v1/chat/completions.");
+  if (path === "") throw new Refusal("NOT_FOUND", "Add the path to call, such as /openai/v1/chat/completions.");
   // a store may reject them, and a changed path would be another request
   if (hasControls(path)) throw invalid("The path must hold no control characters.");
   const key = request.headers["idempotency-key"];

@@ -27,10 +27,16 @@ import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
 const [users, keys] = ["users", "API keys"] as const;
 const user = "/users/:userId";
 const key = "/apikeys/:keyId";
-const ofUser = Type.Object({ userId: Type.Optional(Type.String({ description: "Another user's, for an admin." })) });
+const ofUser = Type.Object({
+  userId: Type.Optional(Type.String({ description: "The user whose keys to list; for admins." })),
+});
 const estate = Type.Object({
-  transferTo: Type.Optional(Type.String({ description: "The id of the user who gets what the deleted one owns." })),
-  deleteResources: Type.Optional(Type.String({ description: "true: deletes what the user owns, volumes' files too." })),
+  transferTo: Type.Optional(
+    Type.String({ description: "The id of the user to give the deleted user's resources to." }),
+  ),
+  deleteResources: Type.Optional(
+    Type.String({ description: "true: also deletes the user's resources, with the files on volumes." }),
+  ),
 });
 
 type Query = Record<string, string | undefined>;
@@ -51,7 +57,7 @@ export function accessWrites(app: FastifyInstance, parts: Parts): void {
   });
   app.patch(
     user,
-    write("Change a user's name or role: only what is sent", users, api.UserUpdate, api.User, {
+    write("Change a user's name or role; only the fields sent change", users, api.UserUpdate, api.User, {
       params: params("userId"),
     }),
     async (request) =>
@@ -63,7 +69,7 @@ export function accessWrites(app: FastifyInstance, parts: Parts): void {
   });
   app.patch(
     key,
-    write("Change a key's name, scope or expiry: only what is sent", keys, api.ApiKeyUpdate, api.ApiKey, {
+    write("Change a key's name, scope or expiry; only the fields sent change", keys, api.ApiKeyUpdate, api.ApiKey, {
       params: params("keyId"),
     }),
     async (request) =>
@@ -71,7 +77,7 @@ export function accessWrites(app: FastifyInstance, parts: Parts): void {
   );
   app.post(
     `${key}/rotate`,
-    write("Replace a key's text; the old one works on for a while", keys, api.ApiKeyRotate, api.NewApiKey, {
+    write("Replace a key's text; the old text keeps working for a while", keys, api.ApiKeyRotate, api.NewApiKey, {
       params: params("keyId"),
     }),
     async (request) => {
@@ -87,7 +93,7 @@ export function accessReads(app: FastifyInstance, parts: Parts): void {
   const userId = (request: FastifyRequest) => idOf(request, "userId");
   app.get(
     "/users",
-    doc("List users: all for an admin, else only yourself", users, Type.Array(api.User)),
+    doc("List users: all of them for an admin, otherwise only yourself", users, Type.Array(api.User)),
     (request, reply) => sendList(reply, usersFor(parts, request.caller), showUser),
   );
   app.get(user, doc("Show a user", users, api.User, { params: params("userId") }), async (request) =>
@@ -96,7 +102,7 @@ export function accessReads(app: FastifyInstance, parts: Parts): void {
   app.post(
     `${user}/webhook-secret/rotate`,
     doc(
-      "Replace the secret that signs a user's webhooks; for a day the old one signs, too",
+      "Replace the secret that signs a user's webhooks; the old secret also signs for one more day",
       users,
       api.NewWebhookSecret,
       {

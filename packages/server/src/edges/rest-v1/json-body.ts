@@ -42,7 +42,7 @@ function partedBy(properties: object, body: object): [known: object, ignored: st
   return [Object.fromEntries(known), ignored];
 }
 
-/** Names as a header holds them: comma-separated, other characters than visible ones percent-encoded, a few of many. */
+/** Names for a header: comma-separated, invisible characters percent-encoded, only the first few if there are many. */
 function namesIn(names: readonly string[]): string {
   const shown = names
     .slice(0, limits.ignoredNamesMax)

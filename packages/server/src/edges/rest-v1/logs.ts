@@ -41,7 +41,7 @@ type Query = Record<string, string | undefined>;
 const query = Type.Object({
   tail: Type.Optional(
     Type.String({
-      description: `The last so many lines, 0 to ${limits.logTailMax}; default ${limits.logTailDefault}.`,
+      description: `How many of the last lines to return, 0 to ${limits.logTailMax}; default ${limits.logTailDefault}.`,
     }),
   ),
   since: Type.Optional(
@@ -52,7 +52,7 @@ const query = Type.Object({
     Type.String({ description: "true: server-sent events, `line` for each line as it comes; Last-Event-ID resumes." }),
   ),
   format: Type.Optional(
-    Type.String({ description: "text (default) or ndjson; without it the Accept header says which." }),
+    Type.String({ description: "text or ndjson; without it the Accept header decides, and text is the default." }),
   ),
 });
 const replies = {
@@ -82,7 +82,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   app.addHook("onRequest", async (request, reply) => holdFor(parts, request.caller, reply));
   app.get(
     "/endpoints/:endpointId/logs",
-    doc("What an endpoint's workers print, together", "endpoints", "endpointId"),
+    doc("The merged output of all of an endpoint's workers", "endpoints", "endpointId"),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
       return answer(parts, request, reply, {
@@ -93,7 +93,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   );
   app.get(
     "/workers/:workerId/logs",
-    doc("What a worker prints, or has printed: kept for a day after its end", "workers", "workerId"),
+    doc("A worker's output; kept for a day after the worker ends", "workers", "workerId"),
     async (request, reply) => {
       const workerId = idOf(request, "workerId");
       const { row } = await ownWorker(parts, request.caller, workerId);
@@ -176,7 +176,7 @@ function goneOf(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   const told = goneSignal(reply);
   told.addEventListener("abort", () => gone.abort());
-  if (told.aborted) gone.abort(); // it may have gone while its key or its worker was looked up
+  if (told.aborted) gone.abort(); // the client may have gone while its key or the worker was looked up
   return gone.signal;
 }
 

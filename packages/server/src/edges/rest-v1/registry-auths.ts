@@ -18,7 +18,7 @@ const id = "containerRegistryAuthId";
 
 /** Credentials of container registries: they can be stored, but never read. */
 export function registryAuthWrites(app: FastifyInstance, parts: Parts): void {
-  const summary = "Keep the credentials of a container registry";
+  const summary = "Store the credentials of a container registry";
   const response = { 200: api.RegistryAuth, ...writeErrors };
   app.post(path, { schema: { summary, tags: [tag], body: api.RegistryAuthCreate, response } }, async (request) =>
     showRegistryAuth(await createRegistryAuth(parts, request.caller, request.body as api.RegistryAuthCreate)),

@@ -27,7 +27,7 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
   );
   app.post(
     "/endpoints/:endpointId/releases/:version/rollback",
-    doc("Make a new version of what an earlier one was made of", "releases", api.Endpoint, {
+    doc("Roll back: make a new version from an earlier one", "releases", api.Endpoint, {
       params: params("endpointId", "version"),
     }),
     async (request) => {

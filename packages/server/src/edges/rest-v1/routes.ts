@@ -43,8 +43,8 @@ export interface RestParts extends LogRouteParts {
 }
 
 const include = Type.Object({
-  includeTemplate: Type.Optional(Type.String({ description: "true: with the template." })),
-  includeWorkers: Type.Optional(Type.String({ description: "true: with the workers." })),
+  includeTemplate: Type.Optional(Type.String({ description: "true: include the template." })),
+  includeWorkers: Type.Optional(Type.String({ description: "true: include the workers." })),
 });
 
 /** The REST management API: endpoints, templates and network volumes (contract: REST management API). */
@@ -117,7 +117,7 @@ function endpointWrites(app: FastifyInstance, parts: RestParts): void {
     async (request) => showEndpoint(parts, await createEndpoint(parts, request.caller, request.body as EndpointInput)),
   );
   const schema = {
-    summary: "Change an endpoint: only what is sent; null clears",
+    summary: "Change an endpoint; only the fields sent change, and null clears a field",
     tags: ["endpoints"],
     params: params("endpointId"),
     body: api.EndpointUpdate,
@@ -137,7 +137,7 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
     async (request) => showTemplate(await createTemplate(parts, request.caller, request.body as TemplateInput)),
   );
   const schema = {
-    summary: "Change a template: only what is sent; null clears",
+    summary: "Change a template; only the fields sent change, and null clears a field",
     tags: ["templates"],
     params: params("templateId"),
     body: api.TemplateUpdate,
@@ -167,7 +167,7 @@ function reads(app: FastifyInstance, parts: RestParts): void {
   app.get(
     "/endpoints/:endpointId/scaling",
     doc(
-      "Why it did, or did not, scale: the last decisions, newest first",
+      "Why the endpoint did or did not scale: its last decisions, newest first",
       "endpoints",
       Type.Array(api.ScalingDecision),
       {

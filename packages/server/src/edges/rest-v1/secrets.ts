@@ -10,7 +10,7 @@ const tag = "secrets";
 
 /** Secrets for workers' environments: they can be stored, but never read. */
 export function secretWrites(app: FastifyInstance, parts: Parts): void {
-  const summary = "Keep a secret for environments";
+  const summary = "Store a secret for workers' environments";
   const response = { 200: api.Secret, ...writeErrors };
   app.post("/secrets", { schema: { summary, tags: [tag], body: api.SecretCreate, response } }, async (request) =>
     showSecret(await createSecret(parts, request.caller, request.body as api.SecretCreate)),

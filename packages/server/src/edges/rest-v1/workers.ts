@@ -10,7 +10,7 @@ import { doc, idOf, params } from "./route-schema.js";
 export function workerRoutes(app: FastifyInstance, parts: Parts): void {
   const endpointOf = (request: FastifyRequest) => ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
   const ended = Type.Object({
-    ended: Type.Optional(Type.String({ description: "true: with those that ended in the last 24 hours." })),
+    ended: Type.Optional(Type.String({ description: "true: include workers that ended in the last 24 hours." })),
   });
   app.get(
     "/endpoints/:endpointId/workers",
@@ -23,7 +23,7 @@ export function workerRoutes(app: FastifyInstance, parts: Parts): void {
   );
   app.get(
     "/workers/:workerId",
-    doc("One worker with its timeline, for 24 hours after its end too", "workers", api.Worker, {
+    doc("One worker with its timeline, until 24 hours after its end", "workers", api.Worker, {
       params: params("workerId"),
     }),
     async (request) => showWorker(parts, request.caller, idOf(request, "workerId")),

@@ -9,7 +9,7 @@ import { endEarly, isGone } from "./replies/replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The operation as which it counts against the rate limits. */
+    /** The operation that its requests count as in the rate limits. */
     readonly rated?: RatedOperation;
     /** Whether it changes anything: a read-only key may not. */
     readonly changes?: boolean;
@@ -126,6 +126,6 @@ async function limitRate(
   const sentence =
     concurrentMax === undefined
       ? `Too many requests to this operation: at most ${limit} in 10 s; wait and try again.`
-      : `Too many requests to this operation at the same time: at most ${concurrentMax} may wait for their answers; try again when one has come.`;
+      : `Too many requests to this operation at the same time: at most ${concurrentMax} may wait for their answers; try again when one of them is answered.`;
   throw new Refusal("RATE_LIMITED", sentence, { retryAfterSeconds });
 }

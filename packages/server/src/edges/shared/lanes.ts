@@ -7,8 +7,8 @@ import type { Lane } from "../../turns.js";
 const endpointPath = /^\/(?:sdk\/)?(?:v2|lb)\/([a-z0-9]+)(?:\/[a-z-]+\/([a-z0-9-]+))?/;
 
 /**
- * In whose turn a request is served while there are too many: its key's owner, by endpoint. From memory alone, so a key
- * that this server has not heard of yet counts as none.
+ * The lane in which a request waits its turn while there are too many: one per key owner and endpoint. Looked up in
+ * memory alone, so a key that this server does not know yet counts as no key.
  */
 export function laneOf(needs: Needs<"registry" | "vault" | "clock">, { url = "", headers }: IncomingMessage): Lane {
   if (url === "/healthz" || url === "/readyz") return ["health"];

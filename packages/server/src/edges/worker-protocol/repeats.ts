@@ -3,7 +3,7 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../operations/needs.js";
 import { wasWritten } from "../shared/replies/replies.js";
 
-/** By worker and job, for its latest jobs: the last chunk, if it was stored and the reply could not be written. */
+/** For each worker's latest jobs, by job: the last chunk, if it was stored but the reply could not be written. */
 const unheard = new WeakMap<LiveWorker, Map<string, string>>();
 
 /**

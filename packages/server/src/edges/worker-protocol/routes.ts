@@ -37,7 +37,7 @@ async function workerOf(
     throw unknownWorker();
   return worker;
 }
-const unknownWorker = () => unauthorized("This is not the secret of a worker here.");
+const unknownWorker = () => unauthorized("This is not the secret of any worker here.");
 
 const isLive = (worker: LiveWorker) => worker.row.endedAt === undefined;
 

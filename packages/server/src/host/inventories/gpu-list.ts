@@ -1,6 +1,6 @@
 import type { Gpu } from "../../domain/hosts/gpu.js";
 
-/** The fields that every driver knows, and one that only newer drivers know. */
+/** The fields that every driver knows; only newer drivers know `migField`. */
 export const plainFields = ["index", "uuid", "name", "memory.total", "driver_version", "pstate"];
 export const migField = "mig.mode.current";
 

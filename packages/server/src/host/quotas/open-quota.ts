@@ -7,20 +7,20 @@ import { hasProjectQuotas, projectQuota } from "./projects.js";
 import { run } from "./tool.js";
 
 const btrfsType = 0x9123683e;
-const howTo = "docs/gpu-machine.md, Network volumes, says how it is made to.";
+const howTo = "docs/gpu-machine.md, Network volumes, says how to set this up.";
 
 /**
- * The quota for directories in `folder`, by its file system. It never rejects: one that cannot enforce limits says why.
+ * The quota for directories in `folder`, by its file system. Never rejects: a quota that enforces no limits says why.
  */
 export async function openQuota(folder: string): Promise<Quota> {
-  if (process.platform !== "linux") return noQuota("Quotas of directories are there on Linux only.");
+  if (process.platform !== "linux") return noQuota("Directories can have quotas only on Linux.");
   if (process.getuid?.() !== 0) return noQuota("Only a server that runs as root may set quotas.");
   try {
     if ((await statfs(folder)).type === btrfsType) return await onBtrfs(folder);
     const mount = mountOf(await readFile("/proc/self/mountinfo", "utf8"), await realpath(folder));
     return await onProjects(folder, mount);
   } catch (error) {
-    return noQuota(`The file system of the volumes could not be looked at (${(error as Error).message}).`);
+    return noQuota(`The file system of the volumes could not be inspected (${(error as Error).message}).`);
   }
 }
 
@@ -32,7 +32,7 @@ async function onBtrfs(folder: string): Promise<Quota> {
 async function onProjects(folder: string, mount: Mount | undefined): Promise<Quota> {
   const type = mount?.type ?? "unknown";
   if (mount === undefined || !mount.hasProjects) {
-    return noQuota(`The file system of the volumes (${type}) bounds no directories: ${howTo}`);
+    return noQuota(`The file system of the volumes (${type}) cannot limit directories: ${howTo}`);
   }
   const { code, why, isOn } = await hasProjectQuotas(mount, folder);
   if (code !== 0) return noQuota(`xfs_quota (package xfsprogs) could not be run: ${why}.`);

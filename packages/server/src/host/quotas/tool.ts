@@ -13,7 +13,7 @@ export interface Ran {
 
 /** Runs a file system tool in `cwd`, so that its parser sees only plain names instead of paths. */
 export function run(program: string, words: readonly string[], cwd: string): Promise<Ran> {
-  const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`; // where they are, and a service's path mostly does not lead
+  const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`; // a service's PATH usually lacks the tools' folders
   const options = { cwd, env: { PATH, LC_ALL: "C" }, timeout: limits.quotaToolMs, maxBuffer: limits.quotaWordsMax };
   return new Promise((resolve) => {
     execFile(program, words, options, (error, out, err) => {

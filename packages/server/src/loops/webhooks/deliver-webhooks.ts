@@ -18,7 +18,7 @@ interface Due extends Call, Body {
 }
 
 /**
- * Sends what is due: 200 is success, anything else is retried twice, 10 s apart. Silent receivers leave places for
+ * Sends due deliveries: 200 is success, anything else is retried twice, 10 s apart. Silent receivers leave places for
  * others, and large bodies wait their turn before they are read.
  * Reads and writes that fail are retried with growing pauses. An attempt that was made but could not be recorded is not
  * repeated.

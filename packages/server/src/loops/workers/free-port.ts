@@ -20,8 +20,8 @@ export function outgoingPorts(file = "/proc/sys/net/ipv4/ip_local_port_range"): 
 }
 
 /**
- * A port that nobody listens on and that is not in `told`. If there is room, it lies below the ports of outgoing
- * connections: one of those could take it before the worker listens.
+ * A port that nobody listens on and that is not in `told`. If there is room, it lies below the range for outgoing
+ * connections: a connection could take a port of that range before the worker listens.
  */
 export async function freePort(told: ReadonlySet<number | undefined>, outgoing = outgoingPorts()): Promise<number> {
   const room = outgoing.first - limits.workerPortFirst;
@@ -34,7 +34,7 @@ export async function freePort(told: ReadonlySet<number | undefined>, outgoing =
 }
 
 /**
- * Listens for a moment on a port, or for 0 on one that the system draws. Undefined if another process listens there.
+ * Listens for a moment on a port; 0 lets the system pick one. Undefined if another process listens there.
  */
 const listened = (asked: number): Promise<number | undefined> =>
   new Promise((resolve, reject) => {

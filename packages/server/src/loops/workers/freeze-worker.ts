@@ -25,7 +25,7 @@ export async function freeze(needs: Freezing, provider: Provider, worker: LiveWo
   needs.bell.ring(topics.demand(row.endpointNo)); // it is kept for a limited time; or its last job ended unnoticed
 }
 
-/** Resumes a frozen worker; it has to be heard of soon. */
+/** Resumes a frozen worker; it must call the server soon. */
 export async function thaw(needs: Freezing, provider: Provider, worker: LiveWorker): Promise<void> {
   // a poll that arrived while it was about to be frozen is in no line: end it, so that the worker polls again
   worker.dismissed.abort();

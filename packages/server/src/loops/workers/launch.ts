@@ -42,7 +42,7 @@ type Launching = Needs<"registry" | "here" | "vault" | "emit" | "secrets">;
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
 
-/** What a worker is to be, and the address that it is told. Throws one sentence if it may not be started. */
+/** A worker's specification, and the server's URL for it. Throws one sentence if it may not be started. */
 export async function launchOf(
   needs: Launching,
   options: LaunchOptions,
@@ -51,7 +51,7 @@ export async function launchOf(
 ): Promise<{ workerUrl: string; spec: WorkerSpec; address?: string }> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const release = await needs.registry.release(row.endpointNo, row.version);
-  if (!endpoint || !release) throw new Error("its endpoint, or the version that it is of, is gone");
+  if (!endpoint || !release) throw new Error("its endpoint or its version no longer exists");
   const { template: settings, settings: own } = release;
   const isImage = sourceOf(settings.imageName) === "image";
   const workerUrl = await options.workerUrl(isImage);
@@ -102,7 +102,7 @@ export function whereIs(
   return { handle, ...(address && host !== undefined ? { address: addressText({ ...address, host }) } : {}) };
 }
 
-/** Draws a port for a worker of this host that no other worker was given. */
+/** Picks a port for a worker of this host that no other worker has. */
 function drawPort({ registry, here }: Launching): Promise<number> {
   const mine = registry.liveWorkers().filter(({ row }) => here.tends(row.hostNo));
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
@@ -111,7 +111,7 @@ function drawPort({ registry, here }: Launching): Promise<number> {
 type Volume = WorkerPlace["volume"];
 type Place = Omit<WorkerPlace, "volume" | "home" | "inherited">;
 
-/** What a worker is told that it has: its share, or the whole machine. */
+/** The resources that a worker is told about: its share, or the whole machine. */
 const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
   cpuCount: resources?.cpus ?? facts.cpus,
   memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
@@ -190,7 +190,7 @@ function ofImage(needs: Launching, settings: TemplateSettings, place: Place, vol
   };
 }
 
-/** The path where images look for the volume, and the one that the template asks for. */
+/** The path where images look for the volume, and the path that the template asks for. */
 const volumeTargets = ({ isMountPathGiven, volumeMountPath }: TemplateSettings): string[] => [
   ...new Set([volumeTarget, ...(isMountPathGiven ? [volumeMountPath.replace(/(?<=.)\/+$/, "")] : [])]),
 ];

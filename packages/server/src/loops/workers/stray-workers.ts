@@ -14,7 +14,7 @@ interface Tended {
   readonly forget: (worker: LiveWorker) => Promise<void>;
 }
 
-/** Ends processes and containers of this host that no live row stands for. */
+/** Ends processes and containers of this host that belong to no live row. */
 export function strayWorkers(needs: Needs<"registry" | "here">, tended: Tended) {
   const { provider, starting, busy, gone, forget } = tended;
   /** Ended workers whose processes are known to be gone. */
@@ -52,7 +52,7 @@ export function strayWorkers(needs: Needs<"registry" | "here">, tended: Tended) 
   }
 
   /**
-   * Ends workers that a provider reports and no row wants: abandoned starts, or leftovers of the host's previous life.
+   * Ends workers that a provider reports but no row wants: abandoned starts, or leftovers of this host's earlier run.
    */
   async function endUnwanted(): Promise<void> {
     const unwanted = [...gone].filter((workerId) => {

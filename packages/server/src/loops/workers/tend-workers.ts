@@ -124,14 +124,14 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
       const startedAt = row.startedAt ?? needs.clock.now();
       await needs.registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
       if (row.workerUrl !== workerUrl) {
-        await stopWorker(needs, worker, "it was told another address of ours", needs.here.stopGraceMs);
+        await stopWorker(needs, worker, "it was given another address of this server", needs.here.stopGraceMs);
       }
       return needs.clock.now();
     }
     const wasKnown = known.has(row.id);
     known.add(row.id);
     if (seen.state === "ended") return ended(worker);
-    // one that may run unseen would run twice
+    // a worker that may be running unseen must not be started a second time
     const mayBegin = seen.isAbsent && row.startedAt === undefined && row.wanted !== "stopped";
     return mayBegin ? begin(worker) : lost(worker, seen.why, { isBlameless: !wasKnown });
   }

@@ -17,8 +17,8 @@ interface Seen {
 }
 
 /**
- * Watches the folders of local handlers whose workers fail at start. If one changes, its endpoint tries again at once:
- * whoever repairs a handler need not wait for the pause to end. Returns when to look next.
+ * Watches the folders of local handlers whose workers fail at start. If a folder changes, its endpoint tries again at
+ * once, so that a repaired handler need not wait for the pause to end. Returns when to look next.
  */
 export function handlerWatch(needs: Watching): (now: number) => Promise<number | undefined> {
   const seen = new Map<number, Seen>();

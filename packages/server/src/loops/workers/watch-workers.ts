@@ -94,7 +94,8 @@ async function lose(needs: Watching, worker: LiveWorker, why: string): Promise<v
 }
 
 /**
- * After 5 s, replaces a worker that holds only jobs to stop. One that holds others is closed, and stopped after 30 s.
+ * After 5 s, replaces a worker that holds only jobs to stop. If it also holds other jobs, closes it, and stops it
+ * after 30 s.
  */
 async function watchStops(needs: Watching, now: number): Promise<number | undefined> {
   const byWorker = new Map<number, HeldJob[]>();

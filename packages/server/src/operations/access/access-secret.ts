@@ -15,8 +15,8 @@ export function accessSecretOf({ vault }: Needs<"vault">, s3Config: string | und
 }
 
 /**
- * Masks secrets in the logs of workers on hosts that this server tends. The provider knows no others, and would start a
- * keeper just to tell it.
+ * Masks secrets in the logs of workers on hosts that this server tends. For other workers the call is refused: the
+ * provider does not know them, and would start a keeper just to pass the secret on.
  */
 export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide: Provider["hide"]): Provider["hide"] {
   return async (workerId, secret) => {

@@ -31,8 +31,8 @@ export function knownKey(needs: Authenticating, header: string | undefined): Api
 }
 
 /**
- * Whether a key has passed its time or its user is deleted. Callers name the time by their own clocks, and ours may be
- * far behind the machine's: the later of the two decides.
+ * Whether a key has expired or its user is deleted. Callers choose the expiry by their own clocks, and our clock may be
+ * far behind the machine's, so the later of these two clocks decides.
  */
 export const hasEnded = ({ registry, clock }: Needs<"registry" | "clock">, key: ApiKey): boolean =>
   (key.expiresAt !== undefined && isExpired(key, Math.max(clock.now(), clock.wallNow()))) ||
@@ -40,7 +40,7 @@ export const hasEnded = ({ registry, clock }: Needs<"registry" | "clock">, key: 
 
 export const keyEnded = () => unauthorized("This API key was revoked or rotated, or has expired: use another one.");
 
-/** Whether one of these, a header or a token of the URL, is the worker's secret. */
+/** Whether the header or the token of the URL is the worker's secret. */
 export function hasSecret(
   { vault }: Needs<"vault">,
   { row: { secretHash } }: LiveWorker,

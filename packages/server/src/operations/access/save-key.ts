@@ -25,7 +25,7 @@ export interface KeyInput {
   readonly expiresAt?: string | null;
 }
 
-/** The caller's key, or for an admin anyone's. Another user's is refused exactly like an unknown one. */
+/** The caller's own key or, for an admin, any user's key. Another user's key is refused exactly like an unknown key. */
 export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
   seesMore(caller, "users and keys");
   const key = registry.keyById(id);
@@ -35,7 +35,7 @@ export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: stri
   return key;
 }
 
-/** The caller's keys, or for an admin those of any user. */
+/** The caller's keys or, for an admin, the keys of any user. */
 export function keysOf({ registry }: Needs<"registry">, caller: ApiKey, userId: string | undefined): ApiKey[] {
   seesMore(caller, "users and keys");
   const owner = userId === undefined ? registry.user(caller.ownerNo) : userFor({ registry }, caller, userId);
@@ -95,8 +95,8 @@ export function updateKey(needs: Saving, asking: ApiKey, id: string, input: KeyI
 }
 
 /**
- * Gives a key a new text, which is never shown again. The old one works for another `overlapSeconds`; the one before it
- * ends at once.
+ * Gives a key a new text, which is never shown again. The old text works for another `overlapSeconds`; a text from
+ * before that one stops working at once.
  */
 export function rotateKey(
   needs: Saving & Needs<"bootstrapKey">,
@@ -120,7 +120,7 @@ export function rotateKey(
   });
 }
 
-/** Revokes a key: it is unknown from now on, and what was held for it ends. */
+/** Revokes a key: it is unknown from now on, and requests held for it end. */
 export function deleteKey(needs: Saving, asking: ApiKey, id: string): Promise<void> {
   return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
@@ -152,7 +152,7 @@ export async function showKeys(needs: Needs<"registry">, keys: readonly ApiKey[]
   });
 }
 
-/** A user by id, which only an admin may name beside itself. */
+/** A user by id. Only an admin may name another user. */
 export function userFor({ registry }: Needs<"registry">, caller: ApiKey, id: string): User {
   const user = registry.users().find((each) => each.id === id);
   if (!user || (user.no !== caller.ownerNo && !caller.isAdmin))
@@ -160,7 +160,7 @@ export function userFor({ registry }: Needs<"registry">, caller: ApiKey, id: str
   return user;
 }
 
-/** Only the first admin's keys may make keys for it: its processes run with the server's rights. */
+/** Only the first admin's own keys may make keys for it: the first admin's processes run with the server's rights. */
 export function mayKeep({ registry }: Needs<"registry">, caller: ApiKey, owner: User): void {
   if (registry.isFirstAdmin(owner.no) && owner.no !== caller.ownerNo)
     throw unauthorized("Only a key of the first admin may change the first admin's keys.");
@@ -178,7 +178,7 @@ function checkedName(name: string | undefined): string {
   return name;
 }
 
-/** When a key ends; a key that expires makes and changes none that outlives it. */
+/** When a key ends. An expiring key cannot make or change a key to outlive it. */
 function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number | undefined {
   const at = given === undefined || given === null ? undefined : timeOf(given);
   if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;

@@ -90,7 +90,7 @@ async function tryAgain(needs: Saving, { ownerNo, name }: Secret): Promise<void>
   }
 }
 
-/** Deletes a secret. Workers that have it keep it; those that start from now on fail if they need it. */
+/** Deletes a secret. Workers that have it keep it; later workers fail to start if they need it. */
 export function deleteSecret(needs: Saving, asking: ApiKey, id: string): Promise<void> {
   return changeAs(needs, asking, async (caller) => needs.secrets.remove((await ownSecret(needs, caller, id)).no));
 }

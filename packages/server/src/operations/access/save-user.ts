@@ -25,7 +25,7 @@ export interface UserInput {
   readonly role?: "admin" | "member";
 }
 
-/** What becomes of a deleted user's resources: another user's, or deleted too. */
+/** What happens to a deleted user's resources: they go to another user, or are deleted too. */
 export interface Estate {
   readonly transferTo?: string;
   readonly deleteResources?: boolean;
@@ -43,7 +43,7 @@ export function ownUser(needs: Needs<"registry">, caller: ApiKey, id: string): U
   return userFor(needs, caller, id);
 }
 
-/** A user whom the caller may change: the first admin changes only by its own keys. */
+/** A user whom the caller may change. Only the first admin's own keys may change the first admin. */
 function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   const user = ownUser(needs, caller, id);
   if (needs.registry.isFirstAdmin(user.no) && user.no !== caller.ownerNo)
@@ -90,7 +90,7 @@ export function updateUser(needs: Saving, asking: ApiKey, id: string, { name, ro
   });
 }
 
-/** Gives a user a new webhook secret; for a day the old one signs beside it. */
+/** Gives a user a new webhook secret; the old secret also signs for one more day. */
 export function rotateWebhookSecret(needs: Saving, asking: ApiKey, id: string): Promise<string> {
   return changeAccessAs(needs, asking, async (caller) => {
     const user = changeable(needs, caller, id);
@@ -106,8 +106,8 @@ export function rotateWebhookSecret(needs: Saving, asking: ApiKey, id: string): 
 }
 
 /**
- * Deletes a user with its keys. One that owns resources is refused, unless the caller says what becomes of them. If it is
- * cut off, what was done stays done: the keys go first and the user last, and the same request goes on.
+ * Deletes a user with its keys. Refuses if the user owns resources, unless the caller says what happens to them. If the
+ * deletion is interrupted, finished steps stay done: keys go first and the user last, and the same request resumes it.
  */
 export async function deleteUser(needs: Parts, asking: ApiKey, id: string, estate: Estate): Promise<void> {
   if (estate.transferTo !== undefined && estate.deleteResources)
@@ -116,7 +116,7 @@ export async function deleteUser(needs: Parts, asking: ApiKey, id: string, estat
     const user = await changeAccessAs(needs, asking, async (caller) => {
       const user = deletable(needs, caller, id);
       checkUsedByOthers(needs, user);
-      await removeKeys(needs, user); // nothing more is made with them
+      await removeKeys(needs, user); // so that nothing more is created with them
       return user;
     });
     await deleteAll(needs, asking, user);
@@ -206,7 +206,7 @@ async function unlessGone(deletion: Promise<void>): Promise<void> {
   });
 }
 
-/** Gives all that a user owns to another one. Names that both have used, and local processes, are refused first. */
+/** Gives all of a user's resources to another user. First refuses names that both have used, and local processes. */
 async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string): Promise<void> {
   const { registry } = needs;
   const heir = userFor(needs, caller, heirId);
@@ -232,8 +232,8 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
   const asked = await secretsAskedBy(needs, given);
   const gained = kept.secrets.find(({ name }) => asked.has(name));
   if (gained) {
-    const words = `What the user '${user.id}' owns refers to a secret '${gained.name}', which it does not have and '${heir.id}' has`;
-    throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to somebody else.`);
+    const words = `A resource of the user '${user.id}' refers to a secret '${gained.name}', which '${user.id}' lacks and '${heir.id}' has`;
+    throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
   }
   await registry.giveAll(user.no, heir.no);
 }

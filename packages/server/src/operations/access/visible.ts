@@ -5,14 +5,14 @@ import { unauthorized } from "../../errors.js";
 import type { Needs } from "../needs.js";
 
 /**
- * A key of chosen endpoints sees these, their templates without the values of their environments, their volumes' names,
- * and nothing else of management.
+ * Whether a key is limited to chosen endpoints. Such a key sees those endpoints, their templates without the values of
+ * environments, and their volumes' names, and no other managed resource.
  */
 const isBound = ({ scope }: ApiKey): boolean => scope.kind === "endpoints";
 
 const own = ({ ownerNo }: ApiKey, resource: { readonly ownerNo: number }): boolean => resource.ownerNo === ownerNo;
 
-/** The templates that a key sees: its user's, or those of its endpoints. */
+/** The templates that a key sees: all of its user's, or only the templates of its endpoints. */
 export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey): Template[] {
   const mine = registry.templates().filter((template) => own(caller, template));
   if (!isBound(caller)) return mine;
@@ -20,7 +20,7 @@ export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey
   return mine.filter(({ id }) => used.has(id));
 }
 
-/** The volumes that a key sees: its user's, or those of its endpoints. */
+/** The volumes that a key sees: all of its user's, or only the volumes of its endpoints. */
 export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey): Volume[] {
   const mine = registry.volumes().filter((volume) => own(caller, volume));
   if (!isBound(caller)) return mine;
@@ -31,7 +31,7 @@ export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey):
 const boundEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey) =>
   registry.endpoints().filter((endpoint) => isVisible(caller, endpoint));
 
-/** Refuses keys of chosen endpoints what they never see. */
+/** Refuses a key that is limited to chosen endpoints. `what`: the resources that such a key never sees. */
 export function seesMore(caller: ApiKey, what: string): void {
   if (isBound(caller)) throw unauthorized(`This key is for chosen endpoints: it does not see ${what}.`);
 }
@@ -50,7 +50,7 @@ export function forCaller<T extends { readonly env: Readonly<Record<string, stri
 export const namesAlone = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.keys(env).map((name) => [name, "…"]));
 
-/** A volume's view for a key: those of chosen endpoints see its id and name. */
+/** A volume as a key sees it: a key that is limited to chosen endpoints sees only the id and name. */
 export const volumeFor = <T extends { readonly id: string; readonly name: string }>(
   caller: ApiKey,
   view: T,

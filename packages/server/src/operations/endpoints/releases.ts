@@ -22,15 +22,15 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
   return others.some((version) => version !== release.n) ? "rolling" : "current";
 }
 
-/** The numbers of the versions that are kept, newest first: the latest, and the last one that started well. */
+/** The numbers of the versions that are kept, newest first: the latest, and the last version that started well. */
 export function releaseNumbers({ version, provenVersion }: Endpoint): number[] {
   const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
   return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
 }
 
 /**
- * One version of an endpoint: what it is made of, and how it went. Undefined if it is no longer kept. Each holds whole
- * environments, so lists are read one version at a time.
+ * One version of an endpoint: what it is made of, and how it went. Undefined if it is no longer kept. A version holds
+ * whole environments, so lists are read one version at a time.
  */
 export async function showRelease({ registry }: Needs<"registry">, caller: ApiKey, endpoint: Endpoint, n: number) {
   const release = await registry.release(endpoint.no, n);
@@ -58,8 +58,8 @@ export async function showRelease({ registry }: Needs<"registry">, caller: ApiKe
 }
 
 /**
- * Past values are shown only to keys with access to everything, and a template's only to its owner: others see the
- * names.
+ * A version's environment. Its values are shown only to keys with access to everything, and a template's values only to
+ * the template's owner. Other keys see the variables' names.
  */
 function envFor(registry: Releasing["registry"], caller: ApiKey, { template, settings }: Release) {
   const isTheirs = registry.template(settings.templateId)?.ownerNo === caller.ownerNo;
@@ -96,7 +96,7 @@ export function rollBack(needs: Releasing, asking: ApiKey, endpointId: string, n
   });
 }
 
-/** What a version was made of may have been deleted since. */
+/** Refuses a version whose template, network volume or registry credentials were deleted since. */
 function checkParts({ registry }: Releasing, caller: ApiKey, { settings, template }: Release): void {
   const { templateId, networkVolumeIds } = settings;
   if (!registry.template(templateId)) throw invalid(`The template '${templateId}' of that version is deleted.`);

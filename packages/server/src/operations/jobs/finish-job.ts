@@ -90,7 +90,7 @@ function idOf(checked: Checked): string | undefined {
 
 /**
  * Stores a piece of a job's output (worker protocol: `job-stream`), split if it is over 1 MB. `name` reveals a repeat
- * of the last one.
+ * of the last piece.
  */
 export async function appendChunk(
   needs: Finishing,

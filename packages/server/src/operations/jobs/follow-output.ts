@@ -63,7 +63,7 @@ interface Seen {
   readonly isAgain: boolean;
 }
 
-/** What there is from `next` on. The job is read only if there are no chunks, so that a token costs one read. */
+/** The chunks from `next` on. The job is read only if there are none, so that a token costs one read. */
 async function look(
   needs: Following,
   lent: LentChunks,

@@ -10,7 +10,7 @@ interface Found {
   readonly more: boolean;
 }
 
-/** Reads a stream's chunks for one client into borrowed memory. Each read gives back what the one before borrowed. */
+/** Reads a stream's chunks for one client into borrowed memory. Each read gives back the memory of the last. */
 export class LentChunks {
   readonly #needs: Needs<"chunks" | "streamShares">;
   readonly #ownerNo: number;

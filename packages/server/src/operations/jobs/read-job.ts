@@ -85,7 +85,7 @@ async function whyWaiting(
   };
 }
 
-/** Why a worker that was asked for has no place yet; undefined if none is without one. */
+/** Why a worker has no place yet; undefined if every worker has one. */
 export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined =>
   workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
 
@@ -100,7 +100,7 @@ export function obstacle(needs: Needs<"here" | "registry" | "clock">, endpoint: 
   return { reason: "location" as const, detail: `The endpoint wants ${wanted}, and ${whose} in ${places}.` };
 }
 
-/** The hosts that can be given workers: those that this server tends, and those whose server is alive. */
+/** The hosts that can be given workers: the hosts of this server, and hosts whose server is alive. */
 export function liveHosts({ here, registry, clock }: Needs<"here" | "registry" | "clock">): HostView[] {
   const aliveSince = clock.now() - limits.leaseMs;
   const others = registry.hosts.filter(({ no, seenAt }) => !here.tends(no) && seenAt >= aliveSince);

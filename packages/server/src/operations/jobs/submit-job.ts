@@ -11,7 +11,7 @@ import { readSubmission, type Submission } from "./submission.js";
 /** The route of a submission: an idempotency key is valid only for the route it came with. */
 export type SubmitRoute = "run" | "runsync" | `openai ${string}`;
 
-/** For which endpoint and how a job was submitted, apart from its body. */
+/** How a job was submitted, and to which endpoint; everything except its body. */
 export interface JobRequest {
   readonly endpoint: Endpoint;
   readonly route: SubmitRoute;

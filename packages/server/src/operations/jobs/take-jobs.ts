@@ -109,8 +109,8 @@ function afterTake(needs: Taking, { worker }: Take, jobs: readonly TakenJob[]): 
 }
 
 /**
- * A worker's precedence among those that ask for jobs, highest first. The most recently busy one comes first, so that
- * the others become idle and can be stopped. A worker that runs a job and begins the next one only after it comes last.
+ * A worker's precedence among the workers that ask for jobs, highest first. The most recently busy worker comes first,
+ * so that the others become idle and can be stopped. A worker that runs a job and only prefetches the next comes last.
  */
 export const precedenceOf = (worker: LiveWorker | undefined): number =>
   worker === undefined || (isPrefetching(worker.habits) && worker.habits.lastTake?.isBusy) ? 0 : worker.busyAt;
@@ -130,8 +130,8 @@ export async function returnJobs(needs: Taking, worker: LiveWorker, jobs: readon
 }
 
 /**
- * A worker says that it holds nothing: the jobs we thought it held are lost, or have stopped. Not so the jobs that
- * another poll of its own may bring, whose reply is not written yet.
+ * A worker says that it holds nothing: the jobs we thought it held are lost, or have stopped. This does not apply to
+ * jobs in the reply to another poll of that worker, which is not written yet.
  */
 async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): Promise<void> {
   const since = Math.min(arrivedAt, ...[...worker.polls].map((poll) => poll.arrivedAt));

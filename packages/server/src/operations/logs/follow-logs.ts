@@ -37,8 +37,8 @@ export function positionsOf(lines: readonly LinePosition[]): Shown {
 }
 
 /**
- * A worker's lines as they come, after those that were shown, until it ends. For a worker that is still starting, from
- * its start.
+ * A worker's lines as they come, beginning after the lines that were shown, until the worker ends. If the worker is
+ * still starting, begins with its first line.
  */
 export async function* followWorkerLog(
   needs: LogParts,

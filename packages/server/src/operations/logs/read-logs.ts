@@ -29,7 +29,7 @@ export interface LogAsk {
   readonly search?: LogSearch | undefined;
 }
 
-/** A line's position among those of an endpoint's workers. */
+/** A line's position among the lines of all of an endpoint's workers. */
 export interface LinePosition {
   readonly atUs: number;
   readonly workerId: string;
@@ -38,7 +38,7 @@ export interface LinePosition {
 /** A line as callers see it. */
 export interface ShownLine extends LogLine, LogMark {}
 
-/** Lines, oldest first, and a note on those that are missing. */
+/** Lines, oldest first, and a note on missing lines. */
 export interface LogPage {
   readonly lines: readonly ShownLine[];
   readonly note?: string | undefined;
@@ -97,7 +97,7 @@ export async function readEndpointLog(
 const isSpent = ({ search }: LogAsk): boolean => search !== undefined && search.bytesLeft <= 0;
 
 function endedLongBefore({ row }: Logged, line: ShownLine | undefined): boolean {
-  // a worker that other servers gave up on may have gone on for a while
+  // a worker that other servers gave up on may have kept running for a while
   return row.endedAt !== undefined && line !== undefined && row.endedAt + limits.hostSilenceMs < line.atUs / 1_000;
 }
 
@@ -127,7 +127,7 @@ function lastOf(lines: ShownLine[], count: number): ShownLine[] {
 export const byPlace = (one: LinePosition, other: LinePosition): number =>
   one.atUs - other.atUs || (one.workerId < other.workerId ? -1 : one.workerId > other.workerId ? 1 : 0);
 
-/** What is left to read for a reader who has seen a line already: all that was missed, whatever tail was asked for. */
+/** Lets a reader that resumes after a line have all the lines that it missed, whatever tail it asked for. */
 export function behind(ask: LogAsk): LogAsk {
   const { after, sinceUs = 0 } = ask;
   return after ? { ...ask, tail: limits.logTailMax, sinceUs: Math.max(sinceUs, after.atUs) } : ask;
@@ -158,9 +158,8 @@ export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 /**
- * Hides the `accessSecret` of the jobs that a worker holds, and of those it has held since reading began. Its provider
- * hides them too, and those of earlier jobs; but after a restart, a provider whose engine keeps the log no longer knows
- * them.
+ * Hides the `accessSecret` of the jobs that a worker holds or has held since reading began. Its provider hides these
+ * and earlier jobs' secrets too; but after a restart, a provider whose engine keeps the log no longer knows them.
  */
 export class Mask {
   readonly #needs: Needs<"reader" | "vault">;

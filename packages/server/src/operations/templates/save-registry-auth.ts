@@ -49,7 +49,7 @@ export function createRegistryAuth(
   });
 }
 
-/** Replaces the credentials; endpoints held up by a refused pull try again at once. */
+/** Replaces the credentials. Endpoints that wait after a refused pull try again at once. */
 export function updateRegistryAuth(
   needs: Saving,
   asking: ApiKey,
@@ -88,8 +88,8 @@ export function deleteRegistryAuth(
     }
     for (const endpoint of needs.registry.endpoints()) {
       if (endpoint.deletedAt !== undefined || !(await isReleasedWith(needs, endpoint, current))) continue;
-      const what = `The version that the endpoint '${endpoint.id}' is at uses this container registry auth`;
-      throw new Refusal("IN_USE", `${what}; release one without it, or delete the endpoint first.`);
+      const what = `The current or serving version of the endpoint '${endpoint.id}' uses this container registry auth`;
+      throw new Refusal("IN_USE", `${what}; release a version without it, or delete the endpoint first.`);
     }
     await needs.registry.removeRegistryAuth(current);
   });
@@ -99,8 +99,8 @@ const templatesWith = ({ registry }: Needs<"registry">, { id }: RegistryAuth) =>
   registry.templates().filter(({ settings }) => settings.containerRegistryAuthId === id);
 
 /**
- * Whether workers may still be made with these credentials, whatever the template says: in the current version or the
- * one that serves.
+ * Whether workers of the endpoint's current or serving version may still be made with these credentials, whatever the
+ * template says now.
  */
 async function isReleasedWith(
   { registry }: Needs<"registry">,

@@ -141,7 +141,7 @@ function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: Tem
   }
   const path = input.volumeMountPath;
   if (path && path !== base.volumeMountPath && !isMountPath(path)) throw noMountPath(path);
-  // a client that sends back what it was shown has chosen nothing
+  // a client that sends back the path it was shown has not chosen one
   if (path && (path !== base.volumeMountPath || base.name === "")) draft.isMountPathGiven = true;
   if (path === null || path === "") delete draft.isMountPathGiven;
   const settings = draft as unknown as TemplateSettings;

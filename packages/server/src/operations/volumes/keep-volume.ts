@@ -14,7 +14,7 @@ export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "si
 }
 
 /**
- * Enforces the size of a volume that is here if the file system can; if it cannot, passing the size is only reported.
+ * Enforces the size of a volume on this host if the file system can; if it cannot, exceeding the size is only reported.
  */
 export async function boundVolume({ here, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
   const { dir, quota, bounds, engine } = here.volumes;

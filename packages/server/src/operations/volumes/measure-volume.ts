@@ -60,12 +60,12 @@ export async function measureFolder(
 interface Opened {
   readonly handle: FileHandle;
   readonly dir: Dir;
-  /** Where its entries are read, whatever its path leads to by now. */
+  /** The path to read its entries by. On Linux it stays valid when the directory's own path changes. */
   readonly place: string;
 }
 
 /**
- * Opens a directory that was seen. If something else has its place by now, such as a link elsewhere, it is not read.
+ * Opens a directory found earlier. Rejects if something else has taken its place, such as a link to another directory.
  */
 async function openFolder(folder: Folder, dev: number): Promise<Opened> {
   const path = pathOf(folder);

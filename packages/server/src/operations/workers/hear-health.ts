@@ -32,8 +32,8 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
 }
 
 /**
- * Stops a worker that has been unhealthy too long, or that is replaced and does not come to an end. Resolves with when
- * to look next.
+ * Stops a worker that has been unhealthy too long, or a replaced worker whose requests in flight do not end. Resolves
+ * with the time of the next look.
  */
 export async function judgeHealth(needs: Hearing, worker: LiveWorker, health: Health): Promise<number | undefined> {
   const { row } = worker;

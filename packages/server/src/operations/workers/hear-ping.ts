@@ -44,7 +44,7 @@ export async function hearUnhealthy(needs: Hearing, worker: LiveWorker, words: s
   await needs.registry.changeWorker(worker, { by: "lastWords", exit: { note } });
 }
 
-/** A job that was retried may have to be stopped again: each stop is told separately. */
+/** Identifies one stop: a job that was retried may have to be stopped again. */
 const stopOf = (job: HeldJob) => `${job.no}@${job.finishedAt}`;
 
 /**
@@ -60,7 +60,7 @@ export async function awaitStops(needs: Hearing, worker: LiveWorker, gone: Signa
     const value = held.filter((job) => job.stopWanted && !worker.told.has(stopOf(job)));
     return { value, done: value.length > 0 };
   });
-  // each is told once: a worker told again at once would poll in a tight loop
+  // name each stop once: a worker told again at once would poll in a tight loop
   for (const job of stops) worker.told.add(stopOf(job));
   return stops.map((job) => job.id);
 }

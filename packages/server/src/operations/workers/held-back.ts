@@ -10,19 +10,20 @@ import type { Needs } from "../needs.js";
 
 type Looking = Needs<"registry" | "here" | "clock">;
 
-/** Resources of a worker that has just made way for another one of its endpoint. */
+/** Resources of a worker that has just made way for another worker of its endpoint. */
 export interface Reserved {
   readonly endpointNo: number;
   readonly workerNo: number;
   readonly hostNo: number;
   readonly resources: Resources;
-  /** Reserved for a moment only, so as good as free. Otherwise held until further workers have ended. */
+  /** Reserved only for a moment, so as good as free. If false, reserved until more old workers have ended. */
   readonly isBrief: boolean;
 }
 
 /**
- * The resources of an old version's worker are its successor's for a moment, and as long as further old workers are
- * leaving for the same successor. Otherwise a release would lose them to workers that have waited longer.
+ * When an old version's worker ends, its resources stay reserved for its successor: for a moment, and for as long as
+ * more old workers are leaving for the same successor. Otherwise a release would lose them to workers that have waited
+ * longer.
  */
 export function reservedIn({ registry, clock }: Looking): Reserved[] {
   const since = clock.now() - limits.reservedMs;
@@ -49,8 +50,8 @@ const isOfUse = ({ gpuCount, gpuTypes, shares }: Need, { gpus, cpus, memoryMib }
   shares.some((share) => share.cpus !== undefined && (cpus ?? memoryMib) !== undefined);
 
 /**
- * When the first new worker began to wait for old ones; infinity unless an old one is leaving, or has left since
- * `since`.
+ * When the first new worker began to wait for old workers to leave; infinity unless an old worker is leaving, or has
+ * left since `since`.
  */
 function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: number): number {
   const serving = servingVersion(endpoint);

@@ -48,8 +48,8 @@ export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(with
 }
 
 /**
- * What workers of a version need, which may not be the current one. Whether they are containers matters only where
- * hosts differ.
+ * What workers of a version need; the version may be an old one. Whether they are containers matters only where hosts
+ * differ.
  */
 async function needFor({ registry }: Looking, endpoint: Endpoint, version: number, hosts: readonly HostView[]) {
   if (version === endpoint.version && hosts.length < 2) return needOf(endpoint.settings);

@@ -94,8 +94,8 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
 }
 
 /**
- * Where the ports of a worker with a network of its own are: its address, and where they are published (contract of
- * pods: portMappings, publicIp).
+ * How to reach the ports of a worker with a network of its own: by its address, and by the ports published for it
+ * (contract of pods: portMappings, publicIp).
  */
 function reachedAt(handle: Worker["handle"]) {
   const { address, published, publishedAt } = handle?.network ?? {};
@@ -114,7 +114,7 @@ const exitOf = ({ code, signal, note, cause }: NonNullable<Worker["exit"]>) => (
   ...(note === undefined ? {} : { note }),
 });
 
-/** An endpoint's workers, newest first; on request also those that ended in the last 24 hours. */
+/** An endpoint's workers, newest first; on request also workers that ended in the last 24 hours. */
 export async function showWorkers(needs: Showing, endpoint: Endpoint, options: { ended?: boolean } = {}) {
   const held = await needs.tallies.holdings(endpoint.no);
   const rows = options.ended

@@ -202,7 +202,7 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   // workers started side by side fail as one: one image that cannot be pulled, one power cut
   const isSameStep = before > 0 && (worker.row.placedAt ?? worker.row.createdAt) <= (endpoint.failedAt ?? 0);
   const failedStarts = isSameStep ? before : before + 1;
-  // compare the next failure with the one that counted, or workers failing in turn would all belong to one step
+  // compare the next failure with the last counted failure, or workers failing in turn would all belong to one step
   const at = isSameStep ? (endpoint.failedAt ?? needs.clock.now()) : needs.clock.now();
   const note = { failedStarts, at, verdict: verdict.replaceAll("\0", "") };
   await needs.registry.noteStart(endpoint, version, note);

@@ -51,7 +51,7 @@ export function containerOptions(
   };
 }
 
-/** Publishes each port at one that the engine draws. */
+/** Publishes each port at a port that the engine picks. */
 const bindings = (ports: readonly number[], address: string) =>
   Object.fromEntries(ports.map((port) => [`${port}/tcp`, [{ HostIp: address, HostPort: "" }]]));
 
@@ -86,7 +86,7 @@ export function handleOf(workerId: string, found?: Docker.ContainerInspectInfo):
   };
 }
 
-/** A worker that has no container, or one that was never started. Its name is unique, so it does not run elsewhere. */
+/** A worker without a container, or whose container was never started. Its name is unique: it runs nowhere else. */
 export const absent: Sighting = { state: "unknown", why: "its container was gone", isAbsent: true };
 
 /** Where a container's ports are published on the engine's machine. */

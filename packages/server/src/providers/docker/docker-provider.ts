@@ -67,7 +67,7 @@ export function dockerProvider(
   let isDiskBounded = true;
   const diskUnbounded = () => {
     if (isDiskBounded)
-      warn("this container engine cannot bound what containers write: containerDiskInGb is not enforced");
+      warn("this container engine cannot limit what containers write: containerDiskInGb is not enforced");
     isDiskBounded = false;
   };
 
@@ -112,7 +112,7 @@ export function dockerProvider(
    */
   const startings = new Map<string, Promise<WorkerHandle>>();
 
-  /** Workers that we killed. Other killed ones ran out of memory, or somebody else killed them. */
+  /** Workers that we killed. Any other killed worker ran out of memory, or was killed by somebody else. */
   const killed = new Set<string>();
 
   /** Sends a signal. If the container is gone or has ended, reports the end: it may have been missed. */

@@ -11,7 +11,7 @@ const hostLabel = "millrace.host";
 const hiddenLabel = "millrace.hidden";
 export type Labels = Record<string, string>;
 
-/** The labels that mark a container as a worker, and of which host, and say where its environment holds secrets. */
+/** The labels of a worker's container: that it is a worker, its host, and where its environment holds secrets. */
 export const workerLabels = (hostId: string, { workerId, hidden = [] }: ImageSpec): Labels => ({
   [workerLabel]: workerId,
   [hostLabel]: hostId,
@@ -23,7 +23,7 @@ export const hiddenOf = (labels: Labels | undefined): HiddenSpan[] => JSON.parse
 
 /**
  * Reports each worker's container that ends. Engines forget their events when they restart, so after each connection
- * every container of this host is reported: that finds missed ends, and containers that nobody wants any more.
+ * every container of this host is reported: that finds missed ends, and containers that are no longer wanted.
  */
 export function followEnds(
   engine: Engine,

@@ -32,8 +32,7 @@ export function engineAddress(env: Environment): EngineAddress {
     return { host: defaultHost, certificates: undefined };
   const id = createHash("sha256").update(name).digest("hex");
   const host = jsonOf(join(folder, "contexts/meta", id, "meta.json"))?.Endpoints?.docker?.Host;
-  if (typeof host !== "string")
-    throw new Error(`the Docker context '${name}' is not there (docker context ls lists them)`);
+  if (typeof host !== "string") throw new Error(`there is no Docker context '${name}' (docker context ls lists them)`);
   const certificates = join(folder, "contexts/tls", id, "docker");
   return { host, certificates: readable(join(certificates, "ca.pem")) === undefined ? undefined : certificates };
 }

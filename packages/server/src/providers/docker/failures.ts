@@ -63,7 +63,7 @@ export function whyNot(error: unknown, image: string, host: string): StartFailed
   if (error instanceof StartFailed) return error;
   const { code } = error as EngineError;
   if (code === "EACCES") {
-    const sentence = `the container engine at ${host} does not let us in: add this user to its group (docker)`;
+    const sentence = `the container engine at ${host} denies access: add this server's user to its group (docker)`;
     return new StartFailed(sentence, "start");
   }
   if (isAway(error)) return new StartFailed(away(error, host).message, "start");
@@ -83,7 +83,10 @@ const ofGpus =
 
 /** Messages of registries and engines about failed pulls, with their meaning; the first match counts. */
 const pullFailures: readonly [said: RegExp, meaning: (hasAuth: boolean) => string][] = [
-  [/toomanyrequests|too many requests|rate limit|\b429\b/i, () => "the registry takes no more pulls from here for now"],
+  [
+    /toomanyrequests|too many requests|rate limit|\b429\b/i,
+    () => "the registry accepts no more pulls from here for now",
+  ],
   [/no space left on device|disk quota exceeded/i, () => "the engine's disk is full"],
   [
     /unauthorized|denied|forbidden|authentication required|no basic auth|incorrect username|\b40[13]\b/i,

@@ -14,6 +14,6 @@ export async function gatewayOf({ docker, host, network: name }: Engine): Promis
   const [, network, last] = /^(\d+\.\d+\.\d+\.)(\d+)\//.exec(Subnet) ?? [];
   if (network !== undefined) return `${network}${Number(last) + 1}`;
   throw new Error(
-    `the engine's network '${name}' has no address: set MILLRACE_WORKER_URL to one that containers reach`,
+    `the engine's network '${name}' has no address: set MILLRACE_WORKER_URL to an address that containers reach`,
   );
 }

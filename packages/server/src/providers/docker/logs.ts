@@ -29,8 +29,8 @@ export function secretsIn({ Config }: Docker.ContainerInspectInfo): string[] {
 const before = (entry: string) => entry.split("=", 1)[0] as string;
 
 /**
- * The lines of an existing container: those that its engine keeps, then new ones until it ends. If none of the kept
- * lines are wanted, starts at `askedAt`, in ms of the engine's clock.
+ * The lines of an existing container: first the lines that its engine keeps, then new lines until it ends. If none of
+ * the kept lines are wanted, starts at `askedAt`, in ms of the engine's clock.
  */
 export async function* containerLogs(
   contained: Contained,
@@ -156,7 +156,7 @@ class EngineLines {
   readonly #times = new LineTimes();
   readonly #pieces = new Map<LogStream, { atUs: number; text: string }>();
   #rest: Buffer = Buffer.alloc(0);
-  /** Of the last line of each pipe, in the engine's order. */
+  /** The time of each pipe's last line, in the order in which the engine sends them. */
   readonly #heardNs = new Map<LogStream, bigint>();
   readonly #repeated = new Set<LogStream>();
   #lastNs: bigint | undefined;

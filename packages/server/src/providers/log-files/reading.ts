@@ -9,7 +9,7 @@ import { readStored } from "./stored-line.js";
 const lineEnd = 0x0a;
 
 /**
- * A worker's lines from its files, in batches: first those that exist, then new ones. `isOver` is asked before each
+ * A worker's lines from its files, in batches: first the existing lines, then new lines. `isOver` is called before each
  * look for more; once it returns true, that look is the last.
  */
 export async function* readLogFiles(

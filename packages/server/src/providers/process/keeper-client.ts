@@ -37,7 +37,7 @@ function markOf(dataDir: string): string {
   return `${dev}-${ino}`;
 }
 
-/** The keeper went away before it replied: what it was asked to do may or may not be done. */
+/** The keeper went away before it replied: it may or may not have done the call. */
 export class KeeperGone extends Error {}
 
 /** The server's connection to the keeper, which is found again after a restart, and started if there is none. */

@@ -18,8 +18,9 @@ export class Sweep {
   }
 
   /**
-   * Ends all processes of this data directory; a new keeper has none of its own yet. These include a keeper that nobody
-   * can reach, and processes it was just starting: until a new process runs its program, it looks like its parent.
+   * Ends all processes of this data directory; a new keeper has none of its own yet. They include a keeper that no
+   * server can reach, and processes it was just starting: until a new process runs its program, it looks like its
+   * parent.
    */
   all(): Promise<void> {
     return endMarked((environment) => environment.includes(this.#mark));

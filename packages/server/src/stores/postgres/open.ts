@@ -84,7 +84,7 @@ export async function openPostgres({ url, serverId, onBack }: PostgresOptions): 
     const serverNo = await writes.lend(async (connection) => {
       await checkEncoding(connection);
       await migrate(connection);
-      // not seen yet: a server that is refused after all must not be given workers
+      // not marked as seen yet: a server that is refused later must not be given workers
       const [server] = await connection.query<{ no: number }>(
         "INSERT INTO server (id, seen_at) VALUES ($1, 0) ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING no",
         [serverId],

@@ -151,7 +151,7 @@ CREATE TABLE registry_auth (
   username text NOT NULL, password text NOT NULL
 );
 `,
-  // the worker's name for the last append, so that one that was stored but not acknowledged is not stored twice
+  // the worker's name for the last append, so that an append that was stored but not acknowledged is not stored twice
   "ALTER TABLE stream ADD COLUMN name text;",
   // each sweep used to visit all expired jobs with pending webhooks: now it sees each of them once
   `
@@ -182,7 +182,7 @@ CREATE TRIGGER api_key_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON a
 CREATE TRIGGER user_written AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON "user"
   FOR EACH STATEMENT EXECUTE FUNCTION note_revision('access');
 `,
-  // a worker's handle names its provider, and what everybody may read stands beside that provider's own
+  // a worker's handle names its provider; fields that everybody may read stand beside the provider's own
   `
 UPDATE worker SET handle = (CASE WHEN handle::jsonb ? 'container'
   THEN jsonb_build_object('provider', 'docker', 'ref', jsonb_build_object('container', handle::jsonb -> 'container'),

@@ -27,7 +27,7 @@ export function tallied(source: string, changes: Partial<Record<keyof Tally, str
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
 
-/** The tally rows of a server are its own: this many, starting at its number times this. */
+/** Each server has this many tally rows of its own, starting at its number times this. */
 export const lanesPerServer = 100;
 /** The tally row for all servers that are gone: no server has the number 0. */
 export const goneLane = 0;

@@ -8,7 +8,7 @@ type Made = Parameters<WorkerStore["create"]>[0];
 type Row = Selectable<Tables["worker"]>;
 
 export const workerSql = {
-  // locks the lease's row: whoever takes the lease over meanwhile waits, and then sees the new worker
+  // locks the lease's row: a server that takes over the lease meanwhile waits, and then sees the new worker
   create: `
   WITH owner AS MATERIALIZED (SELECT holder FROM lease WHERE name = 'scale' FOR SHARE)
   INSERT INTO worker (id, endpoint_no, version, host_no, wanted, created_at, resources, throttled_at, why)

@@ -5,7 +5,7 @@ import type { Connection } from "./connection/connection.js";
 import type { Connections } from "./connection/connections.js";
 import { isConflict, isLost, worded } from "./connection/failures.js";
 
-/** What a group runs with. */
+/** The connection and the tally row that a group of calls runs with. */
 export interface Group {
   readonly connection: Connection;
   /** The tally row that this group may write; no other group writes it at the same time. */
@@ -68,8 +68,8 @@ const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ?
 /**
  * Connections for writing, each with one group in flight at a time, while the next group gathers. A promise resolves
  * when its group is committed. A group that fails is retried call by call, so that a bad row fails alone. Large calls
- * are in groups of their own on one connection at a time, and those of many megabytes on another, which leaves the
- * others to small calls.
+ * are in groups of their own on one connection at a time, and calls of many megabytes on another, which leaves the
+ * other connections to small calls.
  */
 export class Lanes {
   readonly #connections: Connections;

@@ -139,7 +139,7 @@ CREATE TABLE registry_auth (
   username TEXT NOT NULL, password TEXT NOT NULL
 ) STRICT;
 `,
-  // the worker's name for the last append, so that one that was stored but not acknowledged is not stored twice
+  // the worker's name for the last append, so that an append that was stored but not acknowledged is not stored twice
   "ALTER TABLE stream ADD COLUMN name TEXT;",
   // texts too large for one write are stored in pieces before the rows that refer to them, and are deleted with those
   // rows
@@ -180,7 +180,7 @@ ALTER TABLE job ADD COLUMN awaits_delivery INTEGER NOT NULL DEFAULT 0;
 DROP INDEX job_expiry;
 CREATE INDEX job_expiry ON job (expires_at) WHERE stop_wanted = 0 AND awaits_delivery = 0;
 `,
-  // a worker's handle names its provider, and what everybody may read stands beside that provider's own
+  // a worker's handle names its provider; fields that everybody may read stand beside the provider's own
   `
 UPDATE worker SET handle = CASE WHEN handle ->> 'container' IS NULL
   THEN json_object('provider', 'process', 'ref', json(handle))

@@ -23,7 +23,7 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
   durationMs: row.duration_ms,
 });
 
-/** The size of a delivery's body, except for some names, computed without reading the texts. */
+/** The size of a delivery's body without its members' names, computed without reading the texts. */
 const bodyBytes = ({ bytes }: TextColumns) =>
   raw<number>`${raw.raw(`
   coalesce((SELECT coalesce(${bytes("o.output")}, 0) + coalesce(${bytes("o.error")}, 0) FROM job_output o

@@ -66,7 +66,7 @@ export class Dialler {
 
 const connect = buildConnector({ timeout: limits.gateConnectMs, noDelay: true, autoSelectFamily: false });
 
-/** Connects to a worker, whose replies are read in turns with those of other workers. */
+/** Connects to a worker. Its replies and those of other workers are read in turns. */
 function connectorTo(workerNo: number): buildConnector.connector {
   const lane = ["workers' replies", workerNo] as const;
   return (to, done) =>
@@ -79,7 +79,7 @@ function connectorTo(workerNo: number): buildConnector.connector {
 
 const urlHost = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
-/** Pings a worker, on a connection of its own: those of requests may be busy. */
+/** Pings a worker on a separate connection, because the connections for requests may be busy. */
 export function ping({ host, healthPort }: WorkerAddress): Promise<PingAnswer> {
   return new Promise((resolve) => {
     const request = get({

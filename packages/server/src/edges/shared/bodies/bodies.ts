@@ -15,7 +15,7 @@ declare module "fastify" {
 
 /**
  * Counts the bytes of bodies as they arrive, until they are released or the reply is written; while there are too many,
- * further ones are refused. Bytes that were only announced do not count, so that an idle upload holds up nobody.
+ * further ones are refused. Bytes that were only announced do not count, so that an idle upload delays no others.
  */
 export function countBodies(
   app: FastifyInstance,
@@ -158,8 +158,8 @@ export function ignoreBodies(app: FastifyInstance): void {
 }
 
 /**
- * Accepts a worker's result: kept up to `bytesMax`, counted up to the hard limit, after which the rest is ignored;
- * never refused. `isJson`: it is only checked and passed on.
+ * Accepts a worker's result and never refuses it: keeps up to `bytesMax`, counts up to the hard limit, and ignores the
+ * rest. `isJson`: it is only checked and passed on.
  */
 export function takeWords(app: FastifyInstance, bytesMax: number, isJson: boolean): void {
   app.removeAllContentTypeParsers();

@@ -28,6 +28,6 @@ export function readAway(request: IncomingMessage): void {
     request.socket.off("close", over);
   };
   request.once("close", over).once("end", over);
-  request.socket.once("close", over); // after its reply, a request is not told
+  request.socket.once("close", over); // once its reply is sent, the request itself emits no "close"
   request.resume();
 }

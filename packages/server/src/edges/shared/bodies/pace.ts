@@ -32,8 +32,8 @@ class Pace {
   }
 
   /**
-   * Resumes only as many as there is budget for: each brings at least what its socket has ready. Those whose client is
-   * gone are skipped, and cost the others nothing.
+   * Resumes only as many bodies as the budget allows, because each brings at least what its socket holds. Bodies whose
+   * client has gone are skipped and use no budget.
    */
   #nextTurn(): void {
     this.#bytesLeft = this.#bytesPerTurn;
@@ -50,5 +50,5 @@ class Pace {
 
 /** Large bodies that are read. */
 export const readPace = new Pace(limits.bodyBytesPerTurn);
-/** The rest of bodies that are only discarded, mostly refused ones: nobody else should wait for them. */
+/** The rest of bodies that are only discarded, mostly of refused requests: other requests must not wait for them. */
 export const discardPace = new Pace(limits.discardedBytesPerTurn);

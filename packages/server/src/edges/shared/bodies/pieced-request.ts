@@ -3,7 +3,7 @@ import { limits } from "../../../limits/index.js";
 
 declare module "node:http" {
   interface IncomingMessage {
-    /** Names and values alternate; `count` is that of both. */
+    /** Names and values alternate; `count` counts both. */
     _addHeaderLines(lines: readonly string[], count: number): void;
   }
 }
@@ -37,8 +37,8 @@ export class PiecedRequest extends IncomingMessage {
   #pieces: Buffer[] = [];
 
   /**
-   * Node hands over all lines at once, here when the head is complete. Lines beyond the limit, for which the request is
-   * refused, stay out of the headers object, whose making takes far longer than reading them.
+   * Node hands over all lines at once, here when the head is complete. A request with lines beyond the limit is
+   * refused, so those lines stay out of the headers object: building it takes far longer than reading them.
    */
   override _addHeaderLines(lines: readonly string[], count: number): void {
     super._addHeaderLines(lines, Math.min(count, 2 * limits.headersMax));

@@ -19,7 +19,7 @@ export function takeTurns(server: Server, listener: RequestListener): RequestLis
   server.prependListener("clientError", (error, socket) => {
     if (isHeldBack(error, socket as Socket)) return;
     pipelines.get(socket as Socket)?.leave();
-    if (server.listenerCount("clientError") === 1) socket.destroy(); // nobody else replies while the service starts
+    if (server.listenerCount("clientError") === 1) socket.destroy(); // no other listener replies during the start
   });
   return (request, reply) => {
     const pipeline = pipelines.get(request.socket);
@@ -31,8 +31,8 @@ export function takeTurns(server: Server, listener: RequestListener): RequestLis
 const pipelines = new WeakMap<Socket, Pipeline>();
 
 /**
- * Whether a request timed out only because it waits behind one without a reply yet. Its client is not to blame, and the
- * earlier reply must not be cut off.
+ * Whether a request timed out only because it waits behind an earlier request that has no reply yet. Its client is not
+ * to blame, and the earlier reply must not be cut off.
  */
 export const isHeldBack = (error: Error, socket: Socket): boolean =>
   (error as NodeJS.ErrnoException).code === "ERR_HTTP_REQUEST_TIMEOUT" && pipelines.get(socket)?.forgive() === true;
@@ -83,7 +83,7 @@ class Pipeline {
     return true;
   }
 
-  /** Takes a parsed request: it is handed over now, or once those before it have their replies. */
+  /** Takes a parsed request: it is handed over now, or once earlier requests have their replies. */
   add(request: IncomingMessage, reply: ServerResponse): void {
     this.#parsed = request;
     if (this.#current) this.#waiting.push([request, reply]);
@@ -103,7 +103,7 @@ class Pipeline {
     if (!this.#parseOn()) this.#socket.pause();
   };
 
-  /** Delays the end: Node takes it for the end of what it has parsed, and drops requests without a reply. */
+  /** Delays the end: Node would treat it as the end of the parsed requests, and drop those without a reply. */
   readonly #takeEnd = (): void => {
     if (this.#unparsed === undefined) this.#end.call(this.#socket);
     else this.#hasEnded = true;

@@ -40,7 +40,7 @@ export const refusalText = (refusal: Refusal, requestId: string): string =>
 const openAiUrl = /^(\/sdk)?\/v2\/[^/]+\/openai\//;
 
 /**
- * Turns a refusal into a REST reply, the only place that does. Clients of some routes expect another shape of errors.
+ * Turns a refusal into a REST reply; no other function does. Clients of some routes expect another shape of errors.
  */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal, requestId: string): FastifyReply {
   for (const [name, value] of Object.entries(refusal.headers)) if (!reply.hasHeader(name)) reply.header(name, value);
@@ -73,7 +73,7 @@ export function asRefusal(error: unknown, { id, route, bodyLimit = 0 }: RefusedR
     return malformed();
   }
   emit({ type: "request.failed", requestId: id, route, error });
-  return new Refusal("INTERNAL", "Something went wrong on our side; the log tells what, under this requestId.");
+  return new Refusal("INTERNAL", "Something went wrong on our side; the server's log says what, under this requestId.");
 }
 
 type Mistake = NonNullable<FastifyError["validation"]>[number] & { parentSchema?: { title?: string; const?: unknown } };
@@ -97,7 +97,7 @@ function describe(error: Mistake, all: readonly Mistake[]): string {
 /** Replies that were cut short, or sent in place of another. */
 const endedEarly = new WeakSet<ServerResponse>();
 
-/** Ends a held request with a refusal, or its stream if that has begun: to the rest of us, its client has gone. */
+/** Ends a held request with a refusal, or cuts its stream if it has begun. Other code then sees the client as gone. */
 export function endEarly(reply: FastifyReply, refusal: Refusal): void {
   const { raw, request } = reply;
   if (isOver(raw) || raw.writableEnded) return;

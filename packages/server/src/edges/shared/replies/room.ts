@@ -81,7 +81,7 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
       done(null, payload);
       return;
     }
-    // the reply is taken over here: Fastify waits for no more
+    // the reply is sent here, so Fastify must not wait for it
     void request.room.send(reply, [payload]);
   });
 }

@@ -23,7 +23,7 @@ class ReaderPace {
     this.#isWanted = isWanted;
   }
 
-  /** Waits until the client has taken what was written. */
+  /** Waits until the client has taken the bytes written. */
   async taken(bytes: number, drained: Promise<unknown>): Promise<void> {
     const since = this.#clock.now();
     this.#waitsSince = since;
@@ -96,7 +96,7 @@ export async function writeLent(
 
 const encoder = new TextEncoder();
 
-/** What is handed to a socket at a time. Of a string, too, only that much is encoded at a time. */
+/** The slices handed to a socket one at a time. A string, too, is encoded only one slice at a time. */
 function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
   const size = limits.lentWriteBytes;
   if (typeof piece !== "string") {

@@ -6,7 +6,7 @@ let isTurnSet = false;
 
 /**
  * Resolves when `bytes` of a large reply may be handed to a socket; undefined if they may now. All sockets share a budget
- * of bytes per turn of the event loop, because the kernel copies them in its own time, whatever it took us.
+ * of bytes per turn of the event loop, because the kernel's copying takes time however quickly we hand bytes over.
  */
 export function turnFor(bytes: number): Promise<void> | undefined {
   setTurn();

@@ -6,7 +6,7 @@ import { tallied } from "../tallies.js";
 import type { Group, Verb } from "../writer.js";
 
 export const submitSql = {
-  /** Stores what may be stored, and returns which calls those were. The first place is the job's number for good. */
+  /** Stores the jobs that may be stored, and returns their calls. The first place is the job's number for good. */
   submit: `
   WITH open AS MATERIALIZED (
     SELECT no FROM endpoint WHERE no = ANY ($2::bigint[]) AND deleted_at IS NULL ORDER BY no FOR SHARE),
@@ -50,7 +50,10 @@ export const submitSql = {
   stored: "SELECT 1 FROM job WHERE endpoint_no = $1 AND id = $2",
 };
 
-/** A key that expires while a group is in flight still stands for its first job: the same in every statement. */
+/**
+ * The time by which a group's idempotency keys are judged, the same in every statement: a key that expires while the
+ * group is in flight still stands for its first job.
+ */
 const oldest = (jobs: readonly NewJob[]): number => Math.min(...jobs.map((job) => job.createdAt));
 
 async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): Promise<Submitted[]> {
@@ -93,7 +96,7 @@ async function knownKeys(connection: Connection, jobs: readonly NewJob[]): Promi
   );
 }
 
-/** Whether a call whose connection broke was stored. Ids are never reused, so a job with this id is that one. */
+/** Whether a call whose connection broke was stored. Ids are never reused, so a job with this id is the call's job. */
 async function isStored(connection: Connection, { endpointNo, id }: NewJob): Promise<boolean> {
   return (await connection.query(submitSql.stored, [endpointNo, id])).length > 0;
 }

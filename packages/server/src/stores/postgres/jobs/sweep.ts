@@ -21,8 +21,8 @@ export const sweepSql = {
   expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
     WHERE expires_at <= $1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
   /**
-   * For locked jobs. The deliveries are locked too: one that ends meanwhile is either seen here, or finds that its job
-   * is waiting for it.
+   * For locked jobs. The deliveries are locked too: a delivery that ends meanwhile is either seen here, or finds that
+   * its job is waiting for it.
    */
   pending: "SELECT job_no AS no FROM delivery WHERE job_no = ANY ($1::bigint[]) AND state = 'pending' FOR UPDATE",
   awaitDelivery: `UPDATE job j SET awaits_delivery = 1

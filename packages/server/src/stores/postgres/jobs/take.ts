@@ -15,7 +15,7 @@ const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bi
 
 export const takeSql = {
   /**
-   * Gives waiting jobs to the workers of `asks`, in their order: first those that were given back (their places are
+   * Gives waiting jobs to the workers of `asks`, in their order: first jobs that were given back (their places are
    * before the floor), then from the floor on, up to the job whose input reaches `$7` bytes; sizes are read without the
    * inputs. Each row has only what its worker is handed; `asked`, `found`, `there` and `first` come in a row of their
    * own. `first` becomes the next floor. It includes jobs that another take has locked at the moment, since that take

@@ -54,7 +54,7 @@ export const sharedSql = {
   SELECT 1`,
   marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark,
     (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
-  // a row's xmin is its last writing transaction; one that was in flight when the mark was made is not below the mark
+  // a row's xmin is its last writing transaction; a transaction in flight when the mark was made is not below the mark
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   changesSince: "SELECT DISTINCT name, no FROM changed_row WHERE written_by >= $1::text::xid8",
   forgetChanges: "DELETE FROM changed_row WHERE written_by < $1::text::xid8",
@@ -93,7 +93,7 @@ const toHost = (row: HostRow): Host => ({
   seenAt: row.seen_at,
 });
 
-/** Who this server is on its database. */
+/** This server's identity on its database. */
 interface Self {
   readonly no: number;
   readonly id: string;

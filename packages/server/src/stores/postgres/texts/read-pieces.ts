@@ -4,8 +4,8 @@ import { limits } from "../../../limits/index.js";
 const size = limits.textRowBytes;
 
 /**
- * SQL that reads a large text as rows of pieces. They are pieces of its bytes: to find a piece of characters, PostgreSQL
- * walks through all that come before it. Base64 is what its protocol sends fastest of bytes.
+ * SQL that reads a large text as rows of pieces. They are pieces of its bytes: to find a piece of characters,
+ * PostgreSQL would walk through all characters before it. Its protocol sends bytes fastest as base64.
  */
 export const readPieces = {
   /** A text's bytes. Should be in a materialized query, which fetches the text once, instead of once for each piece. */

@@ -86,7 +86,7 @@ export function textVerbs(db: Database): Verbs {
       stage.run(textNo); // with each piece: one before it may have failed
       insert.run(textNo, n, bytes);
     },
-    /** Deletes those texts that no row refers to. */
+    /** Deletes the texts that no row refers to. */
     dropStaged: (textNos: readonly number[]) => {
       for (const no of textNos) if (unstage.get(no)) drop.run(no);
     },

@@ -35,7 +35,7 @@ export interface GroupWriterParts {
 }
 
 /**
- * Gathers writes into groups: those that came since the last turn of the event loop, or while two groups are in flight.
+ * Gathers writes into groups: all that came since the last turn of the event loop, or while two groups are in flight.
  * A promise resolves when its group is on disk. Large calls are in groups of their own, one in flight at a time, and
  * none during the checkpoint of a large log. The pieces of large texts go in such groups before their calls, so that a
  * small call waits for at most `groupBytesMax`. One group of small calls may go between two large ones.
@@ -152,7 +152,7 @@ export class GroupWriter {
     return whole;
   }
 
-  /** Deletes those of these texts in pieces that no row refers to. */
+  /** Of these texts in pieces, deletes all that no row refers to. */
   dropStaged(textNos: readonly number[]): void {
     if (textNos.length === 0) return;
     for (const textNo of textNos) this.#ended.add(textNo);
