@@ -1,11 +1,11 @@
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
-import { findContainers } from "./assembly/containers.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
 import { connectParts } from "./assembly/parts.js";
+import { openProviders } from "./assembly/providers.js";
 import { stockOf } from "./assembly/stock.js";
 import { stopWorkers } from "./assembly/stop-workers.js";
 import { openStores } from "./assembly/stores.js";
@@ -33,9 +33,6 @@ import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
 import type { Provider } from "./provider.js";
-import { combined } from "./providers/combined.js";
-import { engineFacts } from "./providers/docker/facts.js";
-import { processProvider } from "./providers/process/process-provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
 import { guardedSender } from "./senders/guarded.js";
@@ -94,10 +91,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     for (const listener of listeners) listener(event);
   };
   const hostId = directory.secret("host", () => ids.resource());
-  const { engine, containers } = findContainers(config, process.env, hostId, directory.logs, emit);
-  const facts = engine && engineFacts(engine);
+  const providers = openProviders(config, { hostId, logsDir: directory.logs, env: process.env, emit });
   const machine = given.inventory ?? machineInventory(config.gpus, process.env);
-  const stock = new StockTaking({ emit }, stockOf(machine, config, facts), config);
+  const stock = new StockTaking({ emit }, stockOf(machine, config, providers), config);
   const firstLook = stock.look(); // a sleeping driver takes seconds to wake
 
   const quota = config.volumeQuotas ? openQuota(directory.volumes) : noQuota("MILLRACE_VOLUME_QUOTAS is off.");
@@ -124,14 +120,11 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   rings.onBack = () => bell.ringAll();
   rings.onChange = () => bell.ringElsewhere("registry");
   const draining = new PlainSignal();
-  const processes = () => processProvider({ dataDir: config.dataDir, logsDir: directory.logs, awayMs: config.awayMs });
-  const provider =
-    given.provider ??
-    combined({ process: processes(), docker: containers }, ({ from }) => ("image" in from ? "docker" : "process"));
+  const provider = given.provider ?? providers.provider;
   const here = factsHere(config, directory, {
     host: { no: hostNo, id: hostId },
     facts: () => stock.facts,
-    engine: facts,
+    providers,
     quota: await quota,
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
@@ -176,7 +169,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   };
   const tending = {
     provider,
-    workerUrl: workerUrl(config, door.port, engine, sideDoor),
+    workerUrl: workerUrl(config, door.port, providers, sideDoor),
     startTimeoutMs: config.startTimeoutMs,
     homesDir: directory.homes,
     hostAddress: shared ? hostAddress(config) : "127.0.0.1",

@@ -42,8 +42,13 @@ export type DirectorySpec = WorkerSpec<Extract<WorkerSource, { directory: string
 
 /** The progress of a start: its image is ready, or its container is made. */
 export type StartPhase = "image" | "made";
-/** A mounted volume: a directory of the engine's machine, or a volume kept by the engine. */
-export type Mount = { readonly target: string } & ({ readonly source: string } | { readonly volume: string });
+/** A network volume and where a worker sees it. */
+export interface Mount {
+  readonly target: string;
+  readonly volumeId: string;
+  /** The volume's directory on this machine. A provider whose workers run elsewhere, or that keeps volumes, ignores it. */
+  readonly path: string;
+}
 
 /** Callbacks for a start in progress. */
 export interface Starting {

@@ -4,8 +4,8 @@ import type { DataDirectory } from "../host/data-directory.js";
 import { freeMemoryShare } from "../host/inventories/processors.js";
 import type { Quota } from "../host/quota.js";
 import type { Here } from "../operations/needs.js";
-import type { engineFacts } from "../providers/docker/facts.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
+import type { Providers } from "./providers.js";
 
 /** A server that tends its own machine alone. */
 export const onMachine = (
@@ -18,20 +18,20 @@ export const onMachine = (
   tends: (hostNo) => hostNo === host.no,
 });
 
-/** What operations may know about this host, including its container engine if there is one. */
+/** What operations may know about this host, including what its providers know. */
 export function factsHere(
   config: Config,
   directory: DataDirectory,
   {
     host,
     facts,
-    engine,
+    providers,
     quota,
     server,
   }: {
     host: { no: number; id: string };
     facts: () => HostFacts;
-    engine: ReturnType<typeof engineFacts> | undefined;
+    providers: Pick<Providers, "imageComplaint" | "heldVolumes">;
     quota: Quota;
     server: Here["server"];
   },
@@ -45,7 +45,7 @@ export function factsHere(
       quota,
       use: new Map(),
       bounds: new Map(),
-      ...(engine && config.dockerVolumes ? { engine: engine.volumes } : {}),
+      ...(providers.heldVolumes ? { held: providers.heldVolumes } : {}),
     },
     workingDir: process.cwd(),
     stopGraceMs: config.stopGraceMs,
@@ -53,6 +53,6 @@ export function factsHere(
     awayMs: config.awayMs,
     flashBootMs: config.flashBootMs,
     hasHandler: (directory) => handlerCommand(directory) !== undefined,
-    ...(engine ? { imageComplaint: engine.imageComplaint } : {}),
+    ...(providers.imageComplaint ? { imageComplaint: providers.imageComplaint } : {}),
   };
 }

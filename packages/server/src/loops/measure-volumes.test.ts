@@ -94,8 +94,8 @@ describe("A volume's content", () => {
 
   it("includes its directory and, if containers use it, the engine's own volume", async () => {
     let engines = async () => new Map([[volume.id, 3 * 2 ** 20]]);
-    const engine = { remove: async () => {}, measure: () => engines() };
-    const here = { ...scene.parts.here, volumes: { ...scene.parts.here.volumes, engine } };
+    const held = { nameOf: String, remove: async () => {}, measure: () => engines() };
+    const here = { ...scene.parts.here, volumes: { ...scene.parts.here.volumes, held } };
     write(1);
     scene.run(new VolumeMeasuring({ ...scene.parts, here }).loop());
     await scene.until(() => usedMib() === 4);

@@ -49,8 +49,8 @@ export class VolumeMeasuring {
       },
       tick: async (now, signal) => {
         const due = this.#due();
-        const engines = due.length > 0 ? await this.#ofEngine() : noBytes;
-        for (const volume of due) await this.#measure(volume, engines, now, signal);
+        const held = due.length > 0 ? await this.#held() : noBytes;
+        for (const volume of due) await this.#measure(volume, held, now, signal);
         return this.#stirred.size > 0 ? now + limits.volumeMeasureMs : undefined;
       },
     };
@@ -79,15 +79,15 @@ export class VolumeMeasuring {
     this.#passed.delete(id);
   }
 
-  /** What containers have written, if they use the engine's own volumes; undefined if the engine does not tell. */
-  async #ofEngine(): Promise<ReadonlyMap<string, number> | undefined> {
-    const { engine } = this.#needs.here.volumes;
-    return engine ? engine.measure().catch(() => undefined) : noBytes;
+  /** What the volumes hold that a provider keeps in their place; undefined if it does not tell. */
+  async #held(): Promise<ReadonlyMap<string, number> | undefined> {
+    const { held } = this.#needs.here.volumes;
+    return held ? held.measure().catch(() => undefined) : noBytes;
   }
 
   async #measure(
     volume: Volume,
-    engines: ReadonlyMap<string, number> | undefined,
+    held: ReadonlyMap<string, number> | undefined,
     now: number,
     signal: Signal,
   ): Promise<void> {
@@ -96,8 +96,8 @@ export class VolumeMeasuring {
     if (existsSync(join(here.volumes.dir, volume.id))) await boundVolume(this.#needs, volume);
     const found = await this.#counted(volume.id, signal);
     if (signal.aborted || !registry.volume(volume.id)) return;
-    const bytes = found.bytes + (engines?.get(volume.id) ?? 0);
-    const use: VolumeUse = { bytes, isWhole: found.isWhole && engines !== undefined, at: now };
+    const bytes = found.bytes + (held?.get(volume.id) ?? 0);
+    const use: VolumeUse = { bytes, isWhole: found.isWhole && held !== undefined, at: now };
     here.volumes.use.set(volume.id, use);
     this.#tell(volume, use);
   }

@@ -87,13 +87,15 @@ export interface VolumesHere {
   readonly use: Map<string, VolumeUse>;
   /** Size limits in force here, by volume id. */
   readonly bounds: Map<string, VolumeBound>;
-  /** The engine's own volumes that stand in for them, if containers mount those instead. */
-  readonly engine?: EngineVolumes;
+  /** The volumes that a provider keeps in their place, if its workers mount those instead. */
+  readonly held?: HeldVolumes;
 }
 
-export interface EngineVolumes {
+export interface HeldVolumes {
+  /** The name by which people find it at its provider. */
+  nameOf(volumeId: string): string;
   remove(volumeId: string): Promise<void>;
-  /** Bytes used, by network volume id. Volumes that no container has used are left out. */
+  /** Bytes used, by network volume id. Volumes that no worker has used are left out. */
   measure(): Promise<ReadonlyMap<string, number>>;
 }
 

@@ -5,7 +5,6 @@ import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint
 import { inheritedNames, type WorkerPlace, workerEnvironment } from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
 import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
-import { engineVolume } from "../../domain/endpoints/volume.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import type { Resources, WorkerHandle } from "../../domain/workers/worker.js";
 import {
@@ -181,12 +180,7 @@ function ofImage(needs: Launching, settings: TemplateSettings, place: Place, vol
     env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
-    mounts: volume
-      ? volumeTargets(settings).map((target) => ({
-          target,
-          ...(needs.here.volumes.engine ? { volume: engineVolume(volume.id) } : { source: volume.path }),
-        }))
-      : [],
+    mounts: volume ? volumeTargets(settings).map((target) => ({ target, volumeId: volume.id, path: volume.path })) : [],
   };
 }
 

@@ -155,12 +155,12 @@ describe("A worker that is wanted", () => {
     await wanted();
     await scene.advance(5);
     const [launch] = scene.provider.launches;
-    const source = join(scene.parts.here.volumes.dir, id);
-    expect(launch).toMatchObject({ mounts: [{ source, target: "/runpod-volume" }] });
+    const path = join(scene.parts.here.volumes.dir, id);
+    expect(launch).toMatchObject({ mounts: [{ volumeId: id, path, target: "/runpod-volume" }] });
     expect(launch?.env).toMatchObject({ RUNPOD_VOLUME_ID: id, RUNPOD_VOLUME_PATH: "/runpod-volume" });
   });
 
-  it("finds its volume at the template's path too, or the engine's own volume if containers use engine volumes", async () => {
+  it("finds its volume at the template's path, too", async () => {
     const launchFor = async (volumeMountPath?: string) => {
       const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 10, dataCenterId: "here" });
       const path = volumeMountPath === undefined ? {} : { volumeMountPath };
@@ -175,15 +175,6 @@ describe("A worker that is wanted", () => {
     expect(await targets()).toEqual(["/runpod-volume"]);
     expect(await targets("/models/")).toEqual(["/runpod-volume", "/models"]);
     expect(await targets("/runpod-volume")).toEqual(["/runpod-volume"]);
-    await scene.close();
-    scene = await Scene.open({ volumes: { engine: { remove: async () => {}, measure: async () => new Map() } } });
-    scene.run(scene.loops.tend());
-    const { id, launch } = await launchFor("/models");
-    const volume = `millrace-${id}`;
-    expect(launch.mounts).toEqual([
-      { volume, target: "/runpod-volume" },
-      { volume, target: "/models" },
-    ]);
   });
 
   it("uses its template's credentials for its image, without revealing them", async () => {

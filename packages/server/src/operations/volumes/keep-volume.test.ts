@@ -85,8 +85,8 @@ describe("A volume's size", () => {
 
   it("does not count as enforced if containers use the engine's own volume", async () => {
     await scene.close();
-    const engine = { remove: async () => {}, measure: async () => new Map() };
-    scene = await Scene.open({ volumes: { quota, engine } });
+    const held = { nameOf: String, remove: async () => {}, measure: async () => new Map() };
+    scene = await Scene.open({ volumes: { quota, held } });
     const volume = await create();
     expect([quota.bounds.get(pathOf(volume)), isEnforced(volume)]).toEqual([10 * gib, false]);
   });

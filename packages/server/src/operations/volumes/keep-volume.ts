@@ -17,15 +17,15 @@ export async function keepVolume(needs: Keeping, volume: Pick<Volume, "id" | "si
  * Enforces the size of a volume on this host if the file system can; if it cannot, exceeding the size is only reported.
  */
 export async function boundVolume({ here, emit }: Keeping, volume: Pick<Volume, "id" | "size">): Promise<void> {
-  const { dir, quota, bounds, engine } = here.volumes;
+  const { dir, quota, bounds, held } = here.volumes;
   const bytes = sizeBytes(volume);
   const before = bounds.get(volume.id);
   if (before?.bytes === bytes && before.why === undefined) return;
   const unbound = await quota.bound(join(dir, volume.id), bytes).catch((error: Error) => error.message);
-  const why = unbound ?? (engine ? "Containers use the engine's own volume, whose size cannot be limited." : undefined);
+  const why = unbound ?? (held ? "Containers use the engine's own volume, whose size cannot be limited." : undefined);
   bounds.set(volume.id, { bytes, why });
   const told = { volumeId: volume.id, sizeGb: volume.size };
   if (why === undefined) emit({ type: "volume.bounded", ...told, by: quota.by ?? "nothing" });
   else if (why !== before?.why)
-    emit({ type: "volume.unbounded", ...told, why, isExpected: quota.by === undefined || engine !== undefined });
+    emit({ type: "volume.unbounded", ...told, why, isExpected: quota.by === undefined || held !== undefined });
 }

@@ -34,7 +34,9 @@ describe("A volume", () => {
       if (isAway) throw new Error("no container engine answers");
     };
     await scene.close();
-    scene = await Scene.open({ volumes: { engine: { remove: removeEngines, measure: async () => new Map() } } });
+    scene = await Scene.open({
+      volumes: { held: { nameOf: (id) => `millrace-${id}`, remove: removeEngines, measure: async () => new Map() } },
+    });
     const [first, second] = [await create(), await create()];
     await remove(first.id);
     expect(scene.warnings()).toEqual([]);

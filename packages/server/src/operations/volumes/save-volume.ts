@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
-import { engineVolume, type Volume } from "../../domain/endpoints/volume.js";
+import type { Volume } from "../../domain/endpoints/volume.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
 import { changeAs } from "../access/change-as.js";
@@ -78,14 +78,14 @@ export async function deleteVolume(
     }
     await needs.registry.removeVolume(volume);
   });
-  const { dir, quota, bounds, engine } = needs.here.volumes;
+  const { dir, quota, bounds, held } = needs.here.volumes;
   bounds.delete(id);
   await quota.remove(join(dir, id)).catch((error) => {
     const message = `the files of network volume ${id} could not all be removed; remove them by hand`;
     needs.emit({ type: "server.warning", message, error });
   });
-  await engine?.remove(id).catch((error) => {
-    const message = `the container engine has not removed its volume ${engineVolume(id)}; remove it by hand`;
+  await held?.remove(id).catch((error) => {
+    const message = `${held.nameOf(id)}, which stands for a deleted network volume, could not be removed; remove it by hand`;
     needs.emit({ type: "server.warning", message, error });
   });
 }

@@ -11,8 +11,8 @@ const launch: ImageSpec = {
   env: {},
   mounts: [],
 };
-const hostConfig = (more: Partial<ImageSpec>, on = machine) =>
-  containerOptions({ ...launch, ...more }, {}, on).HostConfig;
+const hostConfig = (more: Partial<ImageSpec>, on = machine, keepsVolumes = false) =>
+  containerOptions({ ...launch, ...more }, {}, on, { keepsVolumes }).HostConfig;
 
 describe("The request for a container", () => {
   it("names the GPUs by their ids, whichever runtime provides them", () => {
@@ -28,13 +28,10 @@ describe("The request for a container", () => {
     for (const diskGb of [0, undefined]) expect(hostConfig({ diskGb })).not.toHaveProperty("StorageOpt");
   });
 
-  it("mounts directories and volumes at the requested paths", () => {
-    const mounts = [
-      { source: "/data/a", target: "/runpod-volume" },
-      { volume: "millrace-a", target: "/models" },
-    ];
-    expect(hostConfig({ mounts })?.Mounts).toEqual([
-      { Type: "bind", Source: "/data/a", Target: "/runpod-volume" },
+  it("mounts a volume's directory, or the engine's own volume that stands for it", () => {
+    const mounts = [{ volumeId: "a", path: "/data/a", target: "/models" }];
+    expect(hostConfig({ mounts })?.Mounts).toEqual([{ Type: "bind", Source: "/data/a", Target: "/models" }]);
+    expect(hostConfig({ mounts }, machine, true)?.Mounts).toEqual([
       {
         Type: "volume",
         Source: "millrace-a",

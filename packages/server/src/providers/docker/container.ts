@@ -5,6 +5,7 @@ import { limits } from "../../limits/index.js";
 import type { ImageSpec, Mount, Sighting } from "../../provider.js";
 import type { Labels } from "./ends.js";
 import { defaultNetwork, type EngineOptions } from "./engine.js";
+import { engineVolume } from "./engine-volume.js";
 import type { Machine } from "./image.js";
 
 /** The name by which a worker's container is found. */
@@ -20,7 +21,7 @@ export function containerOptions(
   { workerId, from, entrypoint, command, env, mounts, ports = [], gpus, cpus, memoryMib, diskGb }: ImageSpec,
   labels: Labels,
   machine: Machine,
-  { network = defaultNetwork, publishOn }: EngineOptions = {},
+  { network = defaultNetwork, publishOn, keepsVolumes = false }: EngineOptions = {},
 ): Docker.ContainerCreateOptions {
   return {
     name: nameOf(workerId),
@@ -45,7 +46,7 @@ export function containerOptions(
       ...(gpus === undefined || gpus.length === 0 ? {} : { DeviceRequests: [gpuRequest(gpus)] }),
       ...(diskGb === undefined || diskGb === 0 || !machine.boundsDisks ? {} : { StorageOpt: { size: `${diskGb}G` } }),
       OomScoreAdj: limits.containerOomScore,
-      Mounts: mounts.map(mountOf),
+      Mounts: mounts.map((mount) => mountOf(mount, keepsVolumes)),
       LogConfig: { Type: "json-file", Config: { "max-size": String(limits.logFileBytesMax), "max-file": "2" } },
     },
   };
@@ -63,16 +64,18 @@ const gpuRequest = (ids: readonly string[]) => ({ Driver: "", DeviceIDs: [...ids
 
 const local = { Name: "local", Options: {} };
 
-const mountOf = (mount: Mount): Docker.MountSettings =>
-  "volume" in mount
-    ? {
-        Type: "volume",
-        Source: mount.volume,
-        Target: mount.target,
-        // as with a directory, the image's own files there are hidden, not copied
-        VolumeOptions: { NoCopy: true, Labels: { "millrace.volume": mount.volume }, DriverConfig: local },
-      }
-    : { Type: "bind", Source: mount.source, Target: mount.target };
+/** A network volume is a directory of the engine's machine, or one of the engine's own volumes. */
+function mountOf({ target, volumeId, path }: Mount, keepsVolumes: boolean): Docker.MountSettings {
+  if (!keepsVolumes) return { Type: "bind", Source: path, Target: target };
+  const name = engineVolume(volumeId);
+  return {
+    Type: "volume",
+    Source: name,
+    Target: target,
+    // as with a directory, the image's own files there are hidden, not copied
+    VolumeOptions: { NoCopy: true, Labels: { "millrace.volume": name }, DriverConfig: local },
+  };
+}
 
 /** Identifies a container by its name, which is known before it is made, and says where it is reached. */
 export function handleOf(workerId: string, found?: Docker.ContainerInspectInfo): WorkerHandle {

@@ -26,7 +26,7 @@ const launchOf = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
   entrypoint: [],
   command,
   env,
-  mounts: [{ source: directory, target: directory }],
+  mounts: [{ volumeId: "unused", path: directory, target: directory }],
 });
 
 async function open(): Promise<OpenedProvider> {
@@ -190,14 +190,17 @@ describe("A container", () => {
   });
 
   it("sees the engine's volume wherever it is mounted; the volume outlives it and is deleted on request", async () => {
-    const facts = engineFacts(openEngine({ host: engine.host, certificates: undefined }));
-    const mounts = ["/runpod-volume", "/models"].map((target) => ({ target, volume: "millrace-volume00000001" }));
+    const keeping = openEngine({ host: engine.host, certificates: undefined }, { keepsVolumes: true });
+    const facts = engineFacts(keeping);
+    const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
+    const provider = dockerProvider(keeping, "host0000000001", logsDir);
+    const mounts = ["/runpod-volume", "/models"].map((target) => ({ target, volumeId: "volume00000001", path: "" }));
     const run = async (script: string) => {
-      const end = endOf(opened.provider, workerId);
-      await opened.provider.start({ ...sleeping("a"), command: ["/bin/sh", "-c", script], mounts });
+      const end = endOf(provider, workerId);
+      await provider.start({ ...sleeping("a"), command: ["/bin/sh", "-c", script], mounts });
       await end;
-      const tail = await opened.provider.logTail(workerId);
-      await opened.provider.forget(workerId);
+      const tail = await provider.logTail(workerId);
+      await provider.forget(workerId);
       return tail;
     };
     await run("echo weights > /models/model");

@@ -64,10 +64,12 @@ export interface Engine {
   readonly network: string;
   /** The address of its machine where templates' ports are published; undefined if they are not. */
   readonly publishOn: string | undefined;
+  /** Whether network volumes are the engine's own volumes, not directories of its machine. */
+  readonly keepsVolumes: boolean;
 }
 
 /** The options of an engine that concern its workers. */
-export type EngineOptions = Partial<Pick<Engine, "network" | "publishOn">>;
+export type EngineOptions = Partial<Pick<Engine, "network" | "publishOn" | "keepsVolumes">>;
 
 /** Docker's default network, on which containers reach each other. */
 export const defaultNetwork = "bridge";
@@ -75,7 +77,7 @@ export const defaultNetwork = "bridge";
 /** Opens an engine. Its library is loaded on first use, because that takes longer than the rest of the start. */
 export function openEngine(
   address: EngineAddress,
-  { network = defaultNetwork, publishOn }: EngineOptions = {},
+  { network = defaultNetwork, publishOn, keepsVolumes = false }: EngineOptions = {},
 ): Engine {
   let docker: Docker | undefined;
   const options = optionsOf(address);
@@ -83,6 +85,7 @@ export function openEngine(
     host: address.host,
     network,
     publishOn,
+    keepsVolumes,
     get docker() {
       docker ??= new (createRequire(import.meta.url)("dockerode") as typeof Docker)(options);
       return docker;

@@ -1,7 +1,7 @@
 import { realTime, type Timer } from "../../clock.js";
-import { engineVolume, networkVolume } from "../../domain/endpoints/volume.js";
 import { limits } from "../../limits/index.js";
 import type { Engine } from "./engine.js";
+import { engineVolume, networkVolume } from "./engine-volume.js";
 import { answered, statusOf } from "./failures.js";
 import { complaintNow } from "./image.js";
 
@@ -28,6 +28,7 @@ export function engineFacts(engine: Engine) {
 
 /** The engine's own volumes that stand for network volumes. */
 const engineVolumes = (engine: Engine) => ({
+  nameOf: (volumeId: string) => `the container engine's volume ${engineVolume(volumeId)}`,
   async remove(volumeId: string): Promise<void> {
     await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
       if (statusOf(error) !== 404) throw error; // no container has ever used it
