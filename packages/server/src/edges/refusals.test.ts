@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { refusals as published } from "@millrace/api";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint, EndpointSettings } from "../domain/endpoints/endpoint.js";
@@ -59,6 +60,19 @@ async function balanced(
   return answer;
 }
 
+/** The reply to a request that has not arrived in time. */
+async function late(): Promise<Answer> {
+  const connected = once(http.app.server, "connection");
+  const client = connect(http.port, "127.0.0.1");
+  const [socket] = await connected;
+  http.app.server.emit("clientError", Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+  const [head = "", text = ""] = (await buffer(client)).toString().split("\r\n\r\n");
+  const [first = "", ...lines] = head.split("\r\n");
+  const headers = new Headers(lines.map((line) => line.split(": ") as [string, string]));
+  return { status: Number(first.split(" ")[1]), headers, text, json: JSON.parse(text) };
+}
+const headersOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, "1"]));
+
 describe("The table of refusals", () => {
   it("is the published one", () => {
     expect(refusals).toEqual(published);
@@ -82,6 +96,8 @@ describe("The table of refusals", () => {
     ENDPOINT_NOT_FOUND: () => http.get("/v2/nothing/health"),
     JOB_NOT_FOUND: () => http.get(`${base}/status/nothing`),
     METHOD_NOT_ALLOWED: () => http.get(`${base}/run`),
+    REQUEST_TIMEOUT: late,
+    HEADERS_TOO_LARGE: () => http.get(`${base}/health`, { headers: headersOf(limits.headersMax + 1) }),
     LOG_ELSEWHERE: async () => {
       const worker = await scene.worker(endpoint);
       worker.row = { ...worker.row, hostNo: 77 };

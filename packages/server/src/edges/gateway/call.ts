@@ -9,15 +9,15 @@ import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
 import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
+import { sendPlainRefusal } from "../shared/replies/plain-refusal.js";
 import { asRefusal, requestIdOf } from "../shared/replies/replies.js";
 import { admit, admitAtOnce } from "./admit.js";
 import { CallBody, hasBody, mayBeKept } from "./body.js";
 import type { Dialler } from "./connections/dialler.js";
 import { forward, type Outcome } from "./forward.js";
 import { headersFrom, passedHeaders } from "./headers.js";
-import { type Marks, passedOn } from "./mark.js";
+import { declined, type Marks, passedOn } from "./mark.js";
 import { passOn } from "./pass-on.js";
-import { sendRefusal } from "./send-refusal.js";
 import type { Target } from "./target.js";
 import { Tries } from "./tries.js";
 import { type Asking, tunnel } from "./tunnel.js";
@@ -114,7 +114,7 @@ export class Call {
     }
     const refusal = asRefusal(error, { id: this.#requestId, route }, this.#needs.emit);
     if (hasBody(this.#request) && !this.#request.complete) readAway(this.#request);
-    sendRefusal(reply, this.#requestId, refusal, givenBack);
+    sendPlainRefusal(reply, this.#requestId, refusal, givenBack === undefined ? [] : [declined, givenBack]);
     this.#served(refusal.status);
   }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
+import { Refusal } from "../../errors.js";
 import { type Door, openDoor } from "../shared/connections/door.js";
+import { sendPlainRefusal } from "../shared/replies/plain-refusal.js";
 
 /** The address where containers reach a server that listens only on loopback. */
 export interface WorkersDoor {
@@ -42,6 +44,7 @@ const sentence = ({ code, message }: NodeJS.ErrnoException, address: string): st
     ? "containers have no way back to this server: set MILLRACE_WORKER_URL to an address that they reach"
     : `the workers' door at ${address} could not be opened (${message})`;
 
+const elsewhere = new Refusal("NOT_FOUND", "Only workers are served at this address.");
 const workerCall = /^\/v2\/[a-z0-9]+\/(job-take|job-take-batch|job-stop|job-stream|job-done|job-done-batch|ping)\//;
 
 /** Passes workers' calls on and refuses everything else with 404, because others may reach this listener, too. */
@@ -49,8 +52,6 @@ function workersOnly(listener: RequestListener): RequestListener {
   return (request, reply) => {
     if (workerCall.test(request.url ?? "")) return listener(request, reply);
     request.resume();
-    const body = { error: "Only workers are served at this address.", code: "NOT_FOUND", requestId: randomUUID() };
-    reply.writeHead(404, { "content-type": "application/json; charset=utf-8", "x-content-type-options": "nosniff" });
-    reply.end(JSON.stringify(body));
+    sendPlainRefusal(reply, randomUUID(), elsewhere);
   };
 }

@@ -97,7 +97,7 @@ describe("An incomplete body", () => {
   it.each(["run", "runsync"])("is not submitted once it was refused, even if the rest arrives: %s", async (route) => {
     const { id } = await scene.endpoint();
     const said = await stall(`/v2/${id}/${route}`, `{"input":{}}${" ".repeat(200_000)}`, 100_000);
-    expect(said).toMatch(/^HTTP\/1.1 408 .*"code":"INVALID_INPUT"/s);
+    expect(said).toMatch(/^HTTP\/1.1 408 .*"code":"REQUEST_TIMEOUT"/s);
     await http.post(`/v2/${id}/run`, { input: {} });
     expect((await http.get(`/v2/${id}/health`)).json.jobs.inQueue).toBe(1);
   });

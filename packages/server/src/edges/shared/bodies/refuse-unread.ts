@@ -1,21 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { realTime } from "../../../clock.js";
+import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
+import { jsonHeaders, refusalText } from "../replies/replies.js";
 
 const unread = {
-  HPE_HEADER_OVERFLOW: [
-    "431 Request Header Fields Too Large",
-    "INVALID_INPUT",
-    "The request's headers are too large or too many.",
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "INVALID_INPUT", "The request took too long to arrive."],
-  RESULT_STALLED: ["503 Service Unavailable", "UNAVAILABLE", "The result took too long to arrive; send it again."],
+  HPE_HEADER_OVERFLOW: new Refusal("HEADERS_TOO_LARGE", "The request's headers are too large or too many."),
+  ERR_HTTP_REQUEST_TIMEOUT: new Refusal("REQUEST_TIMEOUT", "The request took too long to arrive."),
+  RESULT_STALLED: new Refusal("UNAVAILABLE", "The result took too long to arrive; send it again."),
 } as const;
 /** Why a request could not be read. */
 export type Unread = keyof typeof unread;
-const malformed = ["400 Bad Request", "INVALID_INPUT", "The request is not well-formed HTTP."] as const;
+const malformed = new Refusal("INVALID_INPUT", "The request is not well-formed HTTP.");
 
 /**
  * Replies to a request that could not be read, in the shape of all errors, unless a reply has begun already. A client
@@ -29,10 +27,13 @@ export function refuseUnread(
     socket.destroy();
     return;
   }
-  const [status, word, error] = unread[code as Unread] ?? malformed;
-  const body = JSON.stringify({ error, code: word, requestId: randomUUID() });
-  const type = "content-type: application/json; charset=utf-8";
-  const lines = [`HTTP/1.1 ${status}`, type, `content-length: ${Buffer.byteLength(body)}`, "connection: close"];
+  const refusal = unread[code as Unread] ?? malformed;
+  const requestId = randomUUID();
+  const body = refusalText(refusal, requestId);
+  const headers = [...jsonHeaders(requestId, refusal), "content-length", String(Buffer.byteLength(body))];
+  const lines = [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`];
+  for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
+  lines.push("connection: close");
   // an idle timeout would not end a connection on which the client keeps sending a little
   const late = realTime.after(limits.lingerMs, () => socket.destroy()).unref();
   socket.once("close", () => realTime.cancel(late));

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
+import { sendPlainRefusal } from "../replies/plain-refusal.js";
 import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -12,17 +14,13 @@ export interface Door {
   close(): Promise<void>;
 }
 
+const starting = new Refusal("UNAVAILABLE", "The service is starting; try again in a second.", {
+  retryAfterSeconds: 1,
+});
+
 const notYet: RequestListener = (request, reply) => {
   request.resume();
-  const requestId = randomUUID();
-  const body = { error: "The service is starting; try again in a second.", code: "UNAVAILABLE", requestId };
-  reply.writeHead(503, {
-    "content-type": "application/json; charset=utf-8",
-    "retry-after": "1",
-    "x-content-type-options": "nosniff",
-    "x-request-id": requestId,
-  });
-  reply.end(JSON.stringify(body));
+  sendPlainRefusal(reply, randomUUID(), starting);
 };
 
 /** Starts to listen; rejects with the system's error if it cannot. */
