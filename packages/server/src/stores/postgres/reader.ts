@@ -1,3 +1,5 @@
+import { fewAtOnce } from "../../domain/few-at-once.js";
+import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import {
@@ -42,8 +44,8 @@ export const readerSql = {
 };
 
 /**
- * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts are read on
- * connections of their own.
+ * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts and pages are
+ * read on connections of their own.
  */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
   const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
@@ -65,6 +67,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     const before = new Map(rows.map((row) => [row.n - 1, row.before]));
     return asked.map((_, n) => before.get(n) ?? 0);
   });
+  // other reads find a connection beside them
+  const fewPages = fewAtOnce(limits.pageReadersMax);
   const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
   return {
     find: async (endpointNo, jobId, now) => {
@@ -81,9 +85,13 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     },
     list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax];
-      if (!status) return toPage(await reads.read<PageRow>(readerSql.list, values));
+      const read = (sql: string, asked: readonly number[]) =>
+        bytesMax > limits.requestsShortBytesMax
+          ? textReads.read<PageRow>(sql, asked)
+          : fewPages(() => reads.read<PageRow>(sql, asked));
+      if (!status) return toPage(await read(readerSql.list, values));
       const list = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
-      return toPage(await reads.read<PageRow>(list, [...values, code[status]]));
+      return toPage(await read(list, [...values, code[status]]));
     },
     heldBy: (workerNo) => held([workerNo]),
     overdue: async (now, limit) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
