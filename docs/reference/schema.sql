@@ -187,3 +187,15 @@ CREATE TABLE secret (
 ) STRICT;
 
 CREATE UNIQUE INDEX secret_name ON secret (owner_no, name);
+
+CREATE TABLE audit (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, user_no INTEGER NOT NULL, user_id TEXT NOT NULL,
+  key_id TEXT NOT NULL, key_prefix TEXT NOT NULL, address TEXT, request_id TEXT, action TEXT NOT NULL,
+  resource TEXT NOT NULL, before TEXT, after TEXT
+) STRICT;
+
+CREATE INDEX audit_at ON audit (at);
+
+CREATE INDEX audit_user ON audit (user_no, no);
+
+CREATE INDEX audit_resource ON audit (resource, no);

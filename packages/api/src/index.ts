@@ -1,4 +1,5 @@
 export * from "./access.js";
+export * from "./audit.js";
 export * from "./client.js";
 export * from "./endpoints.js";
 export * from "./errors.js";

@@ -146,6 +146,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     {
       ...parts,
       gateway,
+      isProxyTrusted: config.trustProxy,
       isOurHost,
       rates: config.rateLimits ? new Rates() : undefined,
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),

@@ -17,6 +17,7 @@ export interface Config {
   readonly stopGraceMs: number;
   readonly flashBootMs: number;
   readonly awayMs: number;
+  readonly auditKeptMs: number;
   readonly demo: boolean;
   readonly localProcesses: boolean;
   readonly containers: boolean;
@@ -129,6 +130,7 @@ function toConfig(s: Settings): Config {
     stopGraceMs: s.MILLRACE_STOP_GRACE * 1_000,
     flashBootMs: s.MILLRACE_FLASHBOOT_KEEP * 1_000,
     awayMs: s.MILLRACE_AWAY_MAX * 1_000,
+    auditKeptMs: s.MILLRACE_AUDIT_DAYS * 86_400_000,
     demo: s.MILLRACE_DEMO === "on",
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
     containers: s.MILLRACE_CONTAINERS === "on",

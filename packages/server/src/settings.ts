@@ -76,6 +76,12 @@ export const settings = Type.Object({
     1,
     86_400,
   ),
+  MILLRACE_AUDIT_DAYS: whole(
+    "Days that entries of the audit log are kept.",
+    limits.auditKeptMsDefault / 86_400_000,
+    1,
+    3_650,
+  ),
   MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
   MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
   MILLRACE_CONTAINERS: onOff(
@@ -142,7 +148,7 @@ export const settings = Type.Object({
     }),
   ),
   MILLRACE_TRUST_PROXY: onOff(
-    "Whether the X-Forwarded headers of load-balanced requests are trusted: turn it on only behind a proxy that sets them itself.",
+    "Whether the X-Forwarded headers of load-balanced requests, and the client addresses in them, are trusted: turn it on only behind a proxy that sets them itself.",
     "off",
   ),
   MILLRACE_LOCATION: Type.Optional(

@@ -51,6 +51,7 @@ export function factsHere(
     stopGraceMs: config.stopGraceMs,
     freeMemoryShare,
     awayMs: config.awayMs,
+    auditKeptMs: config.auditKeptMs,
     flashBootMs: config.flashBootMs,
     hasHandler: (directory) => handlerCommand(directory) !== undefined,
     ...(providers.imageComplaint ? { imageComplaint: providers.imageComplaint } : {}),

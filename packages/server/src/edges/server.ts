@@ -34,6 +34,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
   /** Passes requests on to workers' own HTTP servers. */
   readonly gateway?: Gateway;
+  /** Whether the forwarding headers of a proxy are trusted. */
+  readonly isProxyTrusted?: boolean;
   /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
   /** Whether the store answers. */
@@ -70,6 +72,7 @@ export async function buildHttp(
       });
       return server;
     },
+    trustProxy: parts.isProxyTrusted ? (_address, hop) => hop === 0 : false, // the proxy itself, and none before it
     logger: false,
     // a malformed path or an overlong parameter never reaches a route
     frameworkErrors: (_error, request, reply) => {

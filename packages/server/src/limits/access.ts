@@ -17,5 +17,9 @@ export const access = {
   secretCharsMax: 32_768,
   filledEnvCharsMax: 512 * kib, // of an environment with its secrets in place; Linux takes 2 MiB, with the arguments
   secretLinesMax: 200, // of a secret, masked in logs one by one as well; a key file has 15 to 60
+  auditKeptMsDefault: 90 * day,
+  auditPageDefault: 50,
+  auditPageMax: 500,
+  auditForgottenAtOnce: 500, // entries deleted in one commit
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
 } as const;

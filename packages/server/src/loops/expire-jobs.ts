@@ -4,7 +4,7 @@ import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
 type Expiring = Needs<
-  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared"
+  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared" | "audit" | "here"
 >;
 
 /**
@@ -33,6 +33,8 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetUsers(now - limits.userRowKeptMs);
   await needs.deliveries.forget(now - limits.deliveryKeptMs);
   await needs.decisions.forget(now - limits.decisionKeptMs);
+  const auditBefore = now - (needs.here.auditKeptMs ?? limits.auditKeptMsDefault);
+  while ((await needs.audit.forget(auditBefore, limits.auditForgottenAtOnce)) === limits.auditForgottenAtOnce);
   await needs.shared?.forgetSilent(now - limits.hostKeptMs);
 }
 

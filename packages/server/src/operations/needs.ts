@@ -69,6 +69,8 @@ export interface Here {
   readonly freeMemoryShare: () => number;
   /** How long workers stay alive without their server. */
   readonly awayMs: number;
+  /** How long entries of the audit log are kept; absent: for the default time. */
+  readonly auditKeptMs?: number;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
   /** Whether a directory holds a handler that starts without a command. If absent, every directory does. */

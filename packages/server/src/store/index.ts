@@ -1,4 +1,5 @@
 import type { AccessStore } from "./access.js";
+import type { AuditStore } from "./audit.js";
 import type { ChunkStore } from "./chunks.js";
 import type { DecisionStore } from "./decisions.js";
 import type { DeliveryStore } from "./deliveries.js";
@@ -12,6 +13,7 @@ import type { TallyReader } from "./tallies.js";
 import type { WorkerStore } from "./workers.js";
 
 export type * from "./access.js";
+export type * from "./audit.js";
 export type * from "./chunks.js";
 export type * from "./decisions.js";
 export type * from "./deliveries.js";
@@ -33,6 +35,7 @@ export interface Stores {
   readonly tallies: TallyReader;
   readonly chunks: ChunkStore;
   readonly deliveries: DeliveryStore;
+  readonly audit: AuditStore;
   readonly endpoints: EndpointStore;
   readonly templates: TemplateStore;
   readonly volumes: VolumeStore;

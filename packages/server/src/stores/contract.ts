@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { access } from "./contracts/access.js";
+import { audit } from "./contracts/audit.js";
 import { chunks } from "./contracts/chunks.js";
 import { deliveries } from "./contracts/deliveries.js";
 import { expiry } from "./contracts/expiry.js";
@@ -32,6 +33,7 @@ const parts = [
   chunks,
   deliveries,
   access,
+  audit,
   misses,
   registryAuths,
   secrets,

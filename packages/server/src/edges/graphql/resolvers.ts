@@ -1,9 +1,10 @@
-import { type ApiKey, isVisible } from "../../domain/access/key.js";
+import { isVisible } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import type { Caller } from "../../operations/access/change-as.js";
 import {
   createSecret,
   deleteSecret,
@@ -41,7 +42,7 @@ import type { Answer } from "./answer.js";
 /** What resolvers receive besides their arguments. */
 export interface Context {
   readonly parts: Parts & { readonly setToZero: boolean };
-  readonly caller: ApiKey;
+  readonly caller: Caller;
   readonly answer: Answer;
 }
 

@@ -13,12 +13,13 @@ import {
   validate,
   visit,
 } from "graphql";
-import type { ApiKey } from "../../domain/access/key.js";
 import { bodyTooLarge, invalid, malformed, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
+import type { Caller } from "../../operations/access/change-as.js";
 import { turns } from "../../turns.js";
 import { checkExtent } from "../shared/bodies/extent.js";
+import { viaOf } from "../shared/via.js";
 import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
@@ -27,7 +28,7 @@ import { misfit } from "./variables.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    caller: ApiKey;
+    caller: Caller;
   }
 }
 
@@ -102,7 +103,8 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
   }
   await turns.take([request.caller.ownerNo]); // comparing its fields may have used up this turn
-  request.caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
+  const caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
+  request.caller = { ...caller, via: viaOf(request) };
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {

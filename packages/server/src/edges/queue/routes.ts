@@ -24,11 +24,11 @@ import type { JobParts } from "../shared/access.js";
 import { admitToJobs } from "../shared/access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
+import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { goneSignal, sendJson } from "../shared/replies/replies.js";
 import { sendLentReply, sendStatus } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
 import { jobChangeRoutes } from "./change-routes.js";
-import { cursorPattern, readCursor, writeCursor } from "./cursor.js";
 import { endpointParam, jobIdOf, jobParams, replies } from "./route-schema.js";
 import { streamRoute } from "./stream.js";
 

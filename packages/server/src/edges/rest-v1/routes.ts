@@ -26,7 +26,9 @@ import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
+import { viaOf } from "../shared/via.js";
 import { accessReads, accessWrites } from "./access.js";
+import { auditRoutes } from "./audit.js";
 import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -52,13 +54,15 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   app.setSerializerCompiler(() => JSON.stringify);
   const refuseOthers = otherMethods(app);
   app.addHook("onRequest", async (request) => {
-    request.caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
+    const caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
+    request.caller = { ...caller, via: viaOf(request) };
     if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }
   });
   app.addHook("preHandler", async (request) => {
-    request.caller = presentCaller(parts, request.caller, request.method !== "GET"); // the body may have taken minutes
+    const caller = presentCaller(parts, request.caller, request.method !== "GET"); // the body may have taken minutes
+    request.caller = { ...caller, via: viaOf(request) };
   });
   // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {
@@ -85,6 +89,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     registryAuthReads(scope, parts);
     accessReads(scope, parts);
     secretReads(scope, parts);
+    auditRoutes(scope, parts);
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);

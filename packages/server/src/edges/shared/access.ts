@@ -3,6 +3,7 @@ import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import { authenticate, keyEnded, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import type { Caller } from "../../operations/access/change-as.js";
 import type { Needs, Parts } from "../../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../../rates.js";
 import { endEarly, isGone } from "./replies/replies.js";
@@ -17,7 +18,7 @@ declare module "fastify" {
     readonly balanced?: boolean;
   }
   interface FastifyRequest {
-    caller: ApiKey;
+    caller: Caller;
     endpoint: Endpoint;
   }
 }

@@ -1,25 +1,44 @@
+import type { Actor, Via } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { unauthorized } from "../../errors.js";
+import { auditing } from "../../store/audit.js";
 import type { Needs } from "../needs.js";
 import { presentCaller } from "./authenticate.js";
 
 type Asking = Needs<"registry" | "clock">;
 
-/**
- * Makes a caller's change after all earlier changes, across all servers, with the rights that the caller's key has by
- * then: its request may have been admitted minutes ago. Throws a refusal if the key has ended or may no longer change
- * resources.
- */
-export const changeAs = <T>(needs: Asking, caller: ApiKey, change: (caller: ApiKey) => Promise<T>): Promise<T> =>
-  needs.registry.exclusively(async () => change(presentCaller(needs, caller, true)));
+/** A key with the origin of its request. */
+export interface Caller extends ApiKey {
+  readonly via?: Via;
+}
 
 /**
- * Like {@link changeAs}, for users, keys and their secrets. Refuses the old text of a rotated key: a holder of only the
- * old text must not be able to obtain a newer one.
+ * Makes a caller's change after all changes before it, across all servers, with the rights that the caller's key has
+ * then: its request may have been admitted minutes ago. Throws a refusal if the key has ended or lost its right to change
+ * resources. What the change notes is recorded under the caller.
  */
-export const changeAccessAs = <T>(needs: Asking, caller: ApiKey, change: (caller: ApiKey) => Promise<T>): Promise<T> =>
+export const changeAs = <T>(needs: Asking, caller: Caller, change: (caller: ApiKey) => Promise<T>): Promise<T> =>
+  needs.registry.exclusively(async () => {
+    const present = presentCaller(needs, caller, true);
+    return auditing.run(actorOf(needs, present, caller.via), () => change(present));
+  });
+
+/**
+ * Like {@link changeAs}, for users, keys and their secrets. The text that a key had before it was rotated changes none of
+ * them: a leaked old text must not yield a newer one.
+ */
+export const changeAccessAs = <T>(needs: Asking, caller: Caller, change: (caller: ApiKey) => Promise<T>): Promise<T> =>
   changeAs(needs, caller, async (present) => {
     if (needs.registry.keyById(present.id)?.hash !== present.hash)
-      throw unauthorized("This key was rotated: use its new text to change users and keys.");
+      throw unauthorized("This key was rotated: users and keys are changed with its new text.");
     return change(present);
   });
+
+const actorOf = ({ registry, clock }: Asking, { id, prefix, ownerNo }: ApiKey, via: Via | undefined): Actor => ({
+  at: clock.now(),
+  userNo: ownerNo,
+  userId: registry.user(ownerNo)?.id ?? "",
+  keyId: id,
+  keyPrefix: prefix,
+  ...via,
+});

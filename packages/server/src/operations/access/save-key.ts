@@ -1,11 +1,13 @@
+import { changed } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
 import { endpointNotFound, invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
-import { changeAccessAs } from "./change-as.js";
+import { type Caller, changeAccessAs } from "./change-as.js";
 import { newApiKey, prefixOf } from "./secrets.js";
 import { seesMore } from "./visible.js";
 
@@ -45,7 +47,7 @@ export function keysOf({ registry }: Needs<"registry">, caller: ApiKey, userId: 
 /** Makes a key, for another user too if the caller is an admin. Returns it with its text, which is never shown again. */
 export function createKey(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   { name, scope, expiresAt, userId }: KeyInput & { readonly userId?: string },
 ): Promise<{ key: ApiKey; text: string }> {
   return changeAccessAs(needs, asking, async (caller) => {
@@ -59,7 +61,7 @@ export function createKey(
       throw new Refusal("IN_USE", words);
     }
     const text = newApiKey(needs.ids);
-    const key = await needs.registry.createKey({
+    const made = {
       id: needs.ids.resource(),
       name: checkedName(name),
       hash: needs.vault.hash(text),
@@ -70,25 +72,30 @@ export function createKey(
       createdAt: now,
       expiresAt: expiry(caller, expiresAt),
       old: undefined,
-    });
-    return { key, text };
+    };
+    auditing.note(
+      changed("key.create", made.id, undefined, { ...recorded(made), userId: owner.id, prefix: made.prefix }),
+    );
+    return { key: await needs.registry.createKey(made), text };
   });
 }
 
 /** Changes a key's name, scope or expiry; the bootstrap key keeps its scope and never expires. */
-export function updateKey(needs: Saving, asking: ApiKey, id: string, input: KeyInput): Promise<ApiKey> {
+export function updateKey(needs: Saving, asking: Caller, id: string, input: KeyInput): Promise<ApiKey> {
   return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     const owner = ownerOf(needs, key);
     mayKeep(needs, caller, owner);
     if (key.isBootstrap && (input.scope !== undefined || (input.expiresAt ?? null) !== null))
       throw new Refusal("INVALID_STATE", "The bootstrap key has every right and never expires; rotate it instead.");
-    const saved = await needs.registry.saveKey({
+    const next = {
       ...key,
       ...(input.name === undefined ? {} : { name: checkedName(input.name) }),
       ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(caller, input.expiresAt) }),
-    });
+    };
+    auditing.note(changed("key.update", id, recorded(key), recorded(next)));
+    const saved = await needs.registry.saveKey(next);
     needs.bell.ring("calls");
     return saved;
   });
@@ -100,7 +107,7 @@ export function updateKey(needs: Saving, asking: ApiKey, id: string, input: KeyI
  */
 export function rotateKey(
   needs: Saving & Needs<"bootstrapKey">,
-  asking: ApiKey,
+  asking: Caller,
   id: string,
   overlapSeconds: number = limits.keyOverlapMsDefault / 1_000,
 ): Promise<{ key: ApiKey; text: string }> {
@@ -112,6 +119,9 @@ export function rotateKey(
     const old = overlapSeconds === 0 ? undefined : { hash: key.hash, prefix: key.prefix, until };
     let saved = key;
     const store = async () => {
+      auditing.note(
+        changed("key.rotate", id, { prefix: key.prefix }, { prefix: prefixOf(text), oldUntil: old?.until }),
+      );
       saved = await needs.registry.saveKey({ ...key, hash: needs.vault.hash(text), prefix: prefixOf(text), old });
     };
     await (key.isBootstrap ? needs.bootstrapKey.replace(text, store) : store());
@@ -121,15 +131,23 @@ export function rotateKey(
 }
 
 /** Revokes a key: it is unknown from now on, and requests held for it end. */
-export function deleteKey(needs: Saving, asking: ApiKey, id: string): Promise<void> {
+export function deleteKey(needs: Saving, asking: Caller, id: string): Promise<void> {
   return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     mayKeep(needs, caller, ownerOf(needs, key));
     if (key.isBootstrap) throw new Refusal("INVALID_STATE", "The bootstrap key cannot be deleted; rotate it instead.");
+    auditing.note(changed("key.delete", id, { ...recorded(key), prefix: key.prefix }, undefined));
     await needs.registry.removeKey(key);
     needs.bell.ring("calls");
   });
 }
+
+/** What the audit log shows of a key. */
+const recorded = ({ name, scope, expiresAt }: Pick<ApiKey, "name" | "scope" | "expiresAt">) => ({
+  name,
+  scope: shownScope(scope),
+  expiresAt: expiresAt === undefined ? undefined : iso(expiresAt),
+});
 
 /** Keys as callers see them, with their last use. */
 export async function showKeys(needs: Needs<"registry">, keys: readonly ApiKey[]) {

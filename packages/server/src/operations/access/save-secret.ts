@@ -1,3 +1,4 @@
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import {
   type HiddenSpan,
@@ -8,11 +9,12 @@ import {
 } from "../../domain/access/secret.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { auditing } from "../../store/audit.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
-import { changeAs } from "./change-as.js";
+import { type Caller, changeAs } from "./change-as.js";
 import { seesMore } from "./visible.js";
 
 type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock" | "bell" | "emit" | "tallies" | "here">;
@@ -47,7 +49,7 @@ export async function ownSecret(needs: Needs<"secrets">, caller: ApiKey, id: str
  * Stores a secret, sealed. Its value is never returned: workers alone get it. Endpoints held up because it was missing
  * try again at once.
  */
-export function createSecret(needs: Saving, asking: ApiKey, input: SecretInput): Promise<Secret> {
+export function createSecret(needs: Saving, asking: Caller, input: SecretInput): Promise<Secret> {
   return changeAs(needs, asking, async (caller) => {
     checkFields(secretFields, { ...input });
     const { name, value, description } = input;
@@ -65,8 +67,10 @@ export function createSecret(needs: Saving, asking: ApiKey, input: SecretInput):
       );
     if (mine.length >= limits.secretsPerUserMax)
       throw new Refusal("IN_USE", `A user may have ${limits.secretsPerUserMax} secrets: delete one first.`);
+    const id = needs.ids.resource();
+    auditing.note(changed("secret.create", id, undefined, { name, description: description ?? "" }));
     const secret = await needs.secrets.create({
-      id: needs.ids.resource(),
+      id,
       ownerNo: caller.ownerNo,
       name,
       description: description ?? "",
@@ -91,8 +95,14 @@ async function tryAgain(needs: Saving, { ownerNo, name }: Secret): Promise<void>
 }
 
 /** Deletes a secret. Workers that have it keep it; later workers fail to start if they need it. */
-export function deleteSecret(needs: Saving, asking: ApiKey, id: string): Promise<void> {
-  return changeAs(needs, asking, async (caller) => needs.secrets.remove((await ownSecret(needs, caller, id)).no));
+export function deleteSecret(needs: Saving, asking: Caller, id: string): Promise<void> {
+  return changeAs(needs, asking, async (caller) => removeSecret(needs, await ownSecret(needs, caller, id)));
+}
+
+/** Removes a secret as a part of a change. */
+export function removeSecret({ secrets }: Needs<"secrets">, { no, id, name, description }: Secret): Promise<void> {
+  auditing.note(changed("secret.delete", id, { name, description }, undefined));
+  return secrets.remove(no);
 }
 
 /** A secret as callers see it. */

@@ -1,3 +1,4 @@
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
@@ -5,6 +6,7 @@ import { servingVersion } from "../../domain/endpoints/endpoint.js";
 import { isPath, type Template } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { auditing } from "../../store/audit.js";
 import { deleteEndpoint } from "../endpoints/save-endpoint.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
@@ -12,8 +14,9 @@ import { iso } from "../show-resources.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
 import { deleteTemplate, usersOf } from "../templates/save-template.js";
 import { deleteVolume } from "../volumes/save-volume.js";
-import { changeAccessAs } from "./change-as.js";
+import { type Caller, changeAccessAs, changeAs } from "./change-as.js";
 import { mayKeep, userFor } from "./save-key.js";
+import { removeSecret } from "./save-secret.js";
 import { newWebhookSecret } from "./secrets.js";
 import { seesMore } from "./visible.js";
 
@@ -54,7 +57,7 @@ function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User 
 /** Makes a user. Returns it with the secret that signs its webhooks. */
 export function createUser(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   { name, role = "member" }: UserInput,
 ): Promise<{ user: User; webhookSecret: string }> {
   return changeAccessAs(needs, asking, async (caller) => {
@@ -62,7 +65,7 @@ export function createUser(
     if (needs.registry.users().length >= limits.usersMax)
       throw new Refusal("IN_USE", `There may be ${limits.usersMax} users: delete one first.`);
     const webhookSecret = newWebhookSecret(needs.ids);
-    const user = await needs.registry.createUser({
+    const made = {
       id: `user_${needs.ids.resource()}`,
       name: freeName(needs, name, undefined),
       isAdmin: role === "admin",
@@ -70,32 +73,36 @@ export function createUser(
       oldWebhookSecret: undefined,
       createdAt: needs.clock.now(),
       deletedAt: undefined,
-    });
-    return { user, webhookSecret };
+    };
+    auditing.note(changed("user.create", made.id, undefined, recorded(made)));
+    return { user: await needs.registry.createUser(made), webhookSecret };
   });
 }
 
 /** Changes a user's name or role; the first admin stays an admin. */
-export function updateUser(needs: Saving, asking: ApiKey, id: string, { name, role }: UserInput): Promise<User> {
+export function updateUser(needs: Saving, asking: Caller, id: string, { name, role }: UserInput): Promise<User> {
   return changeAccessAs(needs, asking, async (caller) => {
     mayAdminister(caller);
     const user = changeable(needs, caller, id);
     if (role === "member" && needs.registry.isFirstAdmin(user.no))
       throw new Refusal("INVALID_STATE", "The first admin stays an admin: the bootstrap key is its own.");
-    return needs.registry.saveUser({
+    const next = {
       ...user,
       ...(name === undefined ? {} : { name: freeName(needs, name, user) }),
       ...(role === undefined ? {} : { isAdmin: role === "admin" }),
-    });
+    };
+    auditing.note(changed("user.update", id, recorded(user), recorded(next)));
+    return needs.registry.saveUser(next);
   });
 }
 
 /** Gives a user a new webhook secret; the old secret also signs for one more day. */
-export function rotateWebhookSecret(needs: Saving, asking: ApiKey, id: string): Promise<string> {
+export function rotateWebhookSecret(needs: Saving, asking: Caller, id: string): Promise<string> {
   return changeAccessAs(needs, asking, async (caller) => {
     const user = changeable(needs, caller, id);
     const secret = newWebhookSecret(needs.ids);
     const until = needs.clock.now() + limits.webhookSecretOverlapMs;
+    auditing.note({ action: "user.rotateWebhookSecret", resource: id });
     await needs.registry.saveUser({
       ...user,
       webhookSecret: needs.vault.seal(secret),
@@ -109,7 +116,7 @@ export function rotateWebhookSecret(needs: Saving, asking: ApiKey, id: string): 
  * Deletes a user with its keys. Refuses if the user owns resources, unless the caller says what happens to them. If the
  * deletion is interrupted, finished steps stay done: keys go first and the user last, and the same request resumes it.
  */
-export async function deleteUser(needs: Parts, asking: ApiKey, id: string, estate: Estate): Promise<void> {
+export async function deleteUser(needs: Parts, asking: Caller, id: string, estate: Estate): Promise<void> {
   if (estate.transferTo !== undefined && estate.deleteResources)
     throw invalid("Give either 'transferTo' or 'deleteResources', not both.");
   if (estate.deleteResources) {
@@ -129,6 +136,7 @@ export async function deleteUser(needs: Parts, asking: ApiKey, id: string, estat
       const remedy = "add ?transferTo={userId} to give them to another user, or ?deleteResources=true to delete them";
       throw new Refusal("IN_USE", `The user '${current.id}' owns ${owned}: ${remedy}.`);
     }
+    auditing.note(changed("user.delete", id, recorded(current), undefined));
     await needs.registry.removeUser(current, needs.clock.now());
     needs.bell.ring("calls");
   });
@@ -156,7 +164,11 @@ function checkUsedByOthers({ registry }: Needs<"registry">, { no, id }: User): v
 }
 
 async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }: User): Promise<void> {
-  for (const key of registry.keys()) if (key.ownerNo === no) await registry.removeKey(key);
+  for (const key of registry.keys()) {
+    if (key.ownerNo !== no) continue;
+    auditing.note(changed("key.delete", key.id, { name: key.name, prefix: key.prefix }, undefined));
+    await registry.removeKey(key);
+  }
   bell.ring("calls");
 }
 
@@ -189,14 +201,14 @@ function describe(owned: Awaited<ReturnType<typeof owns>>): string {
   return counted.join(", ");
 }
 
-async function deleteAll(needs: Parts, asking: ApiKey, user: User): Promise<void> {
+async function deleteAll(needs: Parts, asking: Caller, user: User): Promise<void> {
   const { endpoints, templates, volumes, registryAuths, secrets } = await owns(needs, user);
   for (const endpoint of endpoints) await unlessGone(deleteEndpoint(needs, asking, endpoint, { setToZero: true }));
   for (const template of templates) await unlessGone(deleteTemplate(needs, asking, template));
   for (const auth of registryAuths) await unlessGone(deleteRegistryAuth(needs, asking, auth, user.no));
   for (const { id } of volumes)
     if (needs.registry.volume(id)) await unlessGone(deleteVolume(needs, asking, id, user.no));
-  for (const { no } of secrets) await needs.secrets.remove(no);
+  for (const secret of secrets) await changeAs(needs, asking, () => removeSecret(needs, secret));
 }
 
 /** Waits for a deletion; the same request, sent twice at once, may have made it already. */
@@ -235,6 +247,7 @@ async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string
     const words = `A resource of the user '${user.id}' refers to a secret '${gained.name}', which '${user.id}' lacks and '${heir.id}' has`;
     throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
   }
+  auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
   await registry.giveAll(user.no, heir.no);
 }
 
@@ -251,6 +264,9 @@ async function secretsAskedBy(
     }
   return new Set(envs.flatMap(secretsNamed));
 }
+
+/** What the audit log shows of a user. */
+const recorded = ({ name, isAdmin }: Pick<User, "name" | "isAdmin">) => ({ name, role: isAdmin ? "admin" : "member" });
 
 /** Users as callers see them. */
 export const showUser = ({ id, name, isAdmin, createdAt, oldWebhookSecret }: User) => ({

@@ -3,7 +3,8 @@ import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "..
 import type { Release } from "../../domain/endpoints/release.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import { changeAs } from "../access/change-as.js";
+import { auditing } from "../../store/audit.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { namesAlone } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { whyThrottled } from "../jobs/read-job.js";
@@ -79,7 +80,7 @@ function whyNot({ heldAt, verdict = "no reason is known" }: Release, waiting: st
  * Makes a new version out of an earlier one. Scaling settings, names, timeouts and the template itself stay as they are
  * now: the new version uses the template as it was back then.
  */
-export function rollBack(needs: Releasing, asking: ApiKey, endpointId: string, n: number) {
+export function rollBack(needs: Releasing, asking: Caller, endpointId: string, n: number) {
   return changeAs(needs, asking, async (caller) => {
     const endpoint = ownEndpoint(needs, caller, endpointId);
     const release = await needs.registry.release(endpoint.no, n);
@@ -91,6 +92,7 @@ export function rollBack(needs: Releasing, asking: ApiKey, endpointId: string, n
     for (const field of madeOf)
       if (settings[field] === undefined) delete (settings as Partial<EndpointSettings>)[field];
     checkKept(needs, caller.ownerNo, settings, endpoint.settings);
+    auditing.note({ action: "endpoint.rollback", resource: endpoint.id, after: { version: n } });
     const made = { template: release.template, madeAt: needs.clock.now(), rollbackOf: n };
     return showEndpoint(needs, await saveAndRelease(needs, endpoint, settings, made));
   });

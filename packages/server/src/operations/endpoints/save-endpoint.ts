@@ -1,12 +1,14 @@
 import { topics } from "../../bell.js";
+import { changed } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
 import { desiredWorkers } from "../../domain/scaling/scaling.js";
 import { outdated } from "../../domain/workers/leaving.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
+import { auditing } from "../../store/audit.js";
 import type { NewRelease } from "../../store/index.js";
-import { changeAs } from "../access/change-as.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
@@ -25,7 +27,7 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
   return endpoint;
 }
 
-export async function createEndpoint(needs: Saving, asking: ApiKey, input: EndpointInput): Promise<Endpoint> {
+export async function createEndpoint(needs: Saving, asking: Caller, input: EndpointInput): Promise<Endpoint> {
   await checkTemplate(needs, asking, input);
   return changeAs(needs, asking, async (caller) => {
     const settings = mergeSettings(needs, caller, undefined, input);
@@ -33,6 +35,7 @@ export async function createEndpoint(needs: Saving, asking: ApiKey, input: Endpo
     const template = templateOf(needs, settings);
     const id = needs.ids.resource();
     const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
+    auditing.note(changed("endpoint.create", id, undefined, { ...settings }));
     const endpoint = await needs.registry.createEndpoint(made);
     needs.bell.ring("demand");
     return endpoint;
@@ -45,7 +48,7 @@ export async function createEndpoint(needs: Saving, asking: ApiKey, input: Endpo
  */
 export async function updateEndpoint(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   endpoint: Endpoint,
   input: EndpointInput,
 ): Promise<Endpoint> {
@@ -54,6 +57,7 @@ export async function updateEndpoint(
     const current = ownEndpoint(needs, caller, endpoint.id);
     const settings = mergeSettings(needs, caller, current.settings, input);
     checkKept(needs, caller.ownerNo, settings, current.settings);
+    auditing.note(changed("endpoint.update", current.id, { ...current.settings }, { ...settings }));
     if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
     // after a rollback, changes of the endpoint keep the template of that version
     const isSame = settings.templateId === current.settings.templateId;
@@ -101,7 +105,7 @@ function templateOf({ registry }: Needs<"registry">, { templateId }: EndpointSet
 /** Deletes an endpoint (contract: only when workersMin and workersMax are 0; `/sdk` sets them first). */
 export async function deleteEndpoint(
   needs: Deleting,
-  asking: ApiKey,
+  asking: Caller,
   endpoint: Endpoint,
   options: { setToZero: boolean },
 ): Promise<void> {
@@ -112,6 +116,7 @@ export async function deleteEndpoint(
     if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
       throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
     }
+    auditing.note(changed("endpoint.delete", current.id, { ...current.settings }, undefined));
     await needs.registry.removeEndpoint(current, needs.clock.now());
   });
   await clearEndpoint(needs, endpoint.no);

@@ -1,8 +1,10 @@
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import { invalid, Refusal } from "../../errors.js";
-import { changeAs } from "../access/change-as.js";
+import { auditing } from "../../store/audit.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
@@ -32,7 +34,7 @@ export function ownRegistryAuth({ registry }: Needs<"registry">, caller: Owner, 
 /** Stores credentials, sealed, under a name that is unique for their owner. */
 export function createRegistryAuth(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   { name, ...given }: Credentials & { readonly name: string },
 ): Promise<RegistryAuth> {
   return changeAs(needs, asking, async (caller) => {
@@ -45,6 +47,7 @@ export function createRegistryAuth(
       throw new Refusal("IN_USE", `Another container registry auth of yours is named '${name}'; choose another name.`);
     }
     const id = needs.ids.resource();
+    auditing.note(changed("registryAuth.create", id, undefined, { name }));
     return needs.registry.createRegistryAuth({ id, ownerNo: caller.ownerNo, name, ...sealed(needs, given) });
   });
 }
@@ -52,12 +55,13 @@ export function createRegistryAuth(
 /** Replaces the credentials. Endpoints that wait after a refused pull try again at once. */
 export function updateRegistryAuth(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   auth: RegistryAuth,
   given: Credentials,
 ): Promise<RegistryAuth> {
   return changeAs(needs, asking, async (caller) => {
     const current = ownRegistryAuth(needs, caller, auth.id);
+    auditing.note({ action: "registryAuth.update", resource: current.id });
     const saved = await needs.registry.saveRegistryAuth({ ...current, ...sealed(needs, given) });
     const templateIds = new Set(templatesWith(needs, saved).map(({ id }) => id));
     for (const endpoint of needs.registry.endpoints()) {
@@ -76,7 +80,7 @@ export function updateRegistryAuth(
  */
 export function deleteRegistryAuth(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   auth: RegistryAuth,
   ownerNo: number = asking.ownerNo,
 ): Promise<void> {
@@ -91,6 +95,7 @@ export function deleteRegistryAuth(
       const what = `The current or serving version of the endpoint '${endpoint.id}' uses this container registry auth`;
       throw new Refusal("IN_USE", `${what}; release a version without it, or delete the endpoint first.`);
     }
+    auditing.note(changed("registryAuth.delete", current.id, { name: current.name }, undefined));
     await needs.registry.removeRegistryAuth(current);
   });
 }

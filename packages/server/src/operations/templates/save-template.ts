@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { isMountPath } from "../../domain/endpoints/mount-path.js";
@@ -14,7 +15,8 @@ import {
   templateDefaults,
 } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
-import { changeAs } from "../access/change-as.js";
+import { auditing } from "../../store/audit.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleTemplates } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
@@ -55,7 +57,7 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
   return template;
 }
 
-export async function createTemplate(needs: Saving, asking: ApiKey, input: TemplateInput): Promise<Template> {
+export async function createTemplate(needs: Saving, asking: Caller, input: TemplateInput): Promise<Template> {
   const base = { ...templateDefaults, name: "", imageName: "" };
   const draft = merge(needs, asking, base, input);
   checkHandler(needs, draft);
@@ -64,7 +66,9 @@ export async function createTemplate(needs: Saving, asking: ApiKey, input: Templ
     const settings = merge(needs, caller, base, input);
     checkName(needs, caller, settings.name, undefined);
     checkKept(needs, caller.ownerNo, settings);
-    return needs.registry.createTemplate({ id: needs.ids.resource(), ownerNo: caller.ownerNo, settings });
+    const id = needs.ids.resource();
+    auditing.note(changed("template.create", id, undefined, { ...settings }));
+    return needs.registry.createTemplate({ id, ownerNo: caller.ownerNo, settings });
   });
 }
 
@@ -74,7 +78,7 @@ export async function createTemplate(needs: Saving, asking: ApiKey, input: Templ
  */
 export async function updateTemplate(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   template: Template,
   input: TemplateInput,
 ): Promise<Template> {
@@ -88,6 +92,7 @@ export async function updateTemplate(
     const settings = merge(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
     checkKept(needs, caller.ownerNo, settings, current.settings);
+    auditing.note(changed("template.update", current.id, { ...current.settings }, { ...settings }));
     const saved = await needs.registry.saveTemplate(current, settings);
     const made = { template: settings, madeAt: needs.clock.now() };
     for (const endpoint of usersOf(needs, current)) {
@@ -103,7 +108,7 @@ export async function updateTemplate(
 }
 
 /** Deletes a template that no endpoint uses. A public one may be in use by endpoints that its owner does not see. */
-export function deleteTemplate(needs: Saving, asking: ApiKey, template: Template): Promise<void> {
+export function deleteTemplate(needs: Saving, asking: Caller, template: Template): Promise<void> {
   return changeAs(needs, asking, async () => {
     const users = usersOf(needs, template);
     const own = users.find(({ ownerNo }) => ownerNo === template.ownerNo);
@@ -114,6 +119,7 @@ export function deleteTemplate(needs: Saving, asking: ApiKey, template: Template
       );
     }
     if (users.length > 0) throw new Refusal("IN_USE", "Another user's endpoint uses this public template.");
+    auditing.note(changed("template.delete", template.id, { ...template.settings }, undefined));
     await needs.registry.removeTemplate(template);
   });
 }

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
-import { changeAs } from "../access/change-as.js";
+import { auditing } from "../../store/audit.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
@@ -28,21 +30,22 @@ export function ownVolume({ registry }: Needs<"registry">, caller: ApiKey, id: s
 /** Makes a volume: a directory under the data directory. */
 export async function createVolume(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   input: Pick<Volume, "name" | "size" | "dataCenterId">,
 ): Promise<Volume> {
   checkFields(volumeFields, input);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
   await keepVolume(needs, { id, size });
-  return changeAs(needs, asking, ({ ownerNo }) =>
-    needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId }),
-  );
+  return changeAs(needs, asking, async ({ ownerNo }) => {
+    auditing.note(changed("volume.create", id, undefined, { name, size, dataCenterId }));
+    return needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId });
+  });
 }
 
 export async function updateVolume(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   volume: Volume,
   input: { name?: string; size?: number },
 ): Promise<Volume> {
@@ -53,7 +56,9 @@ export async function updateVolume(
     if (input.size !== undefined && input.size < current.size) {
       throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
     }
-    return needs.registry.saveVolume({ ...current, ...input });
+    const next = { ...current, ...input };
+    auditing.note(changed("volume.update", current.id, { ...current }, { ...next }));
+    return needs.registry.saveVolume(next);
   });
   if (existsSync(join(needs.here.volumes.dir, saved.id))) await boundVolume(needs, saved);
   return saved;
@@ -65,7 +70,7 @@ export async function updateVolume(
  */
 export async function deleteVolume(
   needs: Saving,
-  asking: ApiKey,
+  asking: Caller,
   id: string,
   ownerNo: number = asking.ownerNo,
 ): Promise<void> {
@@ -76,6 +81,8 @@ export async function deleteVolume(
       const use = await useOf(needs, endpoint, id);
       if (use !== undefined) throw new Refusal("IN_USE", use);
     }
+    const { name, size, dataCenterId } = volume;
+    auditing.note(changed("volume.delete", id, { name, size, dataCenterId }, undefined));
     await needs.registry.removeVolume(volume);
   });
   const { dir, quota, bounds, held } = needs.here.volumes;

@@ -1,5 +1,6 @@
 import type { Stores } from "../../store/index.js";
 import { accessStore } from "./access.js";
+import { audited, auditStore } from "./audit.js";
 import { endpointStore } from "./endpoints.js";
 import { decisionStore, deliveryStore } from "./records.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
@@ -9,7 +10,7 @@ import { hostStore, workerStore } from "./workers.js";
 
 /** The stores of the cool tables, the same code for both databases. */
 export function tableStores(
-  runner: Runner,
+  plainRunner: Runner,
 ): Pick<
   Stores,
   | "endpoints"
@@ -19,10 +20,12 @@ export function tableStores(
   | "workers"
   | "access"
   | "secrets"
+  | "audit"
   | "decisions"
   | "deliveries"
   | "hosts"
 > {
+  const runner = audited(plainRunner);
   return {
     endpoints: endpointStore(runner),
     templates: templateStore(runner),
@@ -31,6 +34,7 @@ export function tableStores(
     workers: workerStore(runner),
     access: accessStore(runner),
     secrets: secretStore(runner),
+    audit: auditStore(runner),
     decisions: decisionStore(runner),
     deliveries: deliveryStore(runner),
     hosts: hostStore(runner),

@@ -120,6 +120,20 @@ export interface Tables {
     slots: Generated<number>;
   };
   job: { no: number; endpoint_no: number; awaits_delivery: number };
+  audit: {
+    no: Generated<number>;
+    at: number;
+    user_no: number;
+    user_id: string;
+    key_id: string;
+    key_prefix: string;
+    address: string | null;
+    request_id: string | null;
+    action: string;
+    resource: string;
+    before: string | null;
+    after: string | null;
+  };
   delivery: {
     no: Generated<number>;
     job_no: number;

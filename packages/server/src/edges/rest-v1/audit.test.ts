@@ -1,0 +1,164 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
+import { expireJobsLoop } from "../../loops/expire-jobs.js";
+import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+
+let scene: Scene;
+let http: Http;
+beforeEach(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene);
+});
+afterEach(async () => {
+  await http.close();
+  await scene.close();
+});
+
+const made = async (asked: Promise<Answer>) => {
+  const { status, json, text } = await asked;
+  expect(status, text).toBe(200);
+  return json;
+};
+const audit = async (query = "", key?: string) => made(http.get(`/v1/audit${query}`, key ? { key } : {}));
+const actions = async (query = "", key?: string): Promise<string[]> =>
+  (await audit(query, key)).entries.map(({ action }: { action: string }) => action);
+const patch = (path: string, body: object) => http.call("PATCH", path, { body });
+const template = (body: object = {}, key?: string) =>
+  made(http.post("/v1/templates", { name: "t", imageName: "an/image", ...body }, key ? { key } : {}));
+
+describe("The audit log", () => {
+  it("says who changed what, when and from where, with the fields that differ and without secrets", async () => {
+    const { id } = await template({ env: { TOKEN: "a-secret-value", SAME: "1" }, readme: "old" });
+    const headers = { "x-request-id": "my-request" };
+    const body = { readme: "new", env: { TOKEN: "another-secret", SAME: "1" } };
+    await made(http.call("PATCH", `/v1/templates/${id}`, { body, headers }));
+    const { entries } = await audit();
+    expect(entries.map(({ action }: { action: string }) => action)).toEqual(["template.update", "template.create"]);
+    expect(entries[0]).toEqual({
+      at: new Date(scene.clock.now()).toISOString(),
+      userId: scene.parts.registry.user(scene.admin.ownerNo)?.id,
+      keyId: scene.admin.id,
+      keyPrefix: scene.admin.prefix,
+      address: "127.0.0.1",
+      requestId: "my-request",
+      action: "template.update",
+      resource: id,
+      before: { readme: "old", env: { TOKEN: "…" } },
+      after: { readme: "new", env: { TOKEN: "…" } },
+    });
+    expect(entries[1]).not.toHaveProperty("before");
+    expect(JSON.stringify(entries)).not.toMatch(/secret/);
+  });
+
+  it("has every kind of change, over REST and GraphQL", async () => {
+    const { id: templateId } = await template();
+    const endpoint = await made(http.post("/v1/endpoints", { name: "e", templateId, workersMax: 0 }));
+    await made(patch(`/v1/endpoints/${endpoint.id}`, { name: "f" }));
+    await http.call("DELETE", `/v1/endpoints/${endpoint.id}`);
+    await http.call("DELETE", `/v1/templates/${templateId}`);
+    const volume = await made(http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" }));
+    await made(patch(`/v1/networkvolumes/${volume.id}`, { size: 2 }));
+    await http.call("DELETE", `/v1/networkvolumes/${volume.id}`);
+    const auth = { name: "a", username: "someone", password: "a-hidden-word" };
+    const { id: authId } = await made(http.post("/v1/containerregistryauth", auth));
+    await http.call("DELETE", `/v1/containerregistryauth/${authId}`);
+    const secret = 'mutation { secretCreate(input: { name: "s", value: "a-hidden-word" }) { id } }';
+    const { data } = await made(http.post("/graphql", { query: secret }));
+    await http.call("DELETE", `/v1/secrets/${data.secretCreate.id}`);
+    const user = await made(http.post("/v1/users", { name: "u" }));
+    await made(patch(`/v1/users/${user.id}`, { role: "admin" }));
+    await made(http.post(`/v1/users/${user.id}/webhook-secret/rotate`));
+    const key = await made(http.post("/v1/apikeys", { name: "k", userId: user.id }));
+    await made(patch(`/v1/apikeys/${key.id}`, { scope: "read" }));
+    const rotated = await made(http.post(`/v1/apikeys/${key.id}/rotate`, {}));
+    await http.call("DELETE", `/v1/apikeys/${key.id}`);
+    await http.call("DELETE", `/v1/users/${user.id}`);
+    const { entries } = await audit();
+    expect(entries.map(({ action }: { action: string }) => action).reverse()).toEqual([
+      "template.create",
+      "endpoint.create",
+      "endpoint.update",
+      "endpoint.delete",
+      "template.delete",
+      "volume.create",
+      "volume.update",
+      "volume.delete",
+      "registryAuth.create",
+      "registryAuth.delete",
+      "secret.create",
+      "secret.delete",
+      "user.create",
+      "user.update",
+      "user.rotateWebhookSecret",
+      "key.create",
+      "key.update",
+      "key.rotate",
+      "key.delete",
+      "user.delete",
+    ]);
+    const text = JSON.stringify(entries);
+    for (const hidden of ["a-hidden-word", key.key, rotated.key, user.webhookSecret])
+      expect(text).not.toContain(hidden);
+  });
+
+  it("has nothing of a change that was refused or could not be written", async () => {
+    expect((await http.post("/v1/templates", { name: "t" })).status).toBe(400);
+    const { id } = await template();
+    await http.post("/v1/endpoints", { name: "e", templateId: id });
+    expect((await http.call("DELETE", `/v1/templates/${id}`)).status).toBe(400);
+    expect(await actions()).toEqual(["endpoint.create", "template.create"]);
+  });
+
+  it("is filtered, and read page by page", async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.unshift((await template({ name: `t${n}` })).id);
+    await patch(`/v1/templates/${ids[0]}`, { readme: "r" });
+    expect(await actions(`?resource=${ids[0]}`)).toEqual(["template.update", "template.create"]);
+    expect(await actions("?action=template.update")).toEqual(["template.update"]);
+    expect(await actions("?keyId=unknown")).toEqual([]);
+    const at = scene.clock.now();
+    expect(await actions(`?since=${new Date(at + 1).toISOString()}`)).toEqual([]);
+    expect(await actions(`?until=${new Date(at + 1).toISOString()}`)).toHaveLength(6);
+    const seen: string[] = [];
+    for (let cursor: string | undefined = ""; cursor !== undefined; ) {
+      const page: { entries: { resource: string }[]; nextCursor?: string } = await audit(
+        `?limit=2${cursor && `&cursor=${cursor}`}`,
+      );
+      seen.push(...page.entries.map(({ resource }) => resource));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toEqual([ids[0], ...ids]);
+    for (const query of ["?cursor=zzz", "?since=yesterday", "?limit=0", `?limit=${limits.auditPageMax + 1}`])
+      expect((await http.get(`/v1/audit${query}`)).status).toBe(400);
+  });
+
+  it("is seen whole by admins, and by a member as far as its own keys made the changes", async () => {
+    const user = await made(http.post("/v1/users", { name: "u" }));
+    const { key } = await made(http.post("/v1/apikeys", { name: "k", userId: user.id }));
+    await template({}, key);
+    expect(await actions("", key)).toEqual(["template.create"]);
+    const { entries } = await audit(`?userId=${user.id}`);
+    expect(entries).toMatchObject([{ action: "template.create", userId: user.id }]);
+    expect(entries[0]).not.toHaveProperty("after"); // resources of others stay hidden from an admin
+    expect(await actions()).toEqual(["template.create", "key.create", "user.create"]);
+    const admin = scene.parts.registry.user(scene.admin.ownerNo)?.id;
+    expect((await http.get(`/v1/audit?userId=${admin}`, { key })).status).toBe(404);
+    const endpoint = await scene.endpoint();
+    const scope = { endpoints: [{ id: endpoint.id, access: "run" }] };
+    const bound = await made(http.post("/v1/apikeys", { name: "b", scope }));
+    expect((await http.get("/v1/audit", { key: bound.key })).status).toBe(401);
+  });
+
+  it("is kept for a time", async () => {
+    await template();
+    const loop = expireJobsLoop(scene.parts as Parameters<typeof expireJobsLoop>[0]);
+    const tick = () => loop.tick(scene.clock.now(), scene.stays);
+    await scene.advance(limits.auditKeptMsDefault - 1);
+    await tick();
+    expect(await actions()).toHaveLength(1);
+    await scene.advance(limits.forgetMs);
+    await tick();
+    expect(await actions()).toEqual([]);
+  });
+});

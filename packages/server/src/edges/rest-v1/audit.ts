@@ -1,0 +1,55 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance } from "fastify";
+import Type from "typebox";
+import { invalid } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import { readAudit, showEntry } from "../../operations/access/read-audit.js";
+import type { Parts } from "../../operations/needs.js";
+import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
+import { doc } from "./route-schema.js";
+
+const text = (description: string) => Type.Optional(Type.String({ maxLength: 191, description }));
+const query = Type.Object({
+  userId: text("Only changes made with this user's keys."),
+  keyId: text("Only changes made with this key."),
+  action: text("Only this action, such as endpoint.update."),
+  resource: text("Only changes of this resource."),
+  since: text("Only changes from this RFC 3339 time on."),
+  until: text("Only changes before this RFC 3339 time."),
+  limit: text(`How many entries, 1 to ${limits.auditPageMax}; default ${limits.auditPageDefault}.`),
+  cursor: Type.Optional(Type.String({ pattern: cursorPattern, description: "The nextCursor of the page before." })),
+});
+
+type Query = Record<string, string | undefined>;
+
+/** The audit log: who changed what, when, from where. */
+export function auditRoutes(app: FastifyInstance, parts: Parts): void {
+  const summary = "List changes, newest first: all for an admin, else those made with your own keys";
+  app.get("/audit", doc(summary, "audit", api.AuditPage, { querystring: query }), async (request) => {
+    const { userId, keyId, action, resource, since, until, cursor, limit } = request.query as Query;
+    const beforeNo = cursor === undefined ? undefined : readCursor(cursor);
+    if (cursor !== undefined && beforeNo === undefined) throw invalid("'cursor' is not one of this list's cursors.");
+    const times = { sinceAt: timeOf("since", since), untilAt: timeOf("until", until) };
+    const asked = { userId, keyId, action, resource, ...times, beforeNo, limit: countOf(limit) };
+    const { entries, more } = await readAudit(parts, request.caller, asked);
+    const last = entries.at(-1);
+    return {
+      entries: entries.map((entry) => showEntry(request.caller, entry)),
+      ...(more && last ? { nextCursor: writeCursor(last.no.toString(36)) } : {}),
+    };
+  });
+}
+
+function timeOf(name: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const at = Date.parse(given);
+  if (Number.isNaN(at)) throw invalid(`'${name}' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.`);
+  return at;
+}
+
+function countOf(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const count = Number(given);
+  if (/^\d{1,4}$/.test(given) && count >= 1 && count <= limits.auditPageMax) return count;
+  throw invalid(`'limit' must be a whole number from 1 to ${limits.auditPageMax}.`);
+}

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { auditing } from "../../store/audit.js";
+import type { Setting } from "./scene.js";
+
+const actor = { at: 5, userNo: 80, userId: "user", keyId: "key", keyPrefix: "mr_abc", address: "::1", requestId: "r" };
+
+/** The audit log: an entry for each change, in the change's own commit. */
+export function audit(setting: () => Setting): void {
+  it("a change is stored with its entry; neither is there without the other", async () => {
+    const { stores } = setting().scene;
+    const make = (id: string, note: object = { action: "secret.create", resource: id, after: { name: "é" } }) =>
+      auditing.run(actor, async () => {
+        auditing.note(note as never);
+        return stores.secrets.create({ id, ownerNo: 80, name: id, description: "", createdAt: 5, value: "v" });
+      });
+    const list = (more: object = {}) => stores.audit.list({ userNo: 80, limit: 10, ...more });
+    const { no } = await make("audited0000001");
+    const [entry] = await list();
+    expect(entry).toEqual({
+      ...actor,
+      no: entry?.no,
+      action: "secret.create",
+      resource: "audited0000001",
+      after: { name: "é" },
+    });
+    await expect(make("audited0000001")).rejects.toThrow();
+    expect(await list()).toHaveLength(1);
+    const broken = { action: null, resource: "audited0000002" }; // cannot be stored
+    await expect(make("audited0000002", broken)).rejects.toThrow();
+    expect((await stores.secrets.of(80)).map(({ id }) => id)).toEqual(["audited0000001"]);
+    await stores.secrets.remove(no); // a write of nobody's is not recorded
+    expect(await list()).toHaveLength(1);
+  });
+
+  it("entries are found by user, key, action, resource and time, newest first, and forgotten in pieces", async () => {
+    const { stores } = setting().scene;
+    for (let n = 1; n <= 5; n++) {
+      await auditing.run({ ...actor, userNo: 81, at: n, keyId: `key ${n % 2}` }, async () => {
+        auditing.note({ action: `thing.${n}`, resource: `r${n}` });
+        await stores.access.noteUses(new Map([[n, n]]));
+      });
+    }
+    const found = async (more: object) =>
+      (await stores.audit.list({ userNo: 81, limit: 10, ...more })).map(({ resource }) => resource);
+    expect(await found({})).toEqual(["r5", "r4", "r3", "r2", "r1"]);
+    expect(await found({ limit: 2 })).toEqual(["r5", "r4"]);
+    expect(await found({ keyId: "key 0" })).toEqual(["r4", "r2"]);
+    expect(await found({ action: "thing.3" })).toEqual(["r3"]);
+    expect(await found({ resource: "r3" })).toEqual(["r3"]);
+    expect(await found({ sinceAt: 2, untilAt: 4 })).toEqual(["r3", "r2"]);
+    const [, second] = await stores.audit.list({ userNo: 81, limit: 2 });
+    expect(await found({ beforeNo: second?.no })).toEqual(["r3", "r2", "r1"]);
+    expect([await stores.audit.forget(4, 2), await stores.audit.forget(4, 2), await stores.audit.forget(4, 2)]).toEqual(
+      [2, 1, 0],
+    );
+    expect(await found({})).toEqual(["r5", "r4"]);
+  });
+}

@@ -1,0 +1,63 @@
+import type { CompiledQuery, Selectable } from "kysely";
+import type { AuditEntry } from "../../domain/access/audit.js";
+import { type AuditStore, auditing, type NewAuditEntry } from "../../store/audit.js";
+import type { Runner } from "./runner.js";
+import type { Tables } from "./schema.js";
+
+const toEntry = (row: Selectable<Tables["audit"]>): AuditEntry => ({
+  no: row.no,
+  at: row.at,
+  userNo: row.user_no,
+  userId: row.user_id,
+  keyId: row.key_id,
+  keyPrefix: row.key_prefix,
+  ...(row.address === null ? {} : { address: row.address }),
+  ...(row.request_id === null ? {} : { requestId: row.request_id }),
+  action: row.action,
+  resource: row.resource,
+  ...(row.before === null ? {} : { before: JSON.parse(row.before) }),
+  ...(row.after === null ? {} : { after: JSON.parse(row.after) }),
+});
+
+const ofEntry = (entry: NewAuditEntry) => ({
+  at: entry.at,
+  user_no: entry.userNo,
+  user_id: entry.userId,
+  key_id: entry.keyId,
+  key_prefix: entry.keyPrefix,
+  address: entry.address ?? null,
+  request_id: entry.requestId ?? null,
+  action: entry.action,
+  resource: entry.resource,
+  before: entry.before === undefined ? null : JSON.stringify(entry.before),
+  after: entry.after === undefined ? null : JSON.stringify(entry.after),
+});
+
+/** A runner whose writes store what was noted of the changes that they make. */
+export function audited(runner: Runner): Runner {
+  const insert = (entry: NewAuditEntry): CompiledQuery =>
+    runner.sql.insertInto("audit").values(ofEntry(entry)).compile();
+  return { ...runner, write: (queries) => runner.write([...queries, ...auditing.take().map(insert)]) };
+}
+
+export function auditStore(runner: Runner): AuditStore {
+  const { sql } = runner;
+  return {
+    list: async ({ userNo, keyId, action, resource, sinceAt, untilAt, beforeNo, limit }) => {
+      let query = sql.selectFrom("audit").selectAll();
+      if (userNo !== undefined) query = query.where("user_no", "=", userNo);
+      if (keyId !== undefined) query = query.where("key_id", "=", keyId);
+      if (action !== undefined) query = query.where("action", "=", action);
+      if (resource !== undefined) query = query.where("resource", "=", resource);
+      if (sinceAt !== undefined) query = query.where("at", ">=", sinceAt);
+      if (untilAt !== undefined) query = query.where("at", "<", untilAt);
+      if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
+      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toEntry);
+    },
+    forget: async (before, most) => {
+      const old = sql.selectFrom("audit").select("no").where("at", "<", before).orderBy("at").limit(most);
+      const [rows] = await runner.write([sql.deleteFrom("audit").where("no", "in", old).returning("no").compile()]);
+      return rows?.length ?? 0;
+    },
+  };
+}
