@@ -1,4 +1,3 @@
-import { isVisible } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type Template } from "../../domain/endpoints/template.js";
 import { showGpuTypes } from "../../domain/hosts/gpu.js";
@@ -12,7 +11,14 @@ import {
   secretsOf,
   showSecret,
 } from "../../operations/access/save-secret.js";
-import { forCaller, seesMore, visibleTemplates, visibleVolumes, volumeFor } from "../../operations/access/visible.js";
+import {
+  forCaller,
+  visibleEndpoints,
+  visibleRegistryAuths,
+  visibleTemplates,
+  visibleVolumes,
+  volumeFor,
+} from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -178,11 +184,10 @@ async function removeSecret({ id }: { id: string }, { parts, caller }: Context) 
 
 function myself(_: unknown, context: Context) {
   const { registry } = context.parts;
-  const mine = ({ ownerNo }: { ownerNo: number }) => ownerNo === context.caller.ownerNo;
   return {
     id: registry.user(context.caller.ownerNo)?.id,
     endpoints: () => {
-      const visible = registry.endpoints().filter((endpoint) => isVisible(context.caller, endpoint));
+      const visible = visibleEndpoints(context.parts, context.caller);
       return context.answer.list(visible, (endpoint) => endpointView(context, endpoint));
     },
     networkVolumes: () =>
@@ -191,10 +196,8 @@ function myself(_: unknown, context: Context) {
       ),
     podTemplates: () =>
       context.answer.list(visibleTemplates(context.parts, context.caller), (each) => templateView(context, each)),
-    containerRegistryCreds: () => {
-      seesMore(context.caller, "container registry auths");
-      return context.answer.list(registry.registryAuths().filter(mine), showRegistryAuth);
-    },
+    containerRegistryCreds: () =>
+      context.answer.list(visibleRegistryAuths(context.parts, context.caller), showRegistryAuth),
     secrets: async () => context.answer.list(await secretsOf(context.parts, context.caller), showSecret),
     serverlessDiscount: null,
   };

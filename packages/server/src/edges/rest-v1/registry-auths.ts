@@ -1,7 +1,7 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { seesMore } from "../../operations/access/visible.js";
+import { seesMore, visibleRegistryAuths } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import { showRegistryAuth } from "../../operations/show-resources.js";
 import {
@@ -31,11 +31,9 @@ export function registryAuthReads(app: FastifyInstance, parts: Parts): void {
     seesMore(request.caller, "container registry auths");
     return ownRegistryAuth(parts, request.caller, idOf(request, id));
   };
-  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), async ({ caller }, reply) => {
-    seesMore(caller, "container registry auths");
-    const mine = parts.registry.registryAuths().filter(({ ownerNo }) => ownerNo === caller.ownerNo);
-    return sendList(reply, mine, showRegistryAuth);
-  });
+  app.get(path, doc("List container registry auths", tag, Type.Array(api.RegistryAuth)), async ({ caller }, reply) =>
+    sendList(reply, visibleRegistryAuths(parts, caller), showRegistryAuth),
+  );
   app.get(
     `${path}/:${id}`,
     doc("Show a container registry auth", tag, api.RegistryAuth, { params: params(id) }),

@@ -1,10 +1,9 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { isVisible } from "../../domain/access/key.js";
 import { Refusal, routeNotFound } from "../../errors.js";
 import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
-import { forCaller, seesMore, visibleTemplates } from "../../operations/access/visible.js";
+import { forCaller, seesMore, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -160,8 +159,9 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
     (request, reply) => {
-      const live = registry.endpoints().filter((endpoint) => isVisible(request.caller, endpoint));
-      return sendList(reply, live, (endpoint) => endpointView(parts, request, endpoint));
+      return sendList(reply, visibleEndpoints(parts, request.caller), (endpoint) =>
+        endpointView(parts, request, endpoint),
+      );
     },
   );
   app.get(

@@ -1,4 +1,6 @@
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import { unauthorized } from "../../errors.js";
@@ -16,7 +18,7 @@ const own = ({ ownerNo }: ApiKey, resource: { readonly ownerNo: number }): boole
 export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey): Template[] {
   const mine = registry.templates().filter((template) => own(caller, template));
   if (!isBound(caller)) return mine;
-  const used = new Set(boundEndpoints({ registry }, caller).map(({ settings }) => settings.templateId));
+  const used = new Set(visibleEndpoints({ registry }, caller).map(({ settings }) => settings.templateId));
   return mine.filter(({ id }) => used.has(id));
 }
 
@@ -24,16 +26,23 @@ export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey
 export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey): Volume[] {
   const mine = registry.volumes().filter((volume) => own(caller, volume));
   if (!isBound(caller)) return mine;
-  const used = new Set(boundEndpoints({ registry }, caller).flatMap(({ settings }) => settings.networkVolumeIds));
+  const used = new Set(visibleEndpoints({ registry }, caller).flatMap(({ settings }) => settings.networkVolumeIds));
   return mine.filter(({ id }) => used.has(id));
 }
 
-const boundEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey) =>
+/** The endpoints that a key sees. */
+export const visibleEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey): Endpoint[] =>
   registry.endpoints().filter((endpoint) => isVisible(caller, endpoint));
 
 /** Refuses a key that is limited to chosen endpoints. `what`: the resources that such a key never sees. */
 export function seesMore(caller: ApiKey, what: string): void {
   if (isBound(caller)) throw unauthorized(`This key is for chosen endpoints: it does not see ${what}.`);
+}
+
+/** A user's credentials for registries, which keys of chosen endpoints never see. */
+export function visibleRegistryAuths({ registry }: Needs<"registry">, caller: ApiKey): RegistryAuth[] {
+  seesMore(caller, "container registry auths");
+  return registry.registryAuths().filter((auth) => own(caller, auth));
 }
 
 /** A view with its environment's values for the owner's own keys, and with their names alone for all others. */
