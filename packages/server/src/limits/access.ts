@@ -19,7 +19,9 @@ export const access = {
   secretLinesMax: 200, // of a secret, masked in logs one by one as well; a key file has 15 to 60
   auditKeptMsDefault: 90 * day,
   auditPageDefault: 50,
-  auditPageMax: 500,
+  auditPageMax: 100,
+  auditValueCharsMax: 2_000, // of a field in an entry of the audit log
+  auditSideCharsMax: 8_000, // of all fields before, or after, a change: a page of entries is made in memory
   auditForgottenAtOnce: 500, // entries deleted in one commit
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
 } as const;

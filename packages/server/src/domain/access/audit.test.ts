@@ -16,3 +16,11 @@ it("A change holds the fields that differ, and of environments only the names of
     after: { name: "a" },
   });
 });
+
+it("A change keeps the beginning of long values, and has a bound as a whole", () => {
+  const { after } = changed("thing.create", "id", undefined, { readme: "x".repeat(100_000) });
+  expect(after?.readme).toMatch(/^"x{1999}… \(100002 characters\)$/);
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`f${n}`, "y".repeat(1_500)]));
+  const env = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`NAME_${n}`, "z"]));
+  expect(JSON.stringify(changed("thing.create", "id", undefined, { ...many, env })).length).toBeLessThan(12_000);
+});

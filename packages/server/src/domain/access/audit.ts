@@ -1,3 +1,5 @@
+import { limits } from "../../limits/index.js";
+
 /** Where a request came from. */
 export interface Via {
   readonly address: string;
@@ -30,7 +32,10 @@ export interface AuditEntry extends Actor, Change {
   readonly no: number;
 }
 
-/** A change of a resource, reduced to the fields that differ. Values of environments are hidden. */
+/**
+ * A change of a resource, reduced to the fields that differ. Values of environments are hidden, long values are cut, and
+ * of very many fields or variables only some are kept: an entry is a record, not a copy.
+ */
 export function changed(
   action: string,
   resource: string,
@@ -40,13 +45,17 @@ export function changed(
   const names = [...new Set(Object.keys({ ...before, ...after }))].filter(
     (name) => !isSame(before?.[name], after?.[name]),
   );
-  const sideOf = (side: Fields, other: Fields = {}) =>
-    Object.fromEntries(
-      names.flatMap((name) => {
-        const value = name === "env" ? hidden(side.env, other.env) : side[name];
-        return value === undefined ? [] : [[name, value]];
-      }),
-    );
+  const sideOf = (side: Fields, other: Fields = {}) => {
+    const fields: Record<string, unknown> = {};
+    let left: number = limits.auditSideCharsMax;
+    for (const name of names) {
+      const value = name === "env" ? hidden(side.env, other.env) : side[name];
+      if (value === undefined) continue;
+      fields[name] = shortened(value, Math.min(left, limits.auditValueCharsMax));
+      left = Math.max(0, left - JSON.stringify(fields[name]).length);
+    }
+    return fields;
+  };
   return {
     action,
     resource,
@@ -56,6 +65,12 @@ export function changed(
 }
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+/** A value as it is, or the beginning of its JSON text if that is longer than `charsMax`. */
+function shortened(value: unknown, charsMax: number): unknown {
+  const text = JSON.stringify(value);
+  return text.length <= charsMax ? value : `${text.slice(0, charsMax)}… (${text.length} characters)`;
+}
 
 /** The names of the variables that differ: their values may be secrets. */
 function hidden(env: unknown = {}, other: unknown = {}): Fields {
