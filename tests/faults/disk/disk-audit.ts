@@ -5,6 +5,7 @@ import { limits } from "../../../packages/server/src/limits/index.js";
 import type { Stores } from "../../../packages/server/src/store/index.js";
 import { openDatabase } from "../../../packages/server/src/stores/sqlite/driver.js";
 import { openSqlite } from "../../../packages/server/src/stores/sqlite/open.js";
+import { code } from "../../../packages/server/src/stores/tables/job-state.js";
 import type { Acknowledged, KnownJob } from "./acknowledged.js";
 
 /** Writes what is on a disk into a folder, calls `use`, and removes it. */
@@ -54,8 +55,8 @@ export async function auditDisk(folder: string, acknowledged: Acknowledged): Pro
       if (complaint) lost.push(`job ${id} ${complaint}`);
     }
     const ended = db
-      .prepare(`SELECT count(*) FILTER (WHERE status = 2) AS completed, count(*) FILTER (WHERE status = 3) AS failed FROM job
-        WHERE endpoint_no = ?`)
+      .prepare(`SELECT count(*) FILTER (WHERE status = ${code.COMPLETED}) AS completed,
+          count(*) FILTER (WHERE status = ${code.FAILED}) AS failed FROM job WHERE endpoint_no = ?`)
       .get(endpoint.no);
     const tally = await stores.tallies.tally(endpoint.no);
     const recount = { ...(await stores.tallies.recount(endpoint.no)), ...ended };

@@ -2,7 +2,6 @@ import type { JobReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import {
   anySize,
-  code,
   type HeldRow,
   heldColumns,
   type JobRow,
@@ -12,6 +11,7 @@ import {
   toJob,
   toPage,
 } from "../tables/job-row.js";
+import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import { numbers, texts } from "./connection/arrays.js";
 import type { Connections } from "./connection/connections.js";
 import { jobSql, postgresTextReader } from "./texts/texts.js";
@@ -26,17 +26,17 @@ export const readerSql = {
   list: page(),
   listStatus: page(" AND j.status = $6"),
   // an index of jobs that ended badly skips a million that succeeded
-  listTroubled: page(" AND j.status >= 3 AND j.status = $6"),
-  held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND (status = 1 OR stop_wanted = 1)`,
-  overdue: `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
-  unstopped: `SELECT ${heldColumns} FROM job WHERE (status = 1 OR stop_wanted = 1) AND stop_wanted = 1
+  listTroubled: page(` AND ${isTroubled("j")} AND j.status = $6`),
+  held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND ${isAtWorker()}`,
+  overdue: `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
+  unstopped: `SELECT ${heldColumns} FROM job WHERE ${isAtWorker()} AND stop_wanted = 1
     AND worker_no IN (SELECT no FROM worker WHERE ended_at IS NULL)`,
-  orphaned: `SELECT ${heldColumns} FROM job j WHERE (status = 1 OR stop_wanted = 1) AND worker_no > 0
+  orphaned: `SELECT ${heldColumns} FROM job j WHERE ${isAtWorker()} AND worker_no > 0
     AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.no = j.worker_no AND w.ended_at IS NULL)`,
-  nextDeadline: "SELECT min(deadline_at) AS at FROM job WHERE status = 1",
+  nextDeadline: `SELECT min(deadline_at) AS at FROM job WHERE status = ${code.IN_PROGRESS}`,
   nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0",
   position: `SELECT a.n, (SELECT count(*) FROM
-      (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = 0 AND place < a.place LIMIT a.max) p) AS before
+      (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = ${code.IN_QUEUE} AND place < a.place LIMIT a.max) p) AS before
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)`,
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
@@ -82,7 +82,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax];
       if (!status) return toPage(await reads.read<PageRow>(readerSql.list, values));
-      const list = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
+      const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
       return toPage(await reads.read<PageRow>(list, [...values, code[status]]));
     },
     heldBy: (workerNo) => held([workerNo]),

@@ -3,7 +3,8 @@ import { limits } from "../../limits/index.js";
 import type { JobReader } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, code, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { anySize, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import { jobSql, textsInPieces } from "./texts/stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts/texts.js";
@@ -33,21 +34,23 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     ),
     all: search("job_listed", "true"),
     // an index of failed jobs skips the million that succeeded
-    troubled: search("job_troubled", "status >= 3"),
-    held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
+    troubled: search("job_troubled", isTroubled()),
+    held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND ${isAtWorker()}`),
     overdue: db.prepare(
-      `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
+      `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
     ),
     unstopped: db.prepare(`SELECT ${heldColumns} FROM job WHERE stop_wanted = 1 AND worker_no IN
       (SELECT no FROM worker WHERE ended_at IS NULL)`),
-    orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE (status = 1 OR stop_wanted = 1)
+    orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE ${isAtWorker()}
       AND worker_no NOT IN (SELECT no FROM worker WHERE ended_at IS NULL)`),
-    nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
+    nextDeadline: db.prepare(`SELECT min(deadline_at) AS at FROM job WHERE status = ${code.IN_PROGRESS}`),
     nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0"),
     nextPlace: db.prepare("SELECT value FROM counter WHERE name = 'next_place'"),
     position: db.prepare(`SELECT count(*) AS n FROM
-      (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
-    firstPlaces: db.prepare("SELECT place FROM job WHERE endpoint_no = ? AND status = 0 ORDER BY place LIMIT ?"),
+      (SELECT 1 FROM job WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} AND place < ? LIMIT ?)`),
+    firstPlaces: db.prepare(
+      `SELECT place FROM job WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} ORDER BY place LIMIT ?`,
+    ),
   };
   // replies sent in one turn wake their readers once: one by one they cost twice as much
   const find = gathered(
@@ -79,7 +82,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
    * one window.
    */
   async function numbersOf(endpointNo: number, { status, limit, beforeNo, gone }: Search, now: number) {
-    const { window, within } = code[status] >= code.FAILED ? sql.troubled : sql.all;
+    const { window, within } = isTroubledStatus(status) ? sql.troubled : sql.all;
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
       const next = await turns.run(["searches"], (): number | undefined => {

@@ -1,6 +1,6 @@
 import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
 import type { JobStore, Purge, Settled } from "../../../store/index.js";
-import { code } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { transaction } from "../connection/transaction.js";
@@ -29,9 +29,9 @@ export const changeSql = {
 
   giveBack: `
   WITH back AS (
-    UPDATE job j SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
+    UPDATE job j SET status = ${code.IN_QUEUE}, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
       retries = retries + $6::bigint, excused = excused + 1 - $6
-    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5
+    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts = $4 AND j.worker_no = $5
     RETURNING ${settledColumns}),
   ${cleared("back")},
   ${noted("back", "$7::bigint", "'giveBack'", "$5", "CASE WHEN $6 = 0 THEN 'excused' END")},
@@ -45,7 +45,7 @@ export const changeSql = {
 
   retry: `
   WITH again AS (
-    UPDATE job j SET status = 0, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
+    UPDATE job j SET status = ${code.IN_QUEUE}, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
       queued_at = $6::bigint, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $4 AND j.starts = $5 AND j.expires_at > $6
     RETURNING ${settledColumns}),
@@ -60,7 +60,7 @@ export const changeSql = {
   end: `
   WITH ended AS (
     UPDATE job j SET status = $4::smallint, finished_at = $8::bigint, deadline_at = NULL,
-      stop_wanted = (j.status = 1 AND $4 <> 3)::int, expires_at = least(ttl_end_at, $8 + retention_ms)
+      stop_wanted = (j.status = ${code.IN_PROGRESS} AND $4 <> ${code.FAILED})::int, expires_at = least(ttl_end_at, $8 + retention_ms)
     WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $5 AND j.starts = $6 AND j.worker_no IS NOT DISTINCT FROM $7::bigint
     RETURNING ${settledColumns}),
   outputs AS (
@@ -69,15 +69,15 @@ export const changeSql = {
   ${noted("ended", "$8", "$10::text", "$7", "$11::text")},
   ${delivered("ended")},
   ${tallied("ended", {
-    waiting: "-count(*) FILTER (WHERE $5 = 0)",
-    waitingNormal: "-count(*) FILTER (WHERE $5 = 0 AND low_priority = 0)",
-    running: "-count(*) FILTER (WHERE $5 = 1)",
-    failed: "count(*) FILTER (WHERE status <> 4)",
+    waiting: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE})`,
+    waitingNormal: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE} AND low_priority = 0)`,
+    running: `-count(*) FILTER (WHERE $5 = ${code.IN_PROGRESS})`,
+    failed: `count(*) FILTER (WHERE status <> ${code.CANCELLED})`,
   })}
   SELECT * FROM ended`,
 
   begin: `UPDATE job SET taken_at = $1::bigint, deadline_at = $2::bigint + execution_timeout_ms
-    WHERE endpoint_no = $3 AND no = $4 AND status = 1 AND starts = $5 AND worker_no = $6`,
+    WHERE endpoint_no = $3 AND no = $4 AND status = ${code.IN_PROGRESS} AND starts = $5 AND worker_no = $6`,
 
   setTtl: `UPDATE job SET ttl_end_at = $1::bigint,
     expires_at = CASE WHEN finished_at IS NULL THEN $1 ELSE least($1, finished_at + retention_ms) END
@@ -88,10 +88,10 @@ export const changeSql = {
 
   cancelWaiting: `
   WITH chosen AS MATERIALIZED (
-    SELECT no FROM job WHERE endpoint_no = $2 AND status = 0 AND place <= $3 AND expires_at > $4
+    SELECT no FROM job WHERE endpoint_no = $2 AND status = ${code.IN_QUEUE} AND place <= $3 AND expires_at > $4
     ORDER BY place LIMIT $5 FOR UPDATE),
   ended AS (
-    UPDATE job j SET status = 4, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
     FROM chosen WHERE j.endpoint_no = $2 AND j.no = chosen.no
     RETURNING ${settledColumns}),
   outputs AS (

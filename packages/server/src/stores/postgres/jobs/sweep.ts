@@ -1,5 +1,6 @@
 import type { HeldJob } from "../../../store/index.js";
-import { code, type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
+import { type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { transaction } from "../connection/transaction.js";
@@ -32,8 +33,8 @@ export const sweepSql = {
   /** Running jobs are first marked to be stopped. */
   vanish: `
   WITH gone AS (
-    UPDATE job j SET status = 4, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
-    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = 1
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
+    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = ${code.IN_PROGRESS}
     RETURNING j.*),
   ${tallied("gone", { running: "-count(*)" })}
   SELECT ${heldColumns} FROM gone`,
@@ -47,8 +48,8 @@ export const sweepSql = {
   streams AS (DELETE FROM stream WHERE job_no = ANY ($3)),
   chunks AS (DELETE FROM chunk WHERE job_no = ANY ($3)),
   ${tallied("dropped", {
-    waiting: "-count(*) FILTER (WHERE status = 0)",
-    waitingNormal: "-count(*) FILTER (WHERE status = 0 AND low_priority = 0)",
+    waiting: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE})`,
+    waitingNormal: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE} AND low_priority = 0)`,
   })}
   SELECT count(*) FROM dropped`,
   dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN

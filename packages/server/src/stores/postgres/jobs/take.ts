@@ -2,6 +2,7 @@ import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import type { Ask, Taken, TakenJob } from "../../../store/index.js";
 import { type TakenRow, toTakenJob } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { isLost } from "../connection/failures.js";
@@ -11,7 +12,7 @@ import type { Group, Verb } from "../writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
   ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy`;
-const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
+const waiting = `endpoint_no = $2::bigint AND status = ${code.IN_QUEUE} AND expires_at > $3::bigint`;
 
 export const takeSql = {
   /**
@@ -39,7 +40,7 @@ export const takeSql = {
       sum(octet_length(i.body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p JOIN job_input i ON i.job_no = p.no),
   taken AS (
-    UPDATE job j SET status = 1, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
+    UPDATE job j SET status = ${code.IN_PROGRESS}, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
       deadline_at = $3 + execution_timeout_ms
     FROM pick p JOIN slot s ON s.slot = p.slot
     WHERE j.endpoint_no = $2 AND j.no = p.no AND coalesce(p.before, 0) < $7::bigint

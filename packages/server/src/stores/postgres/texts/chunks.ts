@@ -2,6 +2,7 @@ import { fewAtOnce } from "../../../domain/few-at-once.js";
 import { limits } from "../../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connections } from "../connection/connections.js";
@@ -30,7 +31,7 @@ export const chunkSql = {
       AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
   held AS MATERIALIZED (
     SELECT c.n, c.pieces, c.token, c.name, j.no, j.starts FROM call c
-    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
+    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = ${code.IN_PROGRESS}
     ORDER BY c.n FOR SHARE OF j),
   grown AS (
     INSERT INTO stream AS s (job_no, next_index, handed_index, token, name) SELECT no, pieces, 0, token, name FROM held

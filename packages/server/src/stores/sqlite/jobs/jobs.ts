@@ -12,7 +12,8 @@ import type {
   Taken,
   TakenJob,
 } from "../../../store/index.js";
-import { code, type HeldRow, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../../tables/job-row.js";
+import { type HeldRow, type TakenRow, toHeldJob, toTakenJob } from "../../tables/job-row.js";
+import { code, statusOf } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
 import type { Tallies } from "../tallies.js";
 import { type StorableText, textValues } from "../texts/stored-texts.js";

@@ -2,6 +2,7 @@ import { limits } from "../../../limits/index.js";
 import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
 import { turns } from "../../../turns.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import type { Database } from "../driver.js";
 import { sizeOf } from "../writing/parcel.js";
@@ -23,7 +24,7 @@ class SqliteChunks {
   constructor(db: Database) {
     this.#sql = {
       holder: db.prepare(
-        "SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1",
+        `SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = ${code.IN_PROGRESS}`,
       ),
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
