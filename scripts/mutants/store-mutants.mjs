@@ -140,8 +140,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/take.ts",
-        find: "left(asks, found.jobs), now, 0, room",
-        replace: "left(asks, []), now, 0, room",
+        find: "asks: left(asks, found.jobs), floor: 0, room",
+        replace: "asks, floor: 0, room",
       },
     ],
   },

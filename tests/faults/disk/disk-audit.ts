@@ -93,15 +93,22 @@ async function auditJob(
   known: KnownJob,
   keys: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  const job = await stores.reader.find(endpointNo, id, Date.now());
+  const job = await stores.reader.find({ endpointNo, jobId: id, now: Date.now() });
   if (!job) return "is gone";
   if (known.key !== undefined && !keys.has(id)) return "has lost its idempotency key";
   if (known.taken && job.starts === 0) return "was never taken";
-  const chunks = (await stores.chunks.read(job.no, 0, Number.MAX_SAFE_INTEGER)).map(({ output }) => output);
+  const chunks = (await stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: Number.MAX_SAFE_INTEGER })).map(
+    ({ output }) => output,
+  );
   if (known.chunks.some((chunk, at) => chunks[at] !== chunk)) return "has lost a chunk";
   if (!known.end) return undefined;
   if (job.status !== known.end.status) return `is ${job.status}, and was ${known.end.status}`;
-  const read = await stores.reader.findTexts(endpointNo, id, Date.now(), limits.outputBytesHard);
+  const read = await stores.reader.findTexts({
+    endpointNo,
+    jobId: id,
+    now: Date.now(),
+    bytesMax: limits.outputBytesHard,
+  });
   const large = read?.texts?.output;
   const output = large ? Buffer.concat(large).toString() : job.output;
   return output === known.end.output ? undefined : "has another output";

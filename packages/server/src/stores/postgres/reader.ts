@@ -1,4 +1,4 @@
-import type { JobReader } from "../../store/index.js";
+import type { JobQuery, JobReader, PositionQuery } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import {
   anySize,
@@ -46,11 +46,11 @@ export const readerSql = {
  * connections of their own.
  */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
-  const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
+  const find = gathered(async (asked: readonly JobQuery[]) => {
     const rows = await reads.read<JobRow & { n: number }>(readerSql.find, [
-      numbers(asked.map(([endpointNo]) => endpointNo)),
-      texts(asked.map(([, jobId]) => jobId)),
-      numbers(asked.map(([, , now]) => now)),
+      numbers(asked.map(({ endpointNo }) => endpointNo)),
+      texts(asked.map(({ jobId }) => jobId)),
+      numbers(asked.map(({ now }) => now)),
     ]);
     const found = new Map(rows.map((row) => [row.n - 1, row]));
     return asked.map((_, n) => found.get(n));
@@ -59,16 +59,19 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
   });
-  const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
-    const columns = [0, 1, 2].map((column) => numbers(asked.map((each) => each[column] as number)));
-    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, columns);
+  const position = gathered(async (asked: readonly PositionQuery[]) => {
+    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, [
+      numbers(asked.map(({ endpointNo }) => endpointNo)),
+      numbers(asked.map(({ place }) => place)),
+      numbers(asked.map(({ max }) => max)),
+    ]);
     const before = new Map(rows.map((row) => [row.n - 1, row.before]));
     return asked.map((_, n) => before.get(n) ?? 0);
   });
   const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
   return {
-    find: async (endpointNo, jobId, now) => {
-      const row = await find([endpointNo, jobId, now]);
+    find: async (query) => {
+      const row = await find(query);
       return row && toJob(row);
     },
     ...postgresTextReader(textReads),
@@ -79,19 +82,19 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       );
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+    list: async ({ endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now }) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax];
       if (!status) return toPage(await reads.read<PageRow>(readerSql.list, values));
       const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
       return toPage(await reads.read<PageRow>(list, [...values, code[status]]));
     },
     heldBy: (workerNo) => held([workerNo]),
-    overdue: async (now, limit) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
+    overdue: async ({ now, limit }) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
     unstopped: async () => (await reads.read<HeldRow>(readerSql.unstopped, [])).map(toHeldJob),
     orphaned: async () => (await reads.read<HeldRow>(readerSql.orphaned, [])).map(toHeldJob),
     nextDeadline: () => at(readerSql.nextDeadline),
     nextExpiry: () => at(readerSql.nextExpiry),
-    position: (...asked) => position(asked),
+    position,
     lastPlace: async () => (await reads.read<{ place: number }>(readerSql.lastPlace, []))[0]?.place ?? 0,
   };
 }

@@ -27,7 +27,7 @@ describe("A sweep", () => {
     await scene.submit({ ttlEndAt });
     scene.now = ttlEndAt;
     const batches = [];
-    for (let n = 0; n < 4; n++) batches.push(await scene.stores.jobs.sweep(scene.now, 10));
+    for (let n = 0; n < 4; n++) batches.push(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 }));
     expect(batches.map(({ deleted, more }) => [deleted, more])).toEqual([
       [1, true],
       [1, true],

@@ -1,5 +1,5 @@
-import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
-import type { JobStore, Purge, Settled } from "../../../store/index.js";
+import { type Change, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
+import type { Begun, Changing, NewTtl, Purge, Settled, Stopped } from "../../../store/index.js";
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
@@ -105,29 +105,26 @@ export const changeSql = {
   SELECT * FROM ended`,
 };
 
-type Facts = Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">;
 const waits = (row: { id: string } | undefined): Settled | undefined =>
   row && { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
 
-interface Changing {
+interface Applied extends Pick<Changing, "job" | "now"> {
   readonly connection: Connection;
   readonly lane: number;
-  readonly job: Facts;
-  readonly now: number;
 }
 
-async function giveBack({ connection, lane, job, now }: Changing, excused: boolean): Promise<Settled | undefined> {
+async function giveBack({ connection, lane, job, now }: Applied, excused: boolean): Promise<Settled | undefined> {
   const values = [lane, job.endpointNo, job.no, job.starts, job.workerNo, excused ? 0 : 1, now];
   return waits((await connection.query<{ id: string }>(changeSql.giveBack, values))[0]);
 }
 
-async function retry({ connection, lane, job, now }: Changing): Promise<Settled | undefined> {
+async function retry({ connection, lane, job, now }: Applied): Promise<Settled | undefined> {
   const values = [lane, job.endpointNo, job.no, code[job.status], job.starts, now, job.workerNo];
   return waits((await connection.query<{ id: string }>(changeSql.retry, values))[0]);
 }
 
 async function end(
-  { connection, lane, job, now }: Changing,
+  { connection, lane, job, now }: Applied,
   to: JobStatus,
   event: string,
   error: string | undefined,
@@ -138,26 +135,26 @@ async function end(
   return row && toSettled(row);
 }
 
-function apply(changing: Changing, change: Change): Promise<Settled | undefined> {
+function apply(to: Applied, change: Change): Promise<Settled | undefined> {
   switch (change.by) {
     case "giveBack":
-      return giveBack(changing, change.excused);
+      return giveBack(to, change.excused);
     case "retry":
-      return retry(changing);
+      return retry(to);
     case "cancel":
-      return end(changing, "CANCELLED", "cancel", change.error);
+      return end(to, "CANCELLED", "cancel", change.error);
     case "timeOut":
-      return end(changing, "TIMED_OUT", "timeOut", change.error);
+      return end(to, "TIMED_OUT", "timeOut", change.error);
     case "fail":
-      return end(changing, "FAILED", "fail", change.error);
+      return end(to, "FAILED", "fail", change.error);
   }
 }
 
 /** Applies a change if the job is still as it was read. */
-export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled | undefined> = {
+export const changeVerb: Verb<[Changing], Settled | undefined> = {
   callsMax: 1,
   async run({ connection, lane, again }, [args]) {
-    const [job, change, now] = args as [Facts, Change, number];
+    const [{ job, change, now }] = args as [Changing];
     if (!mayHappen(change.by, job.status)) return [undefined];
     if (again) {
       const values = [job.endpointNo, job.no, now, change.by, job.workerNo];
@@ -172,29 +169,29 @@ export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled
   },
 };
 
-type Begin = Parameters<JobStore["begin"]>;
-
 /** Records when a running job began. */
-export const beginVerb: Verb<Begin, void> = {
+export const beginVerb: Verb<[Begun], void> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ endpointNo, no, starts, workerNo }, beganAt, beginsBy] = args as Begin;
+    const [{ job, beganAt, beginsBy }] = args as [Begun];
+    const { endpointNo, no, starts, workerNo } = job;
     await connection.query(changeSql.begin, [beganAt, beginsBy, endpointNo, no, starts, workerNo]);
     return [undefined];
   },
 };
 
-export const setTtlVerb: Verb<[job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number], boolean> = {
+export const setTtlVerb: Verb<[NewTtl], boolean> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ endpointNo, no }, ttlEndAt, now] = args as [Pick<Job, "endpointNo" | "no">, number, number];
-    return [(await connection.query(changeSql.setTtl, [ttlEndAt, endpointNo, no, now])).length > 0];
+    const [{ job, ttlEndAt, now }] = args as [NewTtl];
+    return [(await connection.query(changeSql.setTtl, [ttlEndAt, job.endpointNo, job.no, now])).length > 0];
   },
 };
 
-export const confirmStoppedVerb: Verb<[workerNo: number, jobNos: readonly number[]], void> = {
+export const confirmStoppedVerb: Verb<[Stopped], void> = {
   callsMax: 1,
-  async run({ connection }, [[workerNo, jobNos] = [0, []]]) {
+  async run({ connection }, [args]) {
+    const [{ workerNo, jobNos }] = args as [Stopped];
     await connection.query(changeSql.confirmStopped, [workerNo, numbers(jobNos)]);
     return [undefined];
   },

@@ -1,11 +1,11 @@
-import type { HeldJob } from "../../../store/index.js";
+import type { DueBatch, Swept } from "../../../store/index.js";
 import { type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { transaction } from "../connection/transaction.js";
 import { tallied } from "../tallies.js";
-import type { Verb } from "../writer.js";
+import type { Group, Verb } from "../writer.js";
 
 interface ExpiredRow {
   no: number;
@@ -57,13 +57,7 @@ export const sweepSql = {
       FOR UPDATE SKIP LOCKED)`,
 };
 
-interface Swept {
-  deleted: number;
-  stopped: HeldJob[];
-  more: boolean;
-}
-
-async function sweep(connection: Connection, lane: number, now: number, limit: number): Promise<Swept> {
+async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Promise<Swept> {
   const found = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
   const rows = await withoutPending(connection, found);
   const kept = rows.filter((row) => row.keyed === 1 && !row.vanished);
@@ -100,9 +94,10 @@ async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promi
 }
 
 /** Deletes expired jobs, one batch at a time. */
-export const sweepVerb: Verb<[now: number, limit: number], Swept> = {
+export const sweepVerb: Verb<[DueBatch], Swept> = {
   callsMax: 1,
-  run: async ({ connection, lane }, [[now, limit] = [0, 0]]) => [
-    await transaction(connection, () => sweep(connection, lane, now, limit)),
-  ],
+  async run(group, [args]) {
+    const [batch] = args as [DueBatch];
+    return [await transaction(group.connection, () => sweep(group, batch))];
+  },
 };

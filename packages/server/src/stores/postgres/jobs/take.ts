@@ -1,6 +1,6 @@
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
-import type { Ask, Taken, TakenJob } from "../../../store/index.js";
+import type { Ask, Take, Taken, TakenJob } from "../../../store/index.js";
 import { type TakenRow, toTakenJob } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
@@ -89,11 +89,7 @@ interface Summary {
 
 async function turn(
   { connection, lane }: Group,
-  endpointNo: number,
-  asks: readonly Ask[],
-  now: number,
-  floor: number,
-  room: number,
+  { endpointNo, asks, now, floor, room }: Take & { readonly floor: number; readonly room: number },
 ): Promise<Turn> {
   const [workers, counts] = [numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))];
   const values = [lane, endpointNo, now, floor, workers, counts, room];
@@ -109,7 +105,7 @@ async function turn(
   };
 }
 
-async function givenAlready(connection: Connection, endpointNo: number, asks: readonly Ask[], now: number) {
+async function givenAlready(connection: Connection, { endpointNo, asks, now }: Take) {
   const workers = numbers(asks.map((ask) => ask.workerNo));
   return (await connection.query<TakenRow>(takeSql.given, [workers, now, endpointNo])).map(toTakenJob);
 }
@@ -118,22 +114,23 @@ async function givenAlready(connection: Connection, endpointNo: number, asks: re
  * Hands out waiting jobs. Every 10 s one take searches from the very beginning; the first job it finds is the next
  * floor.
  */
-export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now: number], Taken> {
+export function takeVerb(): Verb<[Take], Taken> {
   const floors = new Map<number, Floor>();
   /**
    * The jobs that each endpoint's takes have returned in the last millisecond: these were not lost with a connection.
    */
   const answered = new Map<number, { at: number; nos: Set<number> }>();
 
-  async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
+  async function look(group: Group, take: Take): Promise<Taken> {
+    const { endpointNo, asks } = take;
     const floor = floors.get(endpointNo);
     const isFresh = floor !== undefined && realTime.monotonicMs() - floor.foundAt < limits.floorMs;
-    const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0, limits.takeBytesMax);
+    const found = await turn(group, { ...take, floor: isFresh ? floor.place : 0, room: limits.takeBytesMax });
     const isShort = !found.isCut && found.jobs.length < found.asked;
     if (isFresh && isShort && found.there > found.jobs.length) {
       floors.delete(endpointNo);
       const room = limits.takeBytesMax - bytesOf(found.jobs);
-      const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0, room).catch((error) => {
+      const rest = await turn(group, { ...take, asks: left(asks, found.jobs), floor: 0, room }).catch((error) => {
         if (isLost(error) || found.jobs.length === 0) throw error;
         return undefined; // jobs taken first are committed and must be handed out
       });
@@ -148,12 +145,14 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
 
   return {
     callsMax: 1,
-    async run(group, [[endpointNo, asks, now] = [0, [], 0]]) {
+    async run(group, [args]) {
+      const [take] = args as [Take];
+      const { endpointNo, now } = take;
       const before = answered.get(endpointNo);
       const already = before?.at === now ? before.nos : new Set<number>();
-      const given = group.again ? await givenAlready(group.connection, endpointNo, asks, now) : [];
+      const given = group.again ? await givenAlready(group.connection, take) : [];
       const lost = given.filter((job) => !already.has(job.no));
-      const taken = lost.length > 0 ? { jobs: lost, dry: false } : await look(group, endpointNo, asks, now);
+      const taken = lost.length > 0 ? { jobs: lost, dry: false } : await look(group, take);
       for (const { no } of taken.jobs) already.add(no);
       answered.set(endpointNo, { at: now, nos: already });
       return [taken];
