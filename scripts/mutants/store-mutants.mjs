@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are parts of source files
 /** Mutants of the stores: commits, takes, results and keys. */
 export const storeMutants = [
   {
@@ -40,8 +41,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/sqlite/jobs/job-statements.ts",
-        find: "WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place",
-        replace: "WHERE endpoint_no = ?3 AND status < 2 AND expires_at > ?2 ORDER BY place",
+        find: "WHERE endpoint_no = ?3 AND status = ${code.IN_QUEUE} AND expires_at > ?2 ORDER BY place",
+        replace: "WHERE endpoint_no = ?3 AND status < ${code.COMPLETED} AND expires_at > ?2 ORDER BY place",
       },
     ],
   },
@@ -52,8 +53,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/take.ts",
-        find: '"endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint"',
-        replace: '"endpoint_no = $2::bigint AND status < 2 AND expires_at > $3::bigint"',
+        find: "`endpoint_no = $2::bigint AND status = ${code.IN_QUEUE} AND expires_at > $3::bigint`",
+        replace: "`endpoint_no = $2::bigint AND status < ${code.COMPLETED} AND expires_at > $3::bigint`",
       },
     ],
   },
@@ -75,8 +76,9 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/sqlite/jobs/job-statements.ts",
-        find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING",
-        replace: "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = 1 AND expires_at > ?2 RETURNING",
+        find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = ${code.IN_PROGRESS} AND expires_at > ?2 RETURNING",
+        replace:
+          "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = ${code.IN_PROGRESS} AND expires_at > ?2 RETURNING",
       },
     ],
   },
@@ -87,8 +89,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/settle.ts",
-        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = 1\n",
-        replace: "AND j.id = w.id AND j.status + 0 = 1\n",
+        find: "AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = ${code.IN_PROGRESS}\n",
+        replace: "AND j.id = w.id AND j.status + 0 = ${code.IN_PROGRESS}\n",
       },
     ],
   },
@@ -138,8 +140,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/take.ts",
-        find: "left(asks, found.jobs), now, 0, room",
-        replace: "left(asks, []), now, 0, room",
+        find: "asks: left(asks, found.jobs), floor: 0, room",
+        replace: "asks, floor: 0, room",
       },
     ],
   },
@@ -150,8 +152,9 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/change.ts",
-        find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5",
-        replace: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts >= $4 AND j.worker_no = $5",
+        find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts = $4 AND j.worker_no = $5",
+        replace:
+          "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts >= $4 AND j.worker_no = $5",
       },
     ],
   },

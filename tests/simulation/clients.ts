@@ -168,7 +168,7 @@ export class Clients {
       if (chunks.some(({ start }) => start !== chunks[0]?.start)) broken("chunks in order", `${jobId}: of two starts`);
       if (isLost && chunks.length > 0) {
         isLost = false;
-        await this.#do("stream", jobId, ({ parts }) => parts.chunks.handBack(job.no, chunks), endpointId);
+        await this.#do("stream", jobId, ({ parts }) => parts.chunks.handBack({ jobNo: job.no, chunks }), endpointId);
         continue;
       }
       const known = ledger.jobs.get(jobId);

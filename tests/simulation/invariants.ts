@@ -24,7 +24,9 @@ export async function checkStore(
   endpointNos: readonly number[],
 ): Promise<void> {
   for (const no of endpointNos) {
-    const rows = new Map((await stores.reader.list(no, { limit: 10_000 }, 0)).jobs.map((row) => [row.id, row]));
+    const rows = new Map(
+      (await stores.reader.list({ endpointNo: no, limit: 10_000, now: 0 })).jobs.map((row) => [row.id, row]),
+    );
     for (const job of ledger.jobs.values()) {
       if (job.endpointNo !== no || job.gone) continue;
       const row = rows.get(job.id);
@@ -98,7 +100,7 @@ export async function checkDeliveries(
   endpointNos: readonly number[],
   isOver: boolean,
 ) {
-  const deliveries = await stores.deliveries.list(endpointNos, undefined, 10_000);
+  const deliveries = await stores.deliveries.list({ endpointNos, limit: 10_000 });
   const ofJob = (job: Known) => deliveries.filter(({ jobId }) => jobId === job.id);
   for (const job of ledger.jobs.values()) {
     // Records are kept for a day.

@@ -53,13 +53,13 @@ export class Ledger {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly #readers: Readonly<Record<string, (args: any[], result: any) => void>> = {
     "jobs.submit": ([job], result: Submitted) => this.#submitted(job, result),
-    "jobs.take": ([endpointNo, , now], result: Taken) => this.#taken(endpointNo, now, result),
+    "jobs.take": ([{ endpointNo, now }], result: Taken) => this.#taken(endpointNo, now, result),
     "jobs.settle": ([{ jobId, workerNo, verdict, now }], result) =>
       this.#settled(jobId, workerNo, verdict, now, result),
     "jobs.progress": ([{ jobId, workerNo }], held: boolean) => this.#word("progress", jobId, workerNo, held),
-    "jobs.change": ([job, change, now], result) => this.#changed(job, change, now, result),
-    "jobs.setTtl": ([{ no }, ttlEndAt], found: boolean) => {
-      const job = this.#byNo.get(no);
+    "jobs.change": ([{ job, change, now }], result) => this.#changed(job, change, now, result),
+    "jobs.setTtl": ([{ job: asked, ttlEndAt }], found: boolean) => {
+      const job = this.#byNo.get(asked.no);
       if (!job || !found) return;
       job.ttlEndAt = ttlEndAt;
       this.#note(`${job.id} has another ttl`);
@@ -89,14 +89,14 @@ export class Ledger {
       const job = this.jobs.get(jobId);
       if (job && held) job.chunks += chunks.length;
     },
-    "chunks.handOut": ([jobNo], { chunks }: { chunks: { index: number }[] }) => {
+    "chunks.handOut": ([{ jobNo }], { chunks }: { chunks: { index: number }[] }) => {
       const job = this.#byNo.get(jobNo);
       for (const { index } of chunks) {
         if (job && index !== job.handed) this.#broken("chunks in order", `${job.id}: ${index} after ${job.handed - 1}`);
         if (job) job.handed = index + 1;
       }
     },
-    "chunks.handBack": ([jobNo, chunks]) => {
+    "chunks.handBack": ([{ jobNo, chunks }]) => {
       const job = this.#byNo.get(jobNo);
       if (job && chunks.length > 0 && job.handed === chunks.at(-1).index + 1) job.handed = chunks[0].index;
     },

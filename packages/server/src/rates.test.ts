@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "./limits/index.js";
 import { Grants, Rates, rateRows } from "./rates.js";
+import type { Grant } from "./store/index.js";
 
 const startAt = 1_790_000_000_000;
 const owner = "1/endpoint000001";
@@ -139,7 +140,7 @@ describe("A limit", () => {
 /** The common window, as the database stores it. */
 function commonWindow() {
   const taken: { at: number; count: number }[] = [];
-  return async (_name: string, limit: number, count: number, now: number): Promise<number> => {
+  return async ({ limit, count, now }: Grant): Promise<number> => {
     await new Promise((later) => setImmediate(later));
     const used = taken.filter(({ at }) => at > now - 10_000).reduce((sum, each) => sum + each.count, 0);
     const granted = Math.max(0, Math.min(count, limit - used));
@@ -198,7 +199,7 @@ describe("Servers that share a limit", () => {
     const asked: string[] = [];
     let isAlone = true;
     const grants = new Grants(
-      async (name) => {
+      async ({ name }) => {
         asked.push(name);
         throw new Error("the database is away");
       },

@@ -1,4 +1,5 @@
 import { limits } from "./limits/index.js";
+import type { SharedStore } from "./store/index.js";
 
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;
@@ -129,14 +130,11 @@ interface Kept {
 
 /** A limit shared by all servers: each takes a few requests at a time from the common window. */
 export class Grants {
-  readonly #grant: (name: string, limit: number, count: number, now: number) => Promise<number>;
+  readonly #grant: SharedStore["grant"];
   readonly #isAlone: () => boolean;
   readonly #kept = new Map<string, Kept>();
 
-  constructor(
-    grant: (name: string, limit: number, count: number, now: number) => Promise<number>,
-    isAlone: () => boolean,
-  ) {
+  constructor(grant: SharedStore["grant"], isAlone: () => boolean) {
     this.#grant = grant;
     this.#isAlone = isAlone;
   }
@@ -171,7 +169,7 @@ export class Grants {
   async #ask(kept: Kept, name: string, limit: number, now: number): Promise<number> {
     try {
       const share = Math.max(1, Math.round(limit * limits.grantShare));
-      kept.left = await this.#grant(name, limit, Math.max(share, kept.waiting), now);
+      kept.left = await this.#grant({ name, limit, count: Math.max(share, kept.waiting), now });
       kept.untilAt = now + limits.grantMs;
       return kept.left;
     } finally {

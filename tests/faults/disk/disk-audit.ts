@@ -5,6 +5,7 @@ import { limits } from "../../../packages/server/src/limits/index.js";
 import type { Stores } from "../../../packages/server/src/store/index.js";
 import { openDatabase } from "../../../packages/server/src/stores/sqlite/driver.js";
 import { openSqlite } from "../../../packages/server/src/stores/sqlite/open.js";
+import { code } from "../../../packages/server/src/stores/tables/job-state.js";
 import type { Acknowledged, KnownJob } from "./acknowledged.js";
 
 /** Writes what is on a disk into a folder, calls `use`, and removes it. */
@@ -54,8 +55,8 @@ export async function auditDisk(folder: string, acknowledged: Acknowledged): Pro
       if (complaint) lost.push(`job ${id} ${complaint}`);
     }
     const ended = db
-      .prepare(`SELECT count(*) FILTER (WHERE status = 2) AS completed, count(*) FILTER (WHERE status = 3) AS failed FROM job
-        WHERE endpoint_no = ?`)
+      .prepare(`SELECT count(*) FILTER (WHERE status = ${code.COMPLETED}) AS completed,
+          count(*) FILTER (WHERE status = ${code.FAILED}) AS failed FROM job WHERE endpoint_no = ?`)
       .get(endpoint.no);
     const tally = await stores.tallies.tally(endpoint.no);
     const recount = { ...(await stores.tallies.recount(endpoint.no)), ...ended };
@@ -92,15 +93,22 @@ async function auditJob(
   known: KnownJob,
   keys: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  const job = await stores.reader.find(endpointNo, id, Date.now());
+  const job = await stores.reader.find({ endpointNo, jobId: id, now: Date.now() });
   if (!job) return "is gone";
   if (known.key !== undefined && !keys.has(id)) return "has lost its idempotency key";
   if (known.taken && job.starts === 0) return "was never taken";
-  const chunks = (await stores.chunks.read(job.no, 0, Number.MAX_SAFE_INTEGER)).map(({ output }) => output);
+  const chunks = (await stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: Number.MAX_SAFE_INTEGER })).map(
+    ({ output }) => output,
+  );
   if (known.chunks.some((chunk, at) => chunks[at] !== chunk)) return "has lost a chunk";
   if (!known.end) return undefined;
   if (job.status !== known.end.status) return `is ${job.status}, and was ${known.end.status}`;
-  const read = await stores.reader.findTexts(endpointNo, id, Date.now(), limits.outputBytesHard);
+  const read = await stores.reader.findTexts({
+    endpointNo,
+    jobId: id,
+    now: Date.now(),
+    bytesMax: limits.outputBytesHard,
+  });
   const large = read?.texts?.output;
   const output = large ? Buffer.concat(large).toString() : job.output;
   return output === known.end.output ? undefined : "has another output";

@@ -20,7 +20,7 @@ export function takeLines(
     const topic = topics.queue(endpointNo);
     line = new TakeLine({
       clock,
-      take: (asks) => jobs.take(endpointNo, asks, clock.now()),
+      take: (asks) => jobs.take({ endpointNo, asks, now: clock.now() }),
       busyAt: (workerNo) => precedenceOf(registry.workerByNo(workerNo)),
       mayTake(workerNo) {
         const row = registry.workerByNo(workerNo)?.row;

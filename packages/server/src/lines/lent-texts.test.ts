@@ -13,7 +13,7 @@ const jobOf = (id: string, unreadBytes: number, status: JobStatus = "COMPLETED")
 /** Texts in a database whose reads end when the test decides. */
 function opened() {
   const readings: { id: string; bytesMax: number; end: (bytes?: number) => void }[] = [];
-  const findTexts: JobReader["findTexts"] = (_, id, _now, bytesMax) =>
+  const findTexts: JobReader["findTexts"] = ({ jobId: id, bytesMax }) =>
     new Promise((resolve) => {
       const end = (bytes = bytesMax) => {
         const output = [new Uint8Array(1)];

@@ -76,7 +76,13 @@ export class TextLender {
       for (let bytes = job.unreadBytes; ; ) {
         share = await this.#shares.ask(ownerNo, bytes, gone);
         if (!share || gone.aborted) return "full";
-        const found = await this.#reader.findTexts(job.endpointNo, job.id, this.#clock.now(), bytes, gone);
+        const found = await this.#reader.findTexts({
+          endpointNo: job.endpointNo,
+          jobId: job.id,
+          now: this.#clock.now(),
+          bytesMax: bytes,
+          gone,
+        });
         if (!found) return "vanished";
         if (found.texts || found.job.unreadBytes === 0) return found;
         share.release(); // the texts have grown since, so they need a larger share

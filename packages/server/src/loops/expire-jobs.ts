@@ -52,7 +52,7 @@ export function timeOutJobsLoop(needs: Expiring): Loop {
     async tick(now) {
       if (now < judgeAt) return judgeAt;
       for (;;) {
-        const overdue = await needs.reader.overdue(now, limits.sweepBatch);
+        const overdue = await needs.reader.overdue({ now, limit: limits.sweepBatch });
         for (const job of overdue) await timeOutJob(needs, job);
         if (overdue.length < limits.sweepBatch) return needs.reader.nextDeadline();
       }

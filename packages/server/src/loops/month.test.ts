@@ -68,7 +68,7 @@ async function sizes(): Promise<Record<string, number>> {
     endpoints: (await stores.endpoints.all()).length,
     templates: (await stores.templates.all()).length,
     workers: (await stores.workers.all(0)).length,
-    deliveries: (await stores.deliveries.list(endpointNos, undefined, 10_000)).length,
+    deliveries: (await stores.deliveries.list({ endpointNos, limit: 10_000 })).length,
   };
 }
 

@@ -206,7 +206,7 @@ async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoin
     failedStarts,
   };
   const decision = { at: inputs.now, inputs: JSON.stringify(shown), outcome, reason };
-  unstored.push(() => needs.decisions.record(endpoint.no, decision, before));
+  unstored.push(() => needs.decisions.record({ endpointNo: endpoint.no, decision, ended: before }));
   const { start, resume, pause, close, stop } = decided;
   const changes = start + resume.length + pause.length + close.length + stop.length > 0;
   if (changes) needs.emit({ type: "endpoint.scaled", endpointId: endpoint.id, outcome, reason });

@@ -75,11 +75,7 @@ export async function showDeliveries(
   const own = registry
     .endpoints()
     .filter((endpoint) => endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id));
-  const rows = await deliveries.list(
-    own.map((endpoint) => endpoint.no),
-    jobId,
-    100,
-  );
+  const rows = await deliveries.list({ endpointNos: own.map((endpoint) => endpoint.no), jobId, limit: 100 });
   return rows.map((row) => ({
     id: row.webhookId,
     jobId: row.jobId,

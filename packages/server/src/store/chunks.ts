@@ -21,6 +21,13 @@ export interface ChunkPost extends Holder {
   readonly name?: string | undefined;
 }
 
+/** Chunks of a job from an index on, at least one, up to a number of bytes. */
+export interface ChunkPage {
+  readonly jobNo: number;
+  readonly fromIndex: number;
+  readonly bytesMax: number;
+}
+
 export interface ChunkStore {
   /**
    * Appends a worker's chunks; false if the worker no longer holds the job. A call with the same name as the previous
@@ -30,9 +37,9 @@ export interface ChunkStore {
   /**
    * Takes chunks that were not handed out yet, at least one, up to a number of bytes; `more` is true if any are left.
    */
-  handOut(jobNo: number, bytesMax: number): Promise<{ chunks: Chunk[]; more: boolean }>;
+  handOut(asked: Omit<ChunkPage, "fromIndex">): Promise<{ chunks: Chunk[]; more: boolean }>;
   /** Gives back chunks that a reply could not deliver, unless more were handed out since. */
-  handBack(jobNo: number, chunks: readonly Chunk[]): Promise<void>;
-  /** Reads chunks from an index on, without consuming them. */
-  read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]>;
+  handBack(undelivered: { readonly jobNo: number; readonly chunks: readonly Chunk[] }): Promise<void>;
+  /** Reads chunks without consuming them. */
+  read(page: ChunkPage): Promise<Chunk[]>;
 }

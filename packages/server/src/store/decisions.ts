@@ -10,11 +10,11 @@ export interface Decision {
 
 export interface DecisionStore {
   /** Appends a decision, and closes the previous one (`ended`), if there is one. */
-  record(
-    endpointNo: number,
-    decision: { at: number; inputs: string; outcome: string; reason: string },
-    ended: { untilAt: number; times: number } | undefined,
-  ): Promise<void>;
+  record(made: {
+    readonly endpointNo: number;
+    readonly decision: { at: number; inputs: string; outcome: string; reason: string };
+    readonly ended?: { untilAt: number; times: number } | undefined;
+  }): Promise<void>;
   list(endpointNo: number, limit: number): Promise<Decision[]>;
   forget(before: number): Promise<void>;
 }

@@ -22,17 +22,31 @@ export interface DueDelivery extends Delivery {
   readonly bytes: number;
 }
 
+/** An attempt of a delivery, and the delivery's new state. */
+export interface AttemptMade {
+  readonly deliveryNo: number;
+  readonly attempt: Attempt;
+  readonly outcome: { readonly state: Delivery["state"]; readonly nextAt?: number };
+}
+
+/** The newest deliveries of some endpoints, or of one job of theirs. */
+export interface DeliveryQuery {
+  readonly endpointNos: readonly number[];
+  readonly jobId?: string | undefined;
+  readonly limit: number;
+}
+
 export interface DeliveryStore {
   /** Pending deliveries that are due, in order, starting after `after`. */
-  due(now: number, limit: number, after?: Pick<Delivery, "no" | "nextAt">): Promise<DueDelivery[]>;
+  due(batch: {
+    now: number;
+    limit: number;
+    after?: Pick<Delivery, "no" | "nextAt"> | undefined;
+  }): Promise<DueDelivery[]>;
   nextDue(): Promise<number | undefined>;
-  /** Records an attempt of a delivery and the delivery's new state. Recording the same attempt twice counts once. */
-  record(deliveryNo: number, attempt: Attempt, outcome: { state: Delivery["state"]; nextAt?: number }): Promise<void>;
-  list(
-    endpointNos: readonly number[],
-    jobId: string | undefined,
-    limit: number,
-  ): Promise<(Delivery & { attempts: Attempt[] })[]>;
+  /** Recording the same attempt twice counts once. */
+  record(made: AttemptMade): Promise<void>;
+  list(query: DeliveryQuery): Promise<(Delivery & { attempts: Attempt[] })[]>;
   /** Deletes deliveries that ended before `before`, with their attempts. */
   forget(before: number): Promise<void>;
 }

@@ -54,6 +54,13 @@ export interface TakenJob {
   readonly policy: string | undefined;
 }
 
+/** Workers' requests for waiting jobs of an endpoint, in the order in which they get them. */
+export interface Take {
+  readonly endpointNo: number;
+  readonly asks: readonly Ask[];
+  readonly now: number;
+}
+
 export interface Taken {
   readonly jobs: TakenJob[];
   readonly dry: boolean;
@@ -84,6 +91,44 @@ export interface Holder {
 export interface Report extends Holder {
   readonly verdict: Verdict;
   readonly now: number;
+}
+
+/** A change of a job as it was read. */
+export interface Changing {
+  readonly job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">;
+  readonly change: Change;
+  readonly now: number;
+}
+
+/** When a running job began; its `executionTimeout` counts from `beginsBy` on. */
+export interface Begun {
+  readonly job: Pick<HeldJob, "endpointNo" | "no" | "starts" | "workerNo">;
+  readonly beganAt: number;
+  readonly beginsBy: number;
+}
+
+export interface NewTtl {
+  readonly job: Pick<Job, "endpointNo" | "no">;
+  readonly ttlEndAt: number;
+  readonly now: number;
+}
+
+/** Jobs that their worker has stopped, or that it left when it ended. */
+export interface Stopped {
+  readonly workerNo: number;
+  readonly jobNos: readonly number[];
+}
+
+/** At most `limit` of the jobs that are due. */
+export interface DueBatch {
+  readonly now: number;
+  readonly limit: number;
+}
+
+export interface Swept {
+  readonly deleted: number;
+  readonly stopped: HeldJob[];
+  readonly more: boolean;
 }
 
 /** The waiting jobs of an endpoint up to a place, at most `limit` of them. */
@@ -117,7 +162,7 @@ export interface JobStore {
    * Hands waiting jobs to workers, in the order of `asks`; closed workers get none. The last job is the one whose input
    * reaches `takeBytesMax`. `dry` means that no job was left.
    */
-  take(endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken>;
+  take(take: Take): Promise<Taken>;
   /**
    * Records a worker's final result; undefined if the worker no longer holds the job (the report then still confirms a
    * stop).
@@ -125,40 +170,58 @@ export interface JobStore {
   settle(report: Report): Promise<Settled | undefined>;
   progress(said: Holder & { readonly progress: JsonText }): Promise<boolean>;
   /** Applies a change if the job is still as it was read (status, starts, worker). */
-  change(
-    job: Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">,
-    change: Change,
-    now: number,
-  ): Promise<Settled | undefined>;
-  /** Records when a running job began, for its times; its `executionTimeout` counts from `beginsBy` on. */
-  begin(
-    job: Pick<HeldJob, "endpointNo" | "no" | "starts" | "workerNo">,
-    beganAt: number,
-    beginsBy: number,
-  ): Promise<void>;
+  change(changing: Changing): Promise<Settled | undefined>;
+  /** Records when a running job began, for its times. */
+  begin(begun: Begun): Promise<void>;
   /** Sets the ttl; the job may expire at once. */
-  setTtl(job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number): Promise<boolean>;
-  /** Clears the stop requests of these jobs: their worker has stopped them, or is gone. */
-  confirmStopped(workerNo: number, jobNos: readonly number[]): Promise<void>;
+  setTtl(ttl: NewTtl): Promise<boolean>;
+  /** Clears the stop requests of these jobs. */
+  confirmStopped(stopped: Stopped): Promise<void>;
   /** Cancels waiting jobs up to a place, one batch at a time. */
   cancelWaiting(purge: Purge): Promise<Settled[]>;
   /** Deletes expired jobs, one batch at a time; running jobs are first marked to be stopped. */
-  sweep(now: number, limit: number): Promise<{ deleted: number; stopped: HeldJob[]; more: boolean }>;
+  sweep(batch: DueBatch): Promise<Swept>;
+}
+
+/** A job as a client names it. */
+export interface JobQuery {
+  readonly endpointNo: number;
+  readonly jobId: string;
+  readonly now: number;
+}
+
+/** A job with its texts, if they have at most `bytesMax` bytes together. */
+export interface TextsQuery extends JobQuery {
+  readonly bytesMax: number;
+  /** If aborted, because no caller waits for the result, the read may end early with undefined. */
+  readonly gone?: { readonly aborted: boolean } | undefined;
+}
+
+/** A page of an endpoint's jobs. */
+export interface PageQuery {
+  readonly endpointNo: number;
+  readonly status?: JobStatus;
+  readonly limit: number;
+  readonly bytesMax?: number;
+  readonly beforeNo?: number;
+  /** If aborted, because no caller waits for the result, the search may end early. */
+  readonly gone?: { readonly aborted: boolean };
+  readonly now: number;
+}
+
+/** A place in an endpoint's order; jobs before it are counted up to `max`. */
+export interface PositionQuery {
+  readonly endpointNo: number;
+  readonly place: number;
+  readonly max: number;
 }
 
 /** Reads of the queue. They never show expired jobs. */
 export interface JobReader {
   /** The job; its texts are included only if they are at most `textReadBytesMax` together (see `unreadBytes`). */
-  find(endpointNo: number, jobId: string, now: number): Promise<JobReport | undefined>;
+  find(query: JobQuery): Promise<JobReport | undefined>;
   /** The job with its large texts, all from one moment; without the texts if they exceed `bytesMax` together. */
-  findTexts(
-    endpointNo: number,
-    jobId: string,
-    now: number,
-    bytesMax: number,
-    /** If aborted, because no caller waits for the result, the read may end early with undefined. */
-    gone?: { readonly aborted: boolean },
-  ): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
+  findTexts(query: TextsQuery): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
   /** The stored fields that came with the job's input, and the input's size. */
   submission(
     jobNo: number,
@@ -169,29 +232,18 @@ export interface JobReader {
    * The newest jobs first, up to `limit` and up to a number of bytes of their texts. At least one is returned, without
    * its texts if they alone exceed the bytes. `more` means that others follow.
    */
-  list(
-    endpointNo: number,
-    query: {
-      status?: JobStatus;
-      limit: number;
-      bytesMax?: number;
-      beforeNo?: number;
-      /** If aborted, because no caller waits for the result, the search may end early. */
-      gone?: { readonly aborted: boolean };
-    },
-    now: number,
-  ): Promise<{ jobs: JobReport[]; more: boolean }>;
+  list(query: PageQuery): Promise<{ jobs: JobReport[]; more: boolean }>;
   /** The jobs that a worker holds or must stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */
-  overdue(now: number, limit: number): Promise<HeldJob[]>;
+  overdue(batch: DueBatch): Promise<HeldJob[]>;
   /** Jobs to stop whose stop no worker has confirmed. */
   unstopped(): Promise<HeldJob[]>;
   /** Running jobs, and jobs to stop, whose worker has ended: a crash may leave such jobs. */
   orphaned(): Promise<HeldJob[]>;
   nextDeadline(): Promise<number | undefined>;
   nextExpiry(): Promise<number | undefined>;
-  /** The number of jobs before this place, counted up to `max`. */
-  position(endpointNo: number, place: number, max: number): Promise<number>;
+  /** The number of jobs before this place. */
+  position(query: PositionQuery): Promise<number>;
   lastPlace(): Promise<number>;
 }

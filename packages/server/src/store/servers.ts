@@ -52,6 +52,14 @@ export type RevisedTable = "endpoint" | "template" | "volume" | "registry_auth" 
 /** The numbers of rows that were written or deleted, by table. */
 export type ChangedRows = ReadonlyMap<RevisedTable, readonly number[]>;
 
+/** Up to `count` of the `limit` requests that all servers together may admit within the rate window. */
+export interface Grant {
+  readonly name: string;
+  readonly limit: number;
+  readonly count: number;
+  readonly now: number;
+}
+
 /** What servers on one database exchange through it. */
 export interface SharedStore {
   /** This server's number. */
@@ -65,8 +73,8 @@ export interface SharedStore {
    * before then and have no worker.
    */
   forgetSilent(before: number): Promise<void>;
-  /** Grants up to `count` of the `limit` requests that all servers together may admit within the rate window. */
-  grant(name: string, limit: number, count: number, now: number): Promise<number>;
+  /** Grants requests to this server; returns their number. */
+  grant(wanted: Grant): Promise<number>;
   /** Runs changes of resources one at a time, across all servers. */
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** The database's clock. */

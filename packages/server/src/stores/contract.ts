@@ -87,7 +87,7 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
           const late = await scene.submit();
           expect(idsOf(await scene.take(second, 2))).toEqual([waiting[1], late]);
           expect(await scene.settle(waiting[0]!, first)).toMatchObject({ status: "COMPLETED" });
-          expect((await scene.stores.chunks.handOut(before[0]!.no, 10)).chunks).toHaveLength(1);
+          expect((await scene.stores.chunks.handOut({ jobNo: before[0]!.no, bytesMax: 10 })).chunks).toHaveLength(1);
         });
 
         it("recognises a repeat of the chunk that it stored last", async () => {
@@ -106,7 +106,9 @@ export function storeContract(name: string, open: () => Promise<Opened>, { isKep
           for (const n of [1, 2]) await post(n);
           await scene.reopen();
           for (const n of [2, 3]) expect(await post(n)).toBe(true);
-          expect((await scene.stores.chunks.read(no, 0, 100)).map(({ output }) => output)).toEqual(["1", "2", "3"]);
+          expect(
+            (await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 100 })).map(({ output }) => output),
+          ).toEqual(["1", "2", "3"]);
         });
       });
 

@@ -152,7 +152,7 @@ export abstract class SceneActs {
 
   /** The job's state, or `gone`. */
   async state(endpoint: Endpoint, jobId: string): Promise<string> {
-    const job = await this.stores.reader.find(endpoint.no, jobId, this.clock.now());
+    const job = await this.stores.reader.find({ endpointNo: endpoint.no, jobId, now: this.clock.now() });
     return job?.status ?? "gone";
   }
 

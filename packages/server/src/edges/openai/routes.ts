@@ -41,7 +41,7 @@ async function answer(parts: OpenAiParts, request: FastifyRequest, reply: Fastif
   const isOver = () => gone.aborted || isGone(reply);
   let heard: Heard = "part";
   try {
-    if (known && !(await parts.reader.find(request.endpoint.no, jobId, parts.clock.now()))) {
+    if (known && !(await parts.reader.find({ endpointNo: request.endpoint.no, jobId, now: parts.clock.now() }))) {
       heard = "all";
       return sendJson(reply, goneText(known));
     }

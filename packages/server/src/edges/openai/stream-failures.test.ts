@@ -81,8 +81,12 @@ describe("A worker that is lost", () => {
     await reader.says('data: {"n":1}\n\n');
     const [held] = await scene.stores.reader.heldBy(worker.row.no);
     // No notification is sent while all of this happens.
-    await scene.stores.jobs.change(held!, { by: "giveBack", excused: true }, scene.clock.now());
-    await scene.stores.jobs.take(endpoint.no, [{ workerNo: worker.row.no, count: 1 }], scene.clock.now());
+    await scene.stores.jobs.change({ job: held!, change: { by: "giveBack", excused: true }, now: scene.clock.now() });
+    await scene.stores.jobs.take({
+      endpointNo: endpoint.no,
+      asks: [{ workerNo: worker.row.no, count: 1 }],
+      now: scene.clock.now(),
+    });
     const again = [{ output: '{"n":"other"}' }, { output: '{"n":"than before"}' }];
     await scene.stores.chunks.append({ endpointNo: endpoint.no, jobId: id, workerNo: worker.row.no, chunks: again });
     scene.parts.bell.ring(`job:${id}`);

@@ -87,7 +87,7 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
     async (request, reply) => {
       const { jobId, known } = await submit(parts, request, "run", undefined);
       if (!known) return sendJson(reply, `{"id":"${jobId}","status":"IN_QUEUE"}`);
-      const job = await parts.reader.find(request.endpoint.no, jobId, parts.clock.now());
+      const job = await parts.reader.find({ endpointNo: request.endpoint.no, jobId, now: parts.clock.now() });
       return sendJson(reply, job ? `{"id":"${jobId}","status":"${job.status}"}` : goneText(known));
     },
   );

@@ -38,12 +38,12 @@ export function streamRoute(parts: Parts, envelope: boolean) {
     const { job, chunks, status, lent } = await readStream(parts, request.endpoint, jobId, waitMs, gone);
     if (gone.aborted || isGone(reply)) {
       lent.release();
-      await parts.chunks.handBack(job.no, chunks);
+      await parts.chunks.handBack({ jobNo: job.no, chunks });
       return reply.hijack();
     }
     reply.raw.once("close", () => {
       // if the reply could not be written, its chunks go back
-      if (!wasWritten(reply)) parts.chunks.handBack(job.no, chunks).catch(notGivenBack);
+      if (!wasWritten(reply)) parts.chunks.handBack({ jobNo: job.no, chunks }).catch(notGivenBack);
     });
     const notGivenBack = (error: unknown) =>
       parts.emit({ type: "server.warning", message: "chunks that could not be sent were not given back", error });

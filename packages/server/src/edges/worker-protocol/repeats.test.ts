@@ -29,8 +29,10 @@ async function post(name: string, output: unknown): Promise<void> {
   expect((await http.post(path, { output }, { key: secretOf(worker) })).status).toBe(200);
 }
 async function stored(): Promise<unknown[]> {
-  const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
-  return (await scene.stores.chunks.read(no, 0, 100_000)).map(({ output }) => JSON.parse(stringOf(output)));
+  const { no } = (await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
+  return (await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 100_000 })).map(({ output }) =>
+    JSON.parse(stringOf(output)),
+  );
 }
 
 describe("A chunk that its worker has named", () => {

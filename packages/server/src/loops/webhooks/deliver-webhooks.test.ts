@@ -70,8 +70,8 @@ describe("A webhook", () => {
     let held: Promise<void> | undefined;
     const slow: typeof deliveries = {
       ...deliveries,
-      due: async (...args) => {
-        const page = await deliveries.due(...args);
+      due: async (batch) => {
+        const page = await deliveries.due(batch);
         await held;
         return page;
       },
@@ -244,9 +244,9 @@ describe("Large webhooks", () => {
     for (let n = 0; n < 12; n++) await completed(`https://host-${n}.example.com/`, large);
     const { reader } = scene.parts;
     let reads = 0;
-    const findTexts: typeof reader.findTexts = (...args) => {
+    const findTexts: typeof reader.findTexts = (query) => {
       reads++;
-      return reader.findTexts(...args);
+      return reader.findTexts(query);
     };
     scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, findTexts } }, scene.sender, memory()));
     for (let ended = 0; ended < 12; ended++) {

@@ -40,7 +40,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   }
 
   async function record({ delivery, attempt, outcome }: Made): Promise<void> {
-    await needs.deliveries.record(delivery.no, attempt, outcome);
+    await needs.deliveries.record({ deliveryNo: delivery.no, attempt, outcome });
     memory.recorded(delivery.no);
     if (outcome.state !== "pending") needs.bell.ring("expiries");
   }
@@ -94,7 +94,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       for (const made of memory.unrecorded(now)) start(made.delivery, () => record(made), signal);
       // one page per tick, round and round: deliveries in flight are still due, and some wait for their host
       memory.beginPage();
-      const due = await needs.deliveries.due(now, limits.webhookPage, after);
+      const due = await needs.deliveries.due({ now, limit: limits.webhookPage, after });
       const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
       for (const each of places.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;

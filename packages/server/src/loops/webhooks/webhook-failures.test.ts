@@ -32,10 +32,10 @@ async function completed(webhook = "https://hooks.example.com/"): Promise<void> 
  */
 function fullDisk(isFull: () => boolean, tries: number[]) {
   const { deliveries } = scene.parts;
-  const record: typeof deliveries.record = async (...args) => {
+  const record: typeof deliveries.record = async (made) => {
     tries.push(scene.clock.now());
     if (isFull()) throw new Error("disk full");
-    return deliveries.record(...args);
+    return deliveries.record(made);
   };
   return { ...deliveries, record };
 }
@@ -130,10 +130,10 @@ describe("A webhook", () => {
     const { reader } = scene.parts;
     const reads: number[] = [];
     let isBroken = true;
-    const findTexts: typeof reader.findTexts = async (...args) => {
+    const findTexts: typeof reader.findTexts = async (query) => {
       reads.push(scene.clock.now());
       if (isBroken) throw new Error("the disk does not answer");
-      return reader.findTexts(...args);
+      return reader.findTexts(query);
     };
     scene.run(deliverWebhooksLoop({ ...scene.parts, reader: { ...reader, findTexts } }, scene.sender));
     await completed();

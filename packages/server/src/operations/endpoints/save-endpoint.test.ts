@@ -261,11 +261,11 @@ describe("Deleting an endpoint", () => {
     await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.settle();
     for (const id of [running, waiting]) {
-      const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
+      const job = await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() });
       expect(job).toMatchObject({ status: "CANCELLED", error: expect.stringContaining("endpoint deleted") });
     }
     expect(stops.jobs).toEqual([running]);
-    expect(await scene.stores.deliveries.list([endpoint.no], undefined, 10)).toHaveLength(2);
+    expect(await scene.stores.deliveries.list({ endpointNos: [endpoint.no], limit: 10 })).toHaveLength(2);
     expect(await scene.health(endpoint)).toMatchObject({ waiting: 0, running: 0 });
   });
 

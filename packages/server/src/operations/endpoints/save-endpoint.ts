@@ -130,7 +130,7 @@ export async function clearEndpoint(needs: Deleting, endpointNo: number): Promis
   for (const no of (await needs.tallies.holdings(endpointNo)).keys()) {
     for (const held of await needs.reader.heldBy(no)) {
       if (held.stopWanted) continue;
-      const ended = await needs.jobs.change(held, { by: "cancel", error }, needs.clock.now());
+      const ended = await needs.jobs.change({ job: held, change: { by: "cancel", error }, now: needs.clock.now() });
       if (ended) announceEnd(needs, endpointNo, ended);
       ringStops(needs, no);
     }

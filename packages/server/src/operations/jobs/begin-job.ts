@@ -43,6 +43,6 @@ export async function hearBegun(
 }
 
 async function begin(needs: Beginning, job: HeldJob, beganAt: number, beginsBy: number): Promise<void> {
-  await needs.jobs.begin(job, beganAt, beginsBy);
+  await needs.jobs.begin({ job, beganAt, beginsBy });
   needs.bell.ring("deadlines");
 }

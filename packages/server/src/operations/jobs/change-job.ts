@@ -34,7 +34,7 @@ export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: stri
     if (!mayHappen("cancel", job.status)) {
       throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a waiting or running job can be cancelled.`);
     }
-    const ended = await needs.jobs.change(job, { by: "cancel" }, needs.clock.now());
+    const ended = await needs.jobs.change({ job, change: { by: "cancel" }, now: needs.clock.now() });
     if (!ended) continue; // it has changed meanwhile: look again
     announceEnd(needs, endpoint.no, ended);
     if (job.status === "IN_PROGRESS") ringStops(needs, job.workerNo);
@@ -49,7 +49,7 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
   }
   const job = await findJob(needs, endpoint, jobId);
   const now = needs.clock.now();
-  const found = await needs.jobs.setTtl(job, job.createdAt + ttlMs, now);
+  const found = await needs.jobs.setTtl({ job, ttlEndAt: job.createdAt + ttlMs, now });
   needs.bell.ring("expiries");
   if (job.createdAt + ttlMs <= now) {
     await deleteExpired(needs, now); // once the caller is told that it is gone, it must not be counted any more
@@ -61,7 +61,7 @@ export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string,
 
 /** Deletes a batch of expired jobs, oldest first, and stops those still running; returns whether there are more. */
 export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now: number): Promise<boolean> {
-  const { deleted, stopped, more } = await needs.jobs.sweep(now, limits.sweepBatch);
+  const { deleted, stopped, more } = await needs.jobs.sweep({ now, limit: limits.sweepBatch });
   for (const job of stopped) {
     needs.bell.ring(topics.job(job.id));
     needs.bell.ring(topics.demand(job.endpointNo));
@@ -102,7 +102,7 @@ export async function loseJob(
     : excused
       ? ({ by: "giveBack", excused: true } as const)
       : settleLoss(held, why, last);
-  const settled = await needs.jobs.change(held, change, needs.clock.now());
+  const settled = await needs.jobs.change({ job: held, change, now: needs.clock.now() });
   if (!settled) return; // its result came after all, or it was ended elsewhere
   if (change.by !== "giveBack") return announceEnd(needs, held.endpointNo, settled);
   ringWaiting(needs, held.endpointNo, held.id);
@@ -119,7 +119,7 @@ export async function loseJob(
 /** Ends a running job that has exceeded its execution timeout. */
 export async function timeOutJob(needs: Changing, held: HeldJob): Promise<void> {
   const error = "The job ran longer than its executionTimeout and was stopped.";
-  const ended = await needs.jobs.change(held, { by: "timeOut", error }, needs.clock.now());
+  const ended = await needs.jobs.change({ job: held, change: { by: "timeOut", error }, now: needs.clock.now() });
   if (!ended) return;
   announceEnd(needs, held.endpointNo, ended);
   ringStops(needs, held.workerNo);

@@ -86,7 +86,7 @@ describe("A final result", () => {
   it("is passed on as the text it arrived as", async () => {
     const id = await running();
     await finishJob(scene.parts, worker, id, text('{"output": {"b": 1.0, "a": 1e400, "a": "\\u00e9"}}'));
-    const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
+    const job = await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() });
     expect(job!.output).toBe('{"b": 1.0, "a": 1e400, "a": "\\u00e9"}');
   });
 
@@ -216,8 +216,8 @@ describe("A batch of final results", () => {
 
 describe("A chunk", () => {
   const chunksOf = async (id: string) => {
-    const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
-    return scene.stores.chunks.read(no, 0, 100_000_000);
+    const { no } = (await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
+    return scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 100_000_000 });
   };
 
   it("is kept with its metrics, as the text it arrived as", async () => {

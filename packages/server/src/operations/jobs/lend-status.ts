@@ -64,7 +64,13 @@ export async function wholeJob(
     const share = await shares.ask(endpoint.ownerNo, stringsOf * bytes, gone);
     if (!share) throw noRoom(resultOf(endpoint, found));
     try {
-      const read = await reader.findTexts(endpoint.no, found.id, clock.now(), bytes, gone);
+      const read = await reader.findTexts({
+        endpointNo: endpoint.no,
+        jobId: found.id,
+        now: clock.now(),
+        bytesMax: bytes,
+        gone,
+      });
       if (!read) throw jobNotFound(found.id);
       if (read.texts) return { job: withStrings(read.job, read.texts), share };
       share.release(); // the texts have grown since

@@ -26,7 +26,7 @@ export class LentChunks {
   /** Reads chunks from an index on, without consuming them. */
   async read(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]> {
     if (!(await this.#ask(bytesMax))) return [];
-    const chunks = await this.#needs.chunks.read(jobNo, fromIndex, bytesMax);
+    const chunks = await this.#needs.chunks.read({ jobNo, fromIndex, bytesMax });
     this.keep(chunks);
     return chunks;
   }
@@ -34,7 +34,7 @@ export class LentChunks {
   /** Takes the chunks not yet handed out. Memory for the largest possible result is held until `keep`. */
   async handOut(jobNo: number, bytesMax: number): Promise<Found> {
     if (!(await this.#ask(bytesMax))) return { chunks: [], more: false };
-    const found = await this.#needs.chunks.handOut(jobNo, bytesMax);
+    const found = await this.#needs.chunks.handOut({ jobNo, bytesMax });
     if (found.chunks.length === 0) this.release();
     return found;
   }

@@ -22,7 +22,11 @@ export async function readChunks(
       await makeRoom();
       hasRoom = true;
     }
-    const page = await chunks.read(no, next, hasRoom ? limits.chunkBytesMax : limits.textReadBytesMax);
+    const page = await chunks.read({
+      jobNo: no,
+      fromIndex: next,
+      bytesMax: hasRoom ? limits.chunkBytesMax : limits.textReadBytesMax,
+    });
     if (page.length === 0) return found;
     next += page.length;
     for (const { output: json, start, metrics } of page) {

@@ -20,7 +20,7 @@ export async function findJob(
   endpoint: Endpoint,
   jobId: string,
 ): Promise<JobReport> {
-  const job = await reader.find(endpoint.no, jobId, clock.now());
+  const job = await reader.find({ endpointNo: endpoint.no, jobId, now: clock.now() });
   if (!job) throw jobNotFound(jobId);
   return job;
 }
@@ -78,7 +78,11 @@ async function whyWaiting(
   facts: WaitingFacts & { endpoint: Endpoint },
   job: JobReport,
 ): Promise<Waiting> {
-  const position = await needs.reader.position(facts.endpoint.no, job.place, limits.queuePositionMax);
+  const position = await needs.reader.position({
+    endpointNo: facts.endpoint.no,
+    place: job.place,
+    max: limits.queuePositionMax,
+  });
   return {
     ...waitReason({ ...facts, lowPriority: job.lowPriority }),
     queuePosition: position < limits.queuePositionMax ? position : undefined,

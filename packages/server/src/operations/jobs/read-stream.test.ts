@@ -127,7 +127,7 @@ describe("A read of the stream", () => {
     await chunk("a");
     await chunk("b");
     const { handed } = await read();
-    await scene.stores.chunks.handBack(handed!.job.no, handed!.chunks);
+    await scene.stores.chunks.handBack({ jobNo: handed!.job.no, chunks: handed!.chunks });
     expect((await read()).outputs).toEqual(["a", "b"]);
   });
 

@@ -66,11 +66,11 @@ async function gather(
 ): Promise<Peeked> {
   await needs.clock.sleep(limits.streamGatherMs, gone);
   try {
-    const job = await needs.reader.find(endpoint.no, jobId, needs.clock.now());
+    const job = await needs.reader.find({ endpointNo: endpoint.no, jobId, now: needs.clock.now() });
     if (!job || job.starts !== first.job.starts) return { ...first, more: true };
     const bytes = first.chunks.reduce((sum, { output, metrics = "" }) => sum + output.length + metrics.length, 0);
     if (first.more || bytes >= limits.streamReplyBytesMax) return { ...first, job, more: true };
-    const next = await needs.chunks.handOut(job.no, limits.streamReplyBytesMax - bytes);
+    const next = await needs.chunks.handOut({ jobNo: job.no, bytesMax: limits.streamReplyBytesMax - bytes });
     return { job, chunks: [...first.chunks, ...next.chunks], more: next.more };
   } catch {
     return { ...first, more: true }; // the first chunks count as handed out: a failure here must not lose them

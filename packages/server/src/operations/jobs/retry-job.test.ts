@@ -55,9 +55,9 @@ describe("Retrying", () => {
     const id = await scene.running(endpoint, worker);
     await scene.chunk(worker, id, { output: 1 });
     await scene.done(worker, id, { error: "no" });
-    const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
+    const { no } = (await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
     await retryJob(scene.parts, endpoint, id);
-    expect(await scene.stores.chunks.read(no, 0, 1_000)).toEqual([]);
+    expect(await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 1_000 })).toEqual([]);
   });
 
   it("counts the ttl from the first submission, and retention from the new end", async () => {
@@ -90,7 +90,7 @@ describe("Retrying", () => {
     await retryJob(scene.parts, endpoint, id);
     await scene.take(worker);
     await scene.done(worker, id);
-    const deliveries = await scene.stores.deliveries.list([endpoint.no], id, 10);
+    const deliveries = await scene.stores.deliveries.list({ endpointNos: [endpoint.no], jobId: id, limit: 10 });
     expect(deliveries).toHaveLength(2);
     expect(new Set(deliveries.map(({ webhookId }) => webhookId)).size).toBe(2);
     expect(deliveries.filter(({ state }) => state === "pending")).toHaveLength(1);

@@ -16,7 +16,7 @@ export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: strin
     throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a FAILED or TIMED_OUT job can be retried.`);
   }
   if (job.stopWanted && job.workerNo !== undefined) await replaceHolder(needs, job.workerNo);
-  const retried = await needs.jobs.change(job, { by: "retry" }, needs.clock.now());
+  const retried = await needs.jobs.change({ job, change: { by: "retry" }, now: needs.clock.now() });
   if (!retried) return retryJob(needs, endpoint, jobId);
   ringWaiting(needs, endpoint.no, jobId);
 }

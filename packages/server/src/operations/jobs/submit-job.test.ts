@@ -52,7 +52,7 @@ describe("A submission", () => {
 
   it("stores the access secret encrypted, and keeps it out of the status", async () => {
     const id = await scene.submit(endpoint, { input: {}, s3Config: { accessSecret: "very hidden" } });
-    const job = await scene.stores.reader.find(endpoint.no, id, scene.clock.now());
+    const job = await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() });
     const stored = await scene.stores.reader.submission(job!.no);
     expect(stored!.s3Config).toBeDefined();
     expect(stored!.s3Config).not.toContain("hidden");

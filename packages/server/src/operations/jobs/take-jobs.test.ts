@@ -211,8 +211,8 @@ describe("A take whose worker reports no jobs", () => {
     const body = await scene.status(endpoint, id);
     expect(body).toMatchObject({ status: "IN_PROGRESS" });
     expect(body).not.toHaveProperty("output");
-    const { no } = (await scene.stores.reader.find(endpoint.no, id, scene.clock.now()))!;
-    expect(await scene.stores.chunks.read(no, 0, 1_000)).toEqual([]);
+    const { no } = (await scene.stores.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
+    expect(await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 1_000 })).toEqual([]);
   });
 
   it("proves nothing about jobs whose reply is still in flight", async () => {

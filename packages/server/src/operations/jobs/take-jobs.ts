@@ -139,7 +139,7 @@ async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): 
   const all = (await needs.reader.heldBy(worker.row.no)).filter(earlier);
   if (all.length === 0) return;
   const stopped = all.filter((held) => held.stopWanted).map((held) => held.no);
-  if (stopped.length > 0) await needs.jobs.confirmStopped(worker.row.no, stopped);
+  if (stopped.length > 0) await needs.jobs.confirmStopped({ workerNo: worker.row.no, jobNos: stopped });
   for (const held of all) if (!held.stopWanted) await loseJob(needs, held, finishedSilently, false);
   needs.bell.ring("expiries");
 }

@@ -11,7 +11,7 @@ export async function webhookBody(
   { reader, clock }: Needs<"reader" | "clock">,
   { endpointNo, jobId, url }: Delivery,
 ): Promise<Buffer[] | undefined> {
-  const found = await reader.findTexts(endpointNo, jobId, 0, limits.outputBytesHard);
+  const found = await reader.findTexts({ endpointNo, jobId, now: 0, bytesMax: limits.outputBytesHard });
   const input = found && (await reader.input(found.job.no));
   if (!input) return undefined;
   const { job, texts } = found;

@@ -22,7 +22,7 @@ export async function hearPing(needs: Hearing, worker: LiveWorker, listed: Reado
   const held = await needs.reader.heldBy(worker.row.no);
   const stopped = held.filter((job) => job.stopWanted && !listed.has(job.id)).map((job) => job.no);
   if (stopped.length > 0) {
-    await needs.jobs.confirmStopped(worker.row.no, stopped);
+    await needs.jobs.confirmStopped({ workerNo: worker.row.no, jobNos: stopped });
     needs.bell.ring("workers");
     needs.bell.ring("expiries");
   }

@@ -187,7 +187,7 @@ export async function settleOrphans(
   const why = excused ? "its worker was stopped by us" : "Each worker that ran this job was lost";
   await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused, last))));
   // this includes jobs cancelled just now because their endpoint is deleted
-  await Promise.all(held.map((job) => needs.jobs.confirmStopped(job.workerNo, [job.no])));
+  await Promise.all(held.map((job) => needs.jobs.confirmStopped({ workerNo: job.workerNo, jobNos: [job.no] })));
 }
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {

@@ -24,15 +24,15 @@ export function chunks(setting: () => Setting): void {
         chunks: [{ output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }],
       });
       await scene.append(id, first, '"bb"', '"cc"', '"dd"');
-      expect(await chunks.handOut(no, 5)).toEqual({
+      expect(await chunks.handOut({ jobNo: no, bytesMax: 5 })).toEqual({
         chunks: [{ index: 0, start: 1, output: '"aaaaaaaaaaaa"', metrics: '{"m":1}' }],
         more: true,
       });
-      const next = await chunks.handOut(no, 9);
+      const next = await chunks.handOut({ jobNo: no, bytesMax: 9 });
       expect([next.chunks.map(({ index }) => index), next.more]).toEqual([[1, 2], true]);
-      const last = await chunks.handOut(no, 1_000);
+      const last = await chunks.handOut({ jobNo: no, bytesMax: 1_000 });
       expect([last.chunks.map(({ output }) => output), last.more]).toEqual([['"dd"'], false]);
-      expect(await chunks.handOut(no, 1_000)).toEqual({ chunks: [], more: false });
+      expect(await chunks.handOut({ jobNo: no, bytesMax: 1_000 })).toEqual({ chunks: [], more: false });
     });
 
     it("keep their order, large or small, even if appended without waiting", async () => {
@@ -40,7 +40,7 @@ export function chunks(setting: () => Setting): void {
       const { no } = await scene.job(id);
       const outputs = Array.from({ length: 6 }, (_, n) => `"${n}${n % 2 ? "" : "x".repeat(limits.largeCallBytes)}"`);
       await Promise.all(outputs.map((output) => scene.append(id, first, output)));
-      const { chunks } = await scene.stores.chunks.handOut(no, limits.streamReplyBytesMax);
+      const { chunks } = await scene.stores.chunks.handOut({ jobNo: no, bytesMax: limits.streamReplyBytesMax });
       expect(chunks.map(({ output }) => stringOf(output))).toEqual(outputs);
     });
 
@@ -48,14 +48,16 @@ export function chunks(setting: () => Setting): void {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, '"漢漢漢"', '"漢漢漢"');
-      expect((await scene.stores.chunks.handOut(no, 21)).chunks).toHaveLength(1);
+      expect((await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 21 })).chunks).toHaveLength(1);
     });
 
     it("go to one reader each, however many read at once", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, ...Array.from({ length: 40 }, (_, n) => `${n + 100}`));
-      const handed = await Promise.all(Array.from({ length: 30 }, () => scene.stores.chunks.handOut(no, 6)));
+      const handed = await Promise.all(
+        Array.from({ length: 30 }, () => scene.stores.chunks.handOut({ jobNo: no, bytesMax: 6 })),
+      );
       const indexes = handed.map(({ chunks }) => chunks.map(({ index }) => index)).filter((each) => each.length > 0);
       // either may come first, but each must get chunks in order and without a gap
       indexes.sort((a, b) => a[0]! - b[0]!);
@@ -68,38 +70,40 @@ export function chunks(setting: () => Setting): void {
       const { no } = await scene.job(id);
       const { chunks } = scene.stores;
       await scene.append(id, first, "1", "2");
-      const lost = (await chunks.handOut(no, 1)).chunks;
-      await chunks.handBack(no, lost);
-      const again = (await chunks.handOut(no, 1)).chunks;
+      const lost = (await chunks.handOut({ jobNo: no, bytesMax: 1 })).chunks;
+      await chunks.handBack({ jobNo: no, chunks: lost });
+      const again = (await chunks.handOut({ jobNo: no, bytesMax: 1 })).chunks;
       expect(again).toEqual(lost);
-      await chunks.handOut(no, 1);
-      await chunks.handBack(no, again);
-      expect(await chunks.handOut(no, 1)).toEqual({ chunks: [], more: false });
+      await chunks.handOut({ jobNo: no, bytesMax: 1 });
+      await chunks.handBack({ jobNo: no, chunks: again });
+      expect(await chunks.handOut({ jobNo: no, bytesMax: 1 })).toEqual({ chunks: [], more: false });
     });
 
     it("do not come back in a later start", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, '"old"');
-      const lost = (await scene.stores.chunks.handOut(no, 100)).chunks;
+      const lost = (await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).chunks;
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(second);
       await scene.append(id, second, '"new"');
-      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toMatchObject([{ start: 2, output: '"new"' }]);
-      await scene.stores.chunks.handBack(no, lost);
-      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toEqual([]);
+      expect((await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).chunks).toMatchObject([
+        { start: 2, output: '"new"' },
+      ]);
+      await scene.stores.chunks.handBack({ jobNo: no, chunks: lost });
+      expect((await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).chunks).toEqual([]);
     });
 
     it("begin at 0 again in each start", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);
       await scene.append(id, first, "1", "2");
-      await scene.stores.chunks.handOut(no, 1);
+      await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 1 });
       await scene.change(id, { by: "giveBack", excused: false });
-      expect(await scene.stores.chunks.handOut(no, 100)).toEqual({ chunks: [], more: false });
+      expect(await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).toEqual({ chunks: [], more: false });
       await scene.takeOne(first);
       await scene.append(id, first, "3");
-      expect(await scene.stores.chunks.handOut(no, 100)).toEqual({
+      expect(await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).toEqual({
         chunks: [{ index: 0, start: 2, output: "3", metrics: undefined }],
         more: false,
       });
@@ -118,16 +122,17 @@ export function chunks(setting: () => Setting): void {
           name,
         });
       };
-      const stored = async () => (await scene.stores.chunks.read(no, 0, 1_000)).map(({ output }) => output);
+      const stored = async () =>
+        (await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 1_000 })).map(({ output }) => output);
       expect([await post("run-1", "1"), await post("run-1", "1")]).toEqual([true, true]);
       expect(await Promise.all([post("run-2", "2", "3"), post("run-2", "2", "3")])).toEqual([true, true]);
       expect(await stored()).toEqual(["1", "2", "3"]);
       // A different name is a different chunk, and so is every chunk without a name.
       for (const name of ["other-2", undefined, undefined]) await post(name, "4");
       expect(await stored()).toEqual(["1", "2", "3", "4", "4", "4"]);
-      expect((await scene.stores.chunks.handOut(no, 1_000)).chunks.map(({ index }) => index)).toEqual([
-        0, 1, 2, 3, 4, 5,
-      ]);
+      expect(
+        (await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 1_000 })).chunks.map(({ index }) => index),
+      ).toEqual([0, 1, 2, 3, 4, 5]);
     });
 
     it("are stored in a later start, whatever the names in the earlier one", async () => {
@@ -145,7 +150,9 @@ export function chunks(setting: () => Setting): void {
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(first);
       expect(await post()).toBe(true);
-      expect(await scene.stores.chunks.read(no, 0, 1_000)).toMatchObject([{ index: 0, start: 2 }]);
+      expect(await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 1_000 })).toMatchObject([
+        { index: 0, start: 2 },
+      ]);
     });
 
     it("can be read repeatedly, from any chunk on", async () => {
@@ -153,14 +160,15 @@ export function chunks(setting: () => Setting): void {
       const { no } = await scene.job(id);
       await scene.append(id, first, "10", "20", "30");
       await scene.settle(id, first);
-      const read = async (from: number) => (await scene.stores.chunks.read(no, from, 4)).map(({ output }) => output);
+      const read = async (from: number) =>
+        (await scene.stores.chunks.read({ jobNo: no, fromIndex: from, bytesMax: 4 })).map(({ output }) => output);
       expect([await read(0), await read(0), await read(2), await read(3)]).toEqual([
         ["10", "20"],
         ["10", "20"],
         ["30"],
         [],
       ]);
-      expect((await scene.stores.chunks.handOut(no, 100)).chunks).toHaveLength(3);
+      expect((await scene.stores.chunks.handOut({ jobNo: no, bytesMax: 100 })).chunks).toHaveLength(3);
     });
   });
 }

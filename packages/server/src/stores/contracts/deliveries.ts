@@ -16,7 +16,7 @@ export function deliveries(setting: () => Setting): void {
 
     it.each(statuses.filter(isFinal))("are made in the same commit as the end: %s", async (status) => {
       const id = await scene.jobIn(status, first, { webhook });
-      const [delivery] = await scene.stores.deliveries.due(scene.now, 10);
+      const [delivery] = await scene.stores.deliveries.due({ now: scene.now, limit: 10 });
       expect(delivery).toMatchObject({ jobId: id, url: webhook, state: "pending", tries: 0, nextAt: scene.now });
       expect(await scene.stores.deliveries.nextDue()).toBe(scene.now);
     });
@@ -50,10 +50,20 @@ export function deliveries(setting: () => Setting): void {
     it("wait for their next time, and list each attempt", async () => {
       await scene.jobIn("COMPLETED", first, { webhook });
       const no = (await scene.deliveries())[0]!.no;
-      await scene.stores.deliveries.record(no, attempt(scene.now), { state: "pending", nextAt: scene.now + 10_000 });
-      expect(await scene.stores.deliveries.due(scene.now + 9_999, 10)).toEqual([]);
-      expect(await scene.stores.deliveries.due(scene.now + 10_000, 10)).toMatchObject([{ no, tries: 1 }]);
-      await scene.stores.deliveries.record(no, attempt(scene.now + 10_000), { state: "failed" });
+      await scene.stores.deliveries.record({
+        deliveryNo: no,
+        attempt: attempt(scene.now),
+        outcome: { state: "pending", nextAt: scene.now + 10_000 },
+      });
+      expect(await scene.stores.deliveries.due({ now: scene.now + 9_999, limit: 10 })).toEqual([]);
+      expect(await scene.stores.deliveries.due({ now: scene.now + 10_000, limit: 10 })).toMatchObject([
+        { no, tries: 1 },
+      ]);
+      await scene.stores.deliveries.record({
+        deliveryNo: no,
+        attempt: attempt(scene.now + 10_000),
+        outcome: { state: "failed" },
+      });
       expect(await scene.stores.deliveries.nextDue()).toBeUndefined();
       expect(await scene.deliveries()).toMatchObject([
         { state: "failed", tries: 2, attempts: [{ at: scene.now }, { at: scene.now + 10_000 }] },
@@ -64,8 +74,8 @@ export function deliveries(setting: () => Setting): void {
       await scene.jobIn("COMPLETED", first, { webhook });
       const no = (await scene.deliveries())[0]!.no;
       const again = { state: "pending", nextAt: scene.now + 10_000 } as const;
-      await scene.stores.deliveries.record(no, attempt(scene.now), again);
-      await scene.stores.deliveries.record(no, attempt(scene.now), again);
+      await scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(scene.now), outcome: again });
+      await scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(scene.now), outcome: again });
       expect(await scene.deliveries()).toMatchObject([
         { tries: 1, nextAt: again.nextAt, attempts: [attempt(scene.now)] },
       ]);
@@ -77,7 +87,7 @@ export function deliveries(setting: () => Setting): void {
         await scene.takeOne(first);
         await scene.settle(id, first, verdict);
       }
-      const due = await scene.stores.deliveries.due(scene.now, 10);
+      const due = await scene.stores.deliveries.due({ now: scene.now, limit: 10 });
       expect(due.map(({ bytes }) => bytes)).toEqual([8, 12]);
     });
 
@@ -86,11 +96,15 @@ export function deliveries(setting: () => Setting): void {
       const [old] = await scene.deliveries();
       await scene.change(id, { by: "retry" });
       expect(await scene.stores.deliveries.nextDue()).toBeUndefined();
-      await scene.stores.deliveries.record(old!.no, attempt(scene.now), { state: "pending", nextAt: scene.now });
-      expect(await scene.stores.deliveries.due(scene.now, 10)).toEqual([]);
+      await scene.stores.deliveries.record({
+        deliveryNo: old!.no,
+        attempt: attempt(scene.now),
+        outcome: { state: "pending", nextAt: scene.now },
+      });
+      expect(await scene.stores.deliveries.due({ now: scene.now, limit: 10 })).toEqual([]);
       await scene.takeOne(first);
       await scene.settle(id, first);
-      const [made] = await scene.stores.deliveries.due(scene.now, 10);
+      const [made] = await scene.stores.deliveries.due({ now: scene.now, limit: 10 });
       expect(made!.jobId).toBe(id);
       expect(made!.webhookId).not.toBe(old!.webhookId);
     });
@@ -99,7 +113,11 @@ export function deliveries(setting: () => Setting): void {
       await scene.jobIn("COMPLETED", first, { webhook });
       await scene.jobIn("COMPLETED", first, { webhook });
       const no = (await scene.deliveries())[0]!.no;
-      await scene.stores.deliveries.record(no, attempt(scene.now), { state: "delivered" });
+      await scene.stores.deliveries.record({
+        deliveryNo: no,
+        attempt: attempt(scene.now),
+        outcome: { state: "delivered" },
+      });
       await scene.stores.deliveries.forget(scene.now + day);
       expect(await scene.deliveries()).toMatchObject([{ state: "pending" }]);
     });

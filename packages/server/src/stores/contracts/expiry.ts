@@ -18,10 +18,16 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.find(id)).toBeDefined();
       scene.now = startAt + 10_000;
       expect(await scene.find(id)).toBeUndefined();
-      expect((await scene.stores.reader.list(scene.endpointNo, { limit: 10 }, scene.now)).jobs).toEqual([]);
+      expect(
+        (await scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 10, now: scene.now })).jobs,
+      ).toEqual([]);
       expect(await scene.take(first)).toEqual([]);
       expect(await scene.stores.reader.nextExpiry()).toBe(startAt + 10_000);
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toEqual({ deleted: 1, stopped: [], more: false });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toEqual({
+        deleted: 1,
+        stopped: [],
+        more: false,
+      });
       expect(await scene.stores.reader.submission(no)).toBeUndefined();
       expect(await scene.stores.reader.nextExpiry()).toBeUndefined();
       expect(await scene.tally()).toMatchObject({ waiting: 0, waitingNormal: 0 });
@@ -42,64 +48,74 @@ export function expiry(setting: () => Setting): void {
       });
       scene.now += 10_000;
       expect(await scene.settle(id, first)).toBeUndefined();
-      const { deleted, stopped } = await scene.stores.jobs.sweep(scene.now, 10);
+      const { deleted, stopped } = await scene.stores.jobs.sweep({ now: scene.now, limit: 10 });
       expect([deleted, idsOf(stopped), stopped[0]?.workerNo]).toEqual([0, [id], first]);
       expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);
       expect(await scene.find(id)).toBeUndefined();
       expect(await scene.tally()).toMatchObject({ running: 0 });
-      await scene.stores.jobs.confirmStopped(first, [stopped[0]!.no]);
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+      await scene.stores.jobs.confirmStopped({ workerNo: first, jobNos: [stopped[0]!.no] });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 1 });
       expect(await scene.deliveries()).toEqual([]);
     });
 
     it("sweeps in batches, the oldest first, and says whether there are more", async () => {
       for (const n of [3, 1, 2]) await scene.submit({ id: `old-${n}`, ttlEndAt: startAt + n * 1_000 });
       scene.now += 3_000;
-      expect(await scene.stores.jobs.sweep(scene.now, 2)).toMatchObject({ deleted: 2, more: true });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 2 })).toMatchObject({ deleted: 2, more: true });
       expect(await scene.stores.reader.nextExpiry()).toBe(startAt + 3_000);
-      expect(await scene.stores.jobs.sweep(scene.now, 2)).toMatchObject({ deleted: 1, more: false });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 2 })).toMatchObject({ deleted: 1, more: false });
     });
 
     it("keeps a job while its webhook is still to be delivered", async () => {
       const id = await scene.jobIn("COMPLETED", first, { webhook: "https://example.com/hook", retentionMs: 60_000 });
       scene.now += 60_000;
       expect(await scene.find(id)).toBeUndefined();
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 0 });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 0 });
       expect(await scene.stores.reader.nextExpiry()).toBeUndefined();
       const [delivery] = await scene.deliveries();
       const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
       const { deliveries } = scene.stores;
-      await deliveries.record(delivery!.no, { ...attempt, status: 500 }, { state: "pending", nextAt: scene.now + 1 });
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 0 });
+      await deliveries.record({
+        deliveryNo: delivery!.no,
+        attempt: { ...attempt, status: 500 },
+        outcome: { state: "pending", nextAt: scene.now + 1 },
+      });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 0 });
       scene.now++;
-      await deliveries.record(delivery!.no, { ...attempt, at: scene.now }, { state: "delivered" });
+      await deliveries.record({
+        deliveryNo: delivery!.no,
+        attempt: { ...attempt, at: scene.now },
+        outcome: { state: "delivered" },
+      });
       expect(await scene.stores.reader.nextExpiry()).toBe(scene.now - 1);
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 1 });
     });
 
     it("sweeps a job that was retried just before a sweep kept it for its webhook", async () => {
       const hooked = { webhook: "https://example.com/hook", retentionMs: 60_000 };
       const id = await scene.jobIn("FAILED", first, hooked);
       const read = await scene.job(id);
-      expect(await scene.stores.jobs.sweep(scene.now + 60_000, 10)).toMatchObject({ deleted: 0 });
-      expect(await scene.stores.jobs.change(read, { by: "retry" }, scene.now + 59_999)).toMatchObject({ id });
+      expect(await scene.stores.jobs.sweep({ now: scene.now + 60_000, limit: 10 })).toMatchObject({ deleted: 0 });
+      expect(
+        await scene.stores.jobs.change({ job: read, change: { by: "retry" }, now: scene.now + 59_999 }),
+      ).toMatchObject({ id });
       scene.now += day;
-      expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 1 });
       expect(await scene.tally()).toMatchObject({ waiting: 0 });
     });
 
     it("follows a ttl that was changed", async () => {
       const id = await scene.submit();
       const job = await scene.job(id);
-      expect(await scene.stores.jobs.setTtl(job, startAt + 20_000, scene.now)).toBe(true);
+      expect(await scene.stores.jobs.setTtl({ job, ttlEndAt: startAt + 20_000, now: scene.now })).toBe(true);
       expect((await scene.job(id)).expiresAt).toBe(startAt + 20_000);
       await scene.takeOne(first);
       await scene.settle(id, first);
-      expect(await scene.stores.jobs.setTtl(job, startAt + 2 * day, scene.now)).toBe(true);
+      expect(await scene.stores.jobs.setTtl({ job, ttlEndAt: startAt + 2 * day, now: scene.now })).toBe(true);
       expect((await scene.job(id)).expiresAt).toBe(startAt + limits.runRetentionMs);
-      expect(await scene.stores.jobs.setTtl(job, startAt - 1, scene.now)).toBe(true);
+      expect(await scene.stores.jobs.setTtl({ job, ttlEndAt: startAt - 1, now: scene.now })).toBe(true);
       expect(await scene.find(id)).toBeUndefined();
-      expect(await scene.stores.jobs.setTtl(job, startAt + day, scene.now)).toBe(false);
+      expect(await scene.stores.jobs.setTtl({ job, ttlEndAt: startAt + day, now: scene.now })).toBe(false);
     });
 
     it.each(["IN_QUEUE", "IN_PROGRESS"] as const)(
@@ -107,8 +123,8 @@ export function expiry(setting: () => Setting): void {
       async (status) => {
         const job = await scene.job(await scene.jobIn(status, first));
         expect(await scene.tally()).toMatchObject(status === "IN_QUEUE" ? { waiting: 1 } : { running: 1 });
-        await scene.stores.jobs.setTtl(job, startAt - 1, scene.now);
-        await scene.stores.jobs.sweep(scene.now, 10);
+        await scene.stores.jobs.setTtl({ job, ttlEndAt: startAt - 1, now: scene.now });
+        await scene.stores.jobs.sweep({ now: scene.now, limit: 10 });
         expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0 });
       },
     );
@@ -117,7 +133,7 @@ export function expiry(setting: () => Setting): void {
       const id = await scene.jobIn("FAILED", first, { retentionMs: 60_000 });
       const read = await scene.job(id);
       scene.now += 60_000;
-      expect(await scene.stores.jobs.change(read, { by: "retry" }, scene.now)).toBeUndefined();
+      expect(await scene.stores.jobs.change({ job: read, change: { by: "retry" }, now: scene.now })).toBeUndefined();
     });
   });
 }

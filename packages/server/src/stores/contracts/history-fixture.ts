@@ -109,7 +109,7 @@ export class History {
   async #take(asks: readonly { workerNo: number; count: number }[]): Promise<void> {
     const { stores, endpointNo, now } = this.#scene;
     const waiting = this.#waiting();
-    const turns = await Promise.all(asks.map((ask) => stores.jobs.take(endpointNo, [ask], now)));
+    const turns = await Promise.all(asks.map((ask) => stores.jobs.take({ endpointNo, asks: [ask], now })));
     const due = waiting.slice(
       0,
       asks.reduce((sum, { count }) => sum + count, 0),
@@ -151,7 +151,7 @@ export class History {
   async #change(known: Known | undefined, change: Change): Promise<void> {
     const job = known && (await this.#scene.find(known.id));
     if (!known || !job || !mayHappen(change.by, job.status)) return;
-    expect((await this.#scene.stores.jobs.change(job, change, this.#scene.now)) !== undefined).toBe(true);
+    expect((await this.#scene.stores.jobs.change({ job, change, now: this.#scene.now })) !== undefined).toBe(true);
     this.#changed(known, change);
   }
 
@@ -165,7 +165,7 @@ export class History {
     // A retry in between restarts the count of starts: the contract has a separate test for that.
     if (!mayHappen(change.by, job.status) || known.place !== place || !this.#shown(known)) return;
     const same = known.status === job.status && known.starts === job.starts;
-    const settled = await this.#scene.stores.jobs.change(job, change, this.#scene.now);
+    const settled = await this.#scene.stores.jobs.change({ job, change, now: this.#scene.now });
     expect(settled !== undefined).toBe(same);
     if (same) this.#changed(known, change);
   }
@@ -190,7 +190,7 @@ export class History {
     const held = await this.#scene.stores.reader.heldBy(workerNo);
     const no = held.find(({ id }) => id === known?.id)?.no;
     if (!known || no === undefined) return;
-    await this.#scene.stores.jobs.confirmStopped(workerNo, [no]);
+    await this.#scene.stores.jobs.confirmStopped({ workerNo, jobNos: [no] });
     known.stopWanted = false;
   }
 
@@ -209,7 +209,7 @@ export class History {
     const due = this.jobs
       .filter((known) => known.status !== "DELETED" && !this.#shown(known) && !known.stopWanted)
       .sort((a, b) => a.expiresAt - b.expiresAt);
-    const { deleted, stopped, more } = await this.#scene.stores.jobs.sweep(this.#scene.now, limit);
+    const { deleted, stopped, more } = await this.#scene.stores.jobs.sweep({ now: this.#scene.now, limit });
     expect(deleted + stopped.length).toBe(Math.min(limit, due.length));
     expect(more).toBe(due.length >= limit);
     for (const { id } of stopped) {
@@ -228,7 +228,7 @@ export class History {
   /** Which of these are still stored, expired or not: the list is read as if no time had passed. */
   async #listed(due: readonly Known[]): Promise<string[]> {
     const { stores, endpointNo } = this.#scene;
-    const found = await Promise.all(due.map(({ id }) => stores.reader.find(endpointNo, id, 0)));
+    const found = await Promise.all(due.map(({ id }) => stores.reader.find({ endpointNo, jobId: id, now: 0 })));
     return found.flatMap((job) => (job ? [job.id] : []));
   }
 

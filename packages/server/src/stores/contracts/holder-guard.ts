@@ -35,7 +35,7 @@ export function holderGuard(setting: () => Setting): void {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const job = await scene.job(id);
       const [cancelled, done] = await Promise.all([
-        scene.stores.jobs.change(job, { by: "cancel" }, scene.now),
+        scene.stores.jobs.change({ job, change: { by: "cancel" }, now: scene.now }),
         scene.settle(id, first, completed("1")),
       ]);
       expect([cancelled, done].filter(Boolean)).toHaveLength(1);
@@ -49,9 +49,13 @@ export function holderGuard(setting: () => Setting): void {
       await scene.change(id, { by: "giveBack", excused: false });
       await scene.takeOne(second);
       for (const by of ["timeOut", "fail"] as const) {
-        expect(await scene.stores.jobs.change(read, { by, error: "stale" }, scene.now)).toBeUndefined();
+        expect(
+          await scene.stores.jobs.change({ job: read, change: { by, error: "stale" }, now: scene.now }),
+        ).toBeUndefined();
       }
-      expect(await scene.stores.jobs.change(read, { by: "giveBack", excused: false }, scene.now)).toBeUndefined();
+      expect(
+        await scene.stores.jobs.change({ job: read, change: { by: "giveBack", excused: false }, now: scene.now }),
+      ).toBeUndefined();
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second, starts: 2 });
     });
 
@@ -65,7 +69,7 @@ export function holderGuard(setting: () => Setting): void {
         { by: "timeOut", error: "stale" },
         { by: "fail", error: "stale" },
       ] as const) {
-        expect(await scene.stores.jobs.change(read, change, scene.now)).toBeUndefined();
+        expect(await scene.stores.jobs.change({ job: read, change, now: scene.now })).toBeUndefined();
       }
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: first, starts: 2, retries: 1 });
     });
@@ -77,21 +81,23 @@ export function holderGuard(setting: () => Setting): void {
       await scene.change(id, { by: "retry" });
       await scene.takeOne(second);
       // the same state and the same number of starts, but another worker
-      expect(await scene.stores.jobs.change(read, { by: "timeOut", error: "stale" }, scene.now)).toBeUndefined();
+      expect(
+        await scene.stores.jobs.change({ job: read, change: { by: "timeOut", error: "stale" }, now: scene.now }),
+      ).toBeUndefined();
       expect(await scene.job(id)).toMatchObject({ status: "IN_PROGRESS", workerNo: second });
     });
 
     it("records the beginning only for the start that was read, while it runs", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first, { executionTimeoutMs: 9_000 });
       const read = { ...(await scene.job(id)), workerNo: first };
-      await scene.stores.jobs.begin(read, scene.now + 10, scene.now + 20);
+      await scene.stores.jobs.begin({ job: read, beganAt: scene.now + 10, beginsBy: scene.now + 20 });
       expect(await scene.job(id)).toMatchObject({ takenAt: scene.now + 10, deadlineAt: scene.now + 9_020 });
-      await scene.stores.jobs.begin({ ...read, workerNo: second }, scene.now, scene.now);
-      await scene.stores.jobs.begin({ ...read, starts: 2 }, scene.now, scene.now);
+      await scene.stores.jobs.begin({ job: { ...read, workerNo: second }, beganAt: scene.now, beginsBy: scene.now });
+      await scene.stores.jobs.begin({ job: { ...read, starts: 2 }, beganAt: scene.now, beginsBy: scene.now });
       expect(await scene.job(id)).toMatchObject({ takenAt: scene.now + 10, deadlineAt: scene.now + 9_020 });
       scene.now += 1_010;
       expect(await scene.settle(id, first)).toMatchObject({ delayMs: 10, executionMs: 1_000 });
-      await scene.stores.jobs.begin(read, scene.now, scene.now);
+      await scene.stores.jobs.begin({ job: read, beganAt: scene.now, beginsBy: scene.now });
       expect(await scene.job(id)).toMatchObject({ deadlineAt: undefined, takenAt: scene.now - 1_000 });
     });
 
@@ -106,9 +112,9 @@ export function holderGuard(setting: () => Setting): void {
     it("clears a stop only for the worker it was meant for", async () => {
       const id = await scene.jobIn("CANCELLED", first);
       const { no } = await scene.job(id);
-      await scene.stores.jobs.confirmStopped(second, [no]);
+      await scene.stores.jobs.confirmStopped({ workerNo: second, jobNos: [no] });
       expect(idsOf(await scene.stores.reader.heldBy(first))).toEqual([id]);
-      await scene.stores.jobs.confirmStopped(first, [no]);
+      await scene.stores.jobs.confirmStopped({ workerNo: first, jobNos: [no] });
       expect(await scene.stores.reader.heldBy(first)).toEqual([]);
     });
 

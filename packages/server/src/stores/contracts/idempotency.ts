@@ -54,7 +54,7 @@ export function idempotency(setting: () => Setting): void {
       await scene.takeOne(first);
       await scene.settle(id, first, failed("it broke"));
       scene.now += 60_000;
-      expect(await scene.stores.jobs.sweep(scene.now, 100)).toMatchObject({ deleted: 1 });
+      expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 100 })).toMatchObject({ deleted: 1 });
       expect(await scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))).toMatchObject({
         kind: "known",
         record: { jobId: id, lastStatus: "FAILED" },
@@ -66,12 +66,12 @@ export function idempotency(setting: () => Setting): void {
       await scene.takeOne(first);
       await scene.settle(early, first);
       scene.now += 60_000;
-      await scene.stores.jobs.sweep(scene.now, 100);
+      await scene.stores.jobs.sweep({ now: scene.now, limit: 100 });
       const later = await scene.submit({ idempotency: key({ keyHash: "another" }), retentionMs: 60_000 });
       await scene.takeOne(first);
       await scene.settle(later, first, failed("it broke"));
       scene.now += 60_000;
-      await scene.stores.jobs.sweep(scene.now, 100);
+      await scene.stores.jobs.sweep({ now: scene.now, limit: 100 });
       expect(await scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))).toMatchObject({
         record: { jobId: early, lastStatus: "COMPLETED" },
       });
@@ -84,7 +84,7 @@ export function idempotency(setting: () => Setting): void {
       scene.now += 1;
       const again = await scene.submit({ idempotency: key() });
       expect(again).not.toBe(id);
-      await scene.stores.jobs.sweep(scene.now, 100);
+      await scene.stores.jobs.sweep({ now: scene.now, limit: 100 });
       expect(await scene.stores.jobs.submit(scene.newJob({ idempotency: key() }))).toMatchObject({
         record: { jobId: again },
       });

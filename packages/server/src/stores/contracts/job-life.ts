@@ -159,7 +159,7 @@ export function jobLife(setting: () => Setting): void {
         output: undefined,
         error: undefined,
       });
-      expect(await scene.stores.chunks.read(job.no, 0, 1_000)).toEqual([]);
+      expect(await scene.stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: 1_000 })).toEqual([]);
       expect(idsOf(await scene.take(first, 2))).toEqual([later, id]);
     });
   });

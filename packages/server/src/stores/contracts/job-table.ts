@@ -26,7 +26,7 @@ export function jobTable(setting: () => Setting): void {
       const id = await scene.jobIn(status, first);
       const before = await scene.job(id);
       const tally = await scene.tally();
-      const settled = await scene.stores.jobs.change(before, change, scene.now);
+      const settled = await scene.stores.jobs.change({ job: before, change, now: scene.now });
       const after = await scene.job(id);
       if (mayHappen(event, status)) {
         expect([settled?.status, after.status]).toEqual([transitions[event].to, transitions[event].to]);

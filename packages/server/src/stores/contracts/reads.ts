@@ -16,7 +16,7 @@ export function reads(setting: () => Setting): void {
       const ids = await scene.submitMany(4);
       const taken = idsOf(await scene.take(first, 2));
       const list = async (query: { status?: JobStatus; beforeNo?: number }) =>
-        await scene.stores.reader.list(scene.endpointNo, { limit: 3, ...query }, scene.now);
+        await scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 3, ...query, now: scene.now });
       const page = await list({});
       expect([idsOf(page.jobs), page.more]).toEqual([ids.slice(1).reverse(), true]);
       const rest = await list({ beforeNo: page.jobs[2]!.no });
@@ -35,11 +35,14 @@ export function reads(setting: () => Setting): void {
         for (const id of ids)
           await scene.settle(id, first, status === "FAILED" ? failed("ü".repeat(499)) : completed(text));
         const list = (bytesMax: number, beforeNo?: number) =>
-          scene.stores.reader.list(
-            scene.endpointNo,
-            { limit: 50, bytesMax, ...(status && { status }), ...(beforeNo && { beforeNo }) },
-            scene.now,
-          );
+          scene.stores.reader.list({
+            endpointNo: scene.endpointNo,
+            limit: 50,
+            bytesMax,
+            ...(status && { status }),
+            ...(beforeNo && { beforeNo }),
+            now: scene.now,
+          });
         const two = await list(2_000);
         expect([idsOf(two.jobs), two.more]).toEqual([[ids[3], ids[2]], true]);
         const one = await list(1_999, two.jobs[1]!.no);
@@ -57,17 +60,17 @@ export function reads(setting: () => Setting): void {
       const fast = await scene.submit({ executionTimeoutMs: 5_000 });
       await scene.take(first, 2);
       expect(await scene.stores.reader.nextDeadline()).toBe(startAt + 5_000);
-      expect(await scene.stores.reader.overdue(startAt + 4_999, 10)).toEqual([]);
-      expect(idsOf(await scene.stores.reader.overdue(startAt + 5_000, 10))).toEqual([fast]);
-      expect(idsOf(await scene.stores.reader.overdue(startAt + 9_000, 10))).toEqual([fast, slow]);
-      expect(idsOf(await scene.stores.reader.overdue(startAt + 9_000, 1))).toEqual([fast]);
+      expect(await scene.stores.reader.overdue({ now: startAt + 4_999, limit: 10 })).toEqual([]);
+      expect(idsOf(await scene.stores.reader.overdue({ now: startAt + 5_000, limit: 10 }))).toEqual([fast]);
+      expect(idsOf(await scene.stores.reader.overdue({ now: startAt + 9_000, limit: 10 }))).toEqual([fast, slow]);
+      expect(idsOf(await scene.stores.reader.overdue({ now: startAt + 9_000, limit: 1 }))).toEqual([fast]);
     });
 
     it("count the jobs before a place, up to a bound", async () => {
       const ids = await scene.submitMany(5);
       const { place } = await scene.job(ids[3]!);
-      expect(await scene.stores.reader.position(scene.endpointNo, place, 100)).toBe(3);
-      expect(await scene.stores.reader.position(scene.endpointNo, place, 2)).toBe(2);
+      expect(await scene.stores.reader.position({ endpointNo: scene.endpointNo, place, max: 100 })).toBe(3);
+      expect(await scene.stores.reader.position({ endpointNo: scene.endpointNo, place, max: 2 })).toBe(2);
     });
 
     it("count for many jobs and endpoints at once, each for itself", async () => {
@@ -75,8 +78,10 @@ export function reads(setting: () => Setting): void {
       const ids = await scene.submitMany(3);
       const places = await Promise.all(ids.map(async (id) => (await scene.job(id)).place));
       const { reader, tallies } = scene.stores;
-      const positions = places.map((place) => reader.position(scene.endpointNo, place, 100));
-      expect(await Promise.all([...positions, reader.position(other, places[2]!, 100)])).toEqual([0, 1, 2, 0]);
+      const positions = places.map((place) => reader.position({ endpointNo: scene.endpointNo, place, max: 100 }));
+      expect(
+        await Promise.all([...positions, reader.position({ endpointNo: other, place: places[2]!, max: 100 })]),
+      ).toEqual([0, 1, 2, 0]);
       await scene.take(first);
       const { endpointNo } = scene;
       const [held, same, none] = await Promise.all([endpointNo, endpointNo, other].map((no) => tallies.holdings(no)));

@@ -88,7 +88,8 @@ export class Scene {
   }
 
   async take(workerNo: number, count = 1): Promise<TakenJob[]> {
-    return (await this.stores.jobs.take(this.endpointNo, [{ workerNo, count }], this.now)).jobs;
+    return (await this.stores.jobs.take({ endpointNo: this.endpointNo, asks: [{ workerNo, count }], now: this.now }))
+      .jobs;
   }
 
   async takeOne(workerNo: number): Promise<TakenJob> {
@@ -102,7 +103,7 @@ export class Scene {
   }
 
   find(jobId: string) {
-    return this.stores.reader.find(this.endpointNo, jobId, this.now);
+    return this.stores.reader.find({ endpointNo: this.endpointNo, jobId, now: this.now });
   }
 
   async job(jobId: string) {
@@ -115,12 +116,12 @@ export class Scene {
   }
 
   findTexts(jobId: string, bytesMax = limits.outputBytesHard) {
-    return this.stores.reader.findTexts(this.endpointNo, jobId, this.now, bytesMax);
+    return this.stores.reader.findTexts({ endpointNo: this.endpointNo, jobId, now: this.now, bytesMax });
   }
 
   /** Reads a job and applies a change to it as it was read. */
   async change(jobId: string, change: Change) {
-    return this.stores.jobs.change(await this.job(jobId), change, this.now);
+    return this.stores.jobs.change({ job: await this.job(jobId), change, now: this.now });
   }
 
   append(jobId: string, workerNo: number, ...outputs: JsonText[]) {
@@ -133,7 +134,7 @@ export class Scene {
   }
 
   deliveries() {
-    return this.stores.deliveries.list([this.endpointNo], undefined, 100);
+    return this.stores.deliveries.list({ endpointNos: [this.endpointNo], limit: 100 });
   }
 
   /** Brings a new job into a state, held by `workerNo` if it was taken, and leaves no other job waiting. */

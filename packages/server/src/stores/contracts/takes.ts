@@ -46,14 +46,14 @@ export function takes(setting: () => Setting): void {
         { workerNo: second, count: 2 },
         { workerNo: first, count: 1 },
       ];
-      const turn = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      const turn = await scene.stores.jobs.take({ endpointNo: scene.endpointNo, asks, now: scene.now });
       expect(turn.jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([
         [ids[0], second],
         [ids[1], second],
         [ids[2], first],
       ]);
       expect(turn.dry).toBe(false);
-      const rest = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      const rest = await scene.stores.jobs.take({ endpointNo: scene.endpointNo, asks, now: scene.now });
       expect([idsOf(rest.jobs), rest.dry]).toEqual([[ids[3]], true]);
     });
 
@@ -67,7 +67,8 @@ export function takes(setting: () => Setting): void {
       const body = `"${"ü".repeat(0.2 * limits.takeBytesMax)}"`;
       const ids: string[] = [];
       for (let n = 0; n < 5; n++) ids.push(await scene.submit({ body }));
-      const take = () => scene.stores.jobs.take(scene.endpointNo, asksOf(workers), scene.now);
+      const take = () =>
+        scene.stores.jobs.take({ endpointNo: scene.endpointNo, asks: asksOf(workers), now: scene.now });
       const large = await take();
       expect([idsOf(large.jobs), large.dry]).toEqual([ids.slice(0, 3), false]);
       expect(large.jobs.every(({ inputBytes }) => inputBytes === Buffer.byteLength(body))).toBe(true);
@@ -96,7 +97,7 @@ export function takes(setting: () => Setting): void {
       await scene.stores.workers.change(second, workerChanges.stop);
       await scene.stores.workers.change(third, { ...workerChanges.end, endedAt: scene.now });
       const asks = [first, second, third, fourth].map((workerNo) => ({ workerNo, count: 1 }));
-      const { jobs } = await scene.stores.jobs.take(scene.endpointNo, asks, scene.now);
+      const { jobs } = await scene.stores.jobs.take({ endpointNo: scene.endpointNo, asks, now: scene.now });
       expect(jobs.map(({ id, workerNo }) => [id, workerNo])).toEqual([[ids[0], fourth]]);
     });
 
@@ -104,7 +105,10 @@ export function takes(setting: () => Setting): void {
       const id = await scene.submit();
       await scene.stores.workers.change(first, workerChanges.stop);
       const asks = [{ workerNo: first, count: 1 }];
-      expect(await scene.stores.jobs.take(scene.endpointNo, asks, scene.now)).toEqual({ jobs: [], dry: false });
+      expect(await scene.stores.jobs.take({ endpointNo: scene.endpointNo, asks, now: scene.now })).toEqual({
+        jobs: [],
+        dry: false,
+      });
       expect(idsOf(await scene.take(second))).toEqual([id]);
     });
 

@@ -45,7 +45,11 @@ export function texts(setting: () => Setting): void {
       await scene.settle(id, first, completed(json(text)));
       expect((await scene.job(id)).output === text).toBe(true);
       expect(Buffer.concat((await scene.stores.reader.input(running.no))!).toString() === text).toBe(true);
-      const chunks = await scene.stores.chunks.read(running.no, 0, limits.outputBytesHard);
+      const chunks = await scene.stores.chunks.read({
+        jobNo: running.no,
+        fromIndex: 0,
+        bytesMax: limits.outputBytesHard,
+      });
       expect(chunks.map(({ output }) => stringOf(output) === text)).toEqual([true, true]);
     });
 
@@ -106,7 +110,7 @@ export function texts(setting: () => Setting): void {
       ).toBeUndefined();
       expect(await jobs.progress({ endpointNo, jobId: text, workerNo: first, progress: "1" })).toBe(false);
       expect(await chunks.append({ endpointNo, jobId: text, workerNo: first, chunks: [{ output: "1" }] })).toBe(false);
-      expect(await deliveries.list([endpointNo], text, 10)).toEqual([]);
+      expect(await deliveries.list({ endpointNos: [endpointNo], jobId: text, limit: 10 })).toEqual([]);
       const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a" };
       await volumes.create(volume);
       await endpoints.noteStart(endpointNo, {
@@ -118,14 +122,14 @@ export function texts(setting: () => Setting): void {
         isHeld: true,
       });
       await workers.change(first, { by: "lastWords", exit: { code: 1, note: text } });
-      await decisions.record(endpointNo, { at: now, inputs: text, outcome: text, reason: text }, undefined);
+      await decisions.record({ endpointNo, decision: { at: now, inputs: text, outcome: text, reason: text } });
       await scene.change(id, { by: "fail", error: text });
       expect((await scene.job(id)).error).toBe(text);
       const hooked = await scene.jobIn("COMPLETED", first, { webhook: `https://example.com/${text}` });
       const [delivery] = await scene.deliveries();
       expect(delivery?.jobId).toBe(hooked);
       const attempt = { at: now, status: undefined, error: text, durationMs: 1 };
-      await deliveries.record(delivery!.no, attempt, { state: "failed" });
+      await deliveries.record({ deliveryNo: delivery!.no, attempt, outcome: { state: "failed" } });
       expect((await scene.deliveries())[0]?.attempts).toHaveLength(1);
     });
 

@@ -4,6 +4,7 @@ import { startPostgres, type TestPostgres } from "../../../../../scripts/postgre
 import { limits } from "../../limits/index.js";
 import { asAdmin, makeDatabase, openEmptied } from "../contracts/postgres-fixture.js";
 import { idsOf, Scene } from "../contracts/scene.js";
+import { code } from "../tables/job-state.js";
 
 const dead = 25_000;
 
@@ -43,9 +44,9 @@ async function passJobs(count: number): Promise<void> {
     url,
     `INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
        execution_timeout_ms, retention_ms, has_webhook, keyed)
-     SELECT p, ${endpointNo}, 'passed-' || p, p, 0, 0, ${now}, ${now}, ${now} + 86400000, ${now} + 86400000, 600000, 1800000, 0, 0
+     SELECT p, ${endpointNo}, 'passed-' || p, p, ${code.IN_QUEUE}, 0, ${now}, ${now}, ${now} + 86400000, ${now} + 86400000, 600000, 1800000, 0, 0
      FROM (SELECT nextval('place') AS p FROM generate_series(1, ${count})) n;
-     UPDATE job SET status = 2, worker_no = ${worker}, taken_at = ${now}, finished_at = ${now}`,
+     UPDATE job SET status = ${code.COMPLETED}, worker_no = ${worker}, taken_at = ${now}, finished_at = ${now}`,
   );
 }
 
@@ -63,7 +64,7 @@ async function pagesOf(floor: number): Promise<number> {
   await client.connect();
   await client.query("SET enable_seqscan = off");
   const { rows } = await client.query(
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT no FROM job WHERE endpoint_no = ${scene.endpointNo} AND status = 0
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT no FROM job WHERE endpoint_no = ${scene.endpointNo} AND status = ${code.IN_QUEUE}
      AND place >= ${floor} ORDER BY place LIMIT 1`,
   );
   await client.end();

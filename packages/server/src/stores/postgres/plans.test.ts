@@ -168,14 +168,22 @@ async function cool(): Promise<Record<string, string>> {
   await workers.change(1, workerChanges.close);
   await workers.place(1, { hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 }, placedAt: 1 });
   await workers.forget(1);
-  await deliveries.due(1, 10);
-  await deliveries.due(1, 10, { no: 1, nextAt: 1 });
+  await deliveries.due({ now: 1, limit: 10 });
+  await deliveries.due({ now: 1, limit: 10, after: { no: 1, nextAt: 1 } });
   await deliveries.nextDue();
-  await deliveries.record(1, { at: 1, status: 200, error: undefined, durationMs: 1 }, { state: "delivered" });
-  await deliveries.list([1, 2], undefined, 10);
-  await deliveries.list([1, 2], "job", 10);
+  await deliveries.record({
+    deliveryNo: 1,
+    attempt: { at: 1, status: 200, error: undefined, durationMs: 1 },
+    outcome: { state: "delivered" },
+  });
+  await deliveries.list({ endpointNos: [1, 2], limit: 10 });
+  await deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
   await deliveries.forget(1);
-  await decisions.record(1, { at: 1, inputs: "", outcome: "", reason: "" }, { untilAt: 1, times: 1 });
+  await decisions.record({
+    endpointNo: 1,
+    decision: { at: 1, inputs: "", outcome: "", reason: "" },
+    ended: { untilAt: 1, times: 1 },
+  });
   await decisions.list(1, 10);
   await decisions.forget(1);
   await access.keys();

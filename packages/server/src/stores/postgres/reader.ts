@@ -1,10 +1,9 @@
 import { fewAtOnce } from "../../domain/few-at-once.js";
 import { limits } from "../../limits/index.js";
-import type { JobReader } from "../../store/index.js";
+import type { JobQuery, JobReader, PositionQuery } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
 import {
   anySize,
-  code,
   type HeldRow,
   heldColumns,
   type JobRow,
@@ -14,6 +13,7 @@ import {
   toJob,
   toPage,
 } from "../tables/job-row.js";
+import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import { numbers, texts } from "./connection/arrays.js";
 import type { Connections } from "./connection/connections.js";
 import { jobSql, postgresTextReader } from "./texts/texts.js";
@@ -28,17 +28,17 @@ export const readerSql = {
   list: page(),
   listStatus: page(" AND j.status = $6"),
   // an index of jobs that ended badly skips a million that succeeded
-  listTroubled: page(" AND j.status >= 3 AND j.status = $6"),
-  held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND (status = 1 OR stop_wanted = 1)`,
-  overdue: `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
-  unstopped: `SELECT ${heldColumns} FROM job WHERE (status = 1 OR stop_wanted = 1) AND stop_wanted = 1
+  listTroubled: page(` AND ${isTroubled("j")} AND j.status = $6`),
+  held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND ${isAtWorker()}`,
+  overdue: `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
+  unstopped: `SELECT ${heldColumns} FROM job WHERE ${isAtWorker()} AND stop_wanted = 1
     AND worker_no IN (SELECT no FROM worker WHERE ended_at IS NULL)`,
-  orphaned: `SELECT ${heldColumns} FROM job j WHERE (status = 1 OR stop_wanted = 1) AND worker_no > 0
+  orphaned: `SELECT ${heldColumns} FROM job j WHERE ${isAtWorker()} AND worker_no > 0
     AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.no = j.worker_no AND w.ended_at IS NULL)`,
-  nextDeadline: "SELECT min(deadline_at) AS at FROM job WHERE status = 1",
+  nextDeadline: `SELECT min(deadline_at) AS at FROM job WHERE status = ${code.IN_PROGRESS}`,
   nextExpiry: "SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0",
   position: `SELECT a.n, (SELECT count(*) FROM
-      (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = 0 AND place < a.place LIMIT a.max) p) AS before
+      (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = ${code.IN_QUEUE} AND place < a.place LIMIT a.max) p) AS before
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)`,
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
@@ -48,11 +48,11 @@ export const readerSql = {
  * read on connections of their own.
  */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
-  const find = gathered(async (asked: readonly [endpointNo: number, jobId: string, now: number][]) => {
+  const find = gathered(async (asked: readonly JobQuery[]) => {
     const rows = await reads.read<JobRow & { n: number }>(readerSql.find, [
-      numbers(asked.map(([endpointNo]) => endpointNo)),
-      texts(asked.map(([, jobId]) => jobId)),
-      numbers(asked.map(([, , now]) => now)),
+      numbers(asked.map(({ endpointNo }) => endpointNo)),
+      texts(asked.map(({ jobId }) => jobId)),
+      numbers(asked.map(({ now }) => now)),
     ]);
     const found = new Map(rows.map((row) => [row.n - 1, row]));
     return asked.map((_, n) => found.get(n));
@@ -61,9 +61,12 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
   });
-  const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
-    const columns = [0, 1, 2].map((column) => numbers(asked.map((each) => each[column] as number)));
-    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, columns);
+  const position = gathered(async (asked: readonly PositionQuery[]) => {
+    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, [
+      numbers(asked.map(({ endpointNo }) => endpointNo)),
+      numbers(asked.map(({ place }) => place)),
+      numbers(asked.map(({ max }) => max)),
+    ]);
     const before = new Map(rows.map((row) => [row.n - 1, row.before]));
     return asked.map((_, n) => before.get(n) ?? 0);
   });
@@ -71,8 +74,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
   const fewPages = fewAtOnce(limits.pageReadersMax);
   const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
   return {
-    find: async (endpointNo, jobId, now) => {
-      const row = await find([endpointNo, jobId, now]);
+    find: async (query) => {
+      const row = await find(query);
       return row && toJob(row);
     },
     ...postgresTextReader(textReads),
@@ -83,23 +86,23 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       );
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER }, now) => {
+    list: async ({ endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now }) => {
       const values = [endpointNo, beforeNo, now, limit, bytesMax];
       const read = (sql: string, asked: readonly number[]) =>
         bytesMax > limits.requestsShortBytesMax
           ? textReads.read<PageRow>(sql, asked)
           : fewPages(() => reads.read<PageRow>(sql, asked));
       if (!status) return toPage(await read(readerSql.list, values));
-      const list = code[status] >= code.FAILED ? readerSql.listTroubled : readerSql.listStatus;
+      const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
       return toPage(await read(list, [...values, code[status]]));
     },
     heldBy: (workerNo) => held([workerNo]),
-    overdue: async (now, limit) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
+    overdue: async ({ now, limit }) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
     unstopped: async () => (await reads.read<HeldRow>(readerSql.unstopped, [])).map(toHeldJob),
     orphaned: async () => (await reads.read<HeldRow>(readerSql.orphaned, [])).map(toHeldJob),
     nextDeadline: () => at(readerSql.nextDeadline),
     nextExpiry: () => at(readerSql.nextExpiry),
-    position: (...asked) => position(asked),
+    position,
     lastPlace: async () => (await reads.read<{ place: number }>(readerSql.lastPlace, []))[0]?.place ?? 0,
   };
 }

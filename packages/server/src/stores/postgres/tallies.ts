@@ -1,5 +1,6 @@
 import type { Tally, TallyReader } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
+import { code, isAtWorker } from "../tables/job-state.js";
 import { numbers } from "./connection/arrays.js";
 import type { Connections } from "./connection/connections.js";
 
@@ -43,11 +44,10 @@ export const folded = (source: string): string => `folded AS (
   ${tallied("folded", sums)}`;
 
 /**
- * Jobs that a worker holds, found only by their own index: with `status = 1` alone, a table that was never analyzed is
+ * Jobs that a worker holds, found only by their own index: by the status alone, a table that was never analyzed is
  * read through the whole index of deadlines.
  */
-export const isHeld = (job: string): string =>
-  `(${job}.status = 1 OR ${job}.stop_wanted = 1) AND ${job}.status + 0 = 1`;
+export const isHeld = (job: string): string => `${isAtWorker(job)} AND ${job}.status + 0 = ${code.IN_PROGRESS}`;
 
 const none: Tally = { waiting: 0, waitingNormal: 0, running: 0, completed: 0, failed: 0, retried: 0 };
 const added = Object.entries(counts)
@@ -56,12 +56,12 @@ const added = Object.entries(counts)
 
 export const tallySql = {
   tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
-  oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`,
+  oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = ${code.IN_QUEUE} AND low_priority = 0 ORDER BY place LIMIT 1`,
   holdings: `SELECT w.endpoint_no, w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
     FROM worker w WHERE w.endpoint_no = ANY ($1::bigint[]) AND w.ended_at IS NULL`,
-  recount: `SELECT count(*) FILTER (WHERE status = 0) AS waiting,
-    count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS "waitingNormal",
-    count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = $1`,
+  recount: `SELECT count(*) FILTER (WHERE status = ${code.IN_QUEUE}) AS waiting,
+    count(*) FILTER (WHERE status = ${code.IN_QUEUE} AND low_priority = 0) AS "waitingNormal",
+    count(*) FILTER (WHERE status = ${code.IN_PROGRESS}) AS running FROM job WHERE endpoint_no = $1`,
 };
 
 /** Reads of an endpoint's counts: the sum of the rows of all lanes. */

@@ -18,7 +18,7 @@ describe("A list of a queue", () => {
     await scene.take(worker);
     await Promise.all(Array.from({ length: count }, () => scene.submit()));
     const { reader } = scene.stores;
-    const list = (query: object) => reader.list(scene.endpointNo, { limit: 1, ...query }, scene.now);
+    const list = (query: object) => reader.list({ endpointNo: scene.endpointNo, limit: 1, ...query, now: scene.now });
     let found: Awaited<ReturnType<typeof list>> | undefined;
     const { waits } = await withTurns(async () => (found = await list({ status: "IN_PROGRESS" })));
     expect(waits).toBe(4);
@@ -32,7 +32,7 @@ describe("A list of a queue", () => {
 
   it("for many readers at once takes turns", async () => {
     await Promise.all(Array.from({ length: 200 }, () => scene.submit()));
-    const list = () => scene.stores.reader.list(scene.endpointNo, { limit: 100 }, scene.now);
+    const list = () => scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 100, now: scene.now });
     const readers = 40;
     const { waits } = await withTurns(() => Promise.all(Array.from({ length: readers }, list)));
     expect(waits).toBe(readers);
@@ -43,9 +43,14 @@ describe("A list of a queue", () => {
     const ids = [];
     for (let n = 0; n < 6; n++) ids.push(await scene.submit());
     const newest = await Promise.all(ids.slice(3).map((id) => scene.job(id)));
-    const listing = scene.stores.reader.list(scene.endpointNo, { limit: 2, status: "IN_QUEUE" }, scene.now);
+    const listing = scene.stores.reader.list({
+      endpointNo: scene.endpointNo,
+      limit: 2,
+      status: "IN_QUEUE",
+      now: scene.now,
+    });
     // The search is over, but its page has not been read yet.
-    for (const job of newest) await scene.stores.jobs.change(job, { by: "cancel" }, scene.now);
+    for (const job of newest) await scene.stores.jobs.change({ job, change: { by: "cancel" }, now: scene.now });
     const { jobs, more } = await listing;
     expect(jobs.every(({ status }) => status === "IN_QUEUE")).toBe(true);
     expect([jobs.length > 0, more]).toEqual([true, true]);
@@ -55,14 +60,17 @@ describe("A list of a queue", () => {
   it("is not searched for a client that has disconnected", async () => {
     await Promise.all(Array.from({ length: 1.5 * limits.searchedRows }, () => scene.submit()));
     const query = { limit: 1, status: "COMPLETED" as const, gone: { aborted: true } };
-    const { waits } = await withTurns(() => scene.stores.reader.list(scene.endpointNo, query, scene.now));
+    const { waits } = await withTurns(() =>
+      scene.stores.reader.list({ endpointNo: scene.endpointNo, ...query, now: scene.now }),
+    );
     expect(waits).toBe(2); // and for an empty page
   });
 
   it("queries the positions of all its waiting jobs at once", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => scene.submit()));
     const jobs = await Promise.all(ids.map((id) => scene.job(id)));
-    const position = (place: number, max: number) => scene.stores.reader.position(scene.endpointNo, place, max);
+    const position = (place: number, max: number) =>
+      scene.stores.reader.position({ endpointNo: scene.endpointNo, place, max });
     const expected = jobs.map(({ place }) => jobs.filter((other) => other.place < place).length);
     expect(await Promise.all(jobs.map(({ place }) => position(place, 100)))).toEqual(expected);
     expect(await Promise.all(jobs.map(({ place }) => position(place, 5)))).toEqual(expected.map((n) => Math.min(n, 5)));

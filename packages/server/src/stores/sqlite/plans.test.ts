@@ -130,7 +130,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
       },
       write: async () => [],
     });
-    await stores.deliveries.list([1, 2], "job", 10);
+    await stores.deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
     expect(asked.flatMap(planOf).join("\n")).toMatch(
       /^SEARCH delivery USING INDEX delivery_job_id \(job_id=\? AND endpoint_no=\?\)/,
     );

@@ -1,9 +1,9 @@
-import type { JobStatus } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
-import type { JobReader } from "../../store/index.js";
+import type { JobQuery, JobReader, PageQuery, PositionQuery } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, code, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { anySize, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import { jobSql, textsInPieces } from "./texts/stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts/texts.js";
@@ -33,37 +33,40 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     ),
     all: search("job_listed", "true"),
     // an index of failed jobs skips the million that succeeded
-    troubled: search("job_troubled", "status >= 3"),
-    held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND (status = 1 OR stop_wanted = 1)`),
+    troubled: search("job_troubled", isTroubled()),
+    held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND ${isAtWorker()}`),
     overdue: db.prepare(
-      `SELECT ${heldColumns} FROM job WHERE status = 1 AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
+      `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
     ),
     unstopped: db.prepare(`SELECT ${heldColumns} FROM job WHERE stop_wanted = 1 AND worker_no IN
       (SELECT no FROM worker WHERE ended_at IS NULL)`),
-    orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE (status = 1 OR stop_wanted = 1)
+    orphaned: db.prepare(`SELECT ${heldColumns} FROM job INDEXED BY job_held WHERE ${isAtWorker()}
       AND worker_no NOT IN (SELECT no FROM worker WHERE ended_at IS NULL)`),
-    nextDeadline: db.prepare("SELECT min(deadline_at) AS at FROM job WHERE status = 1"),
+    nextDeadline: db.prepare(`SELECT min(deadline_at) AS at FROM job WHERE status = ${code.IN_PROGRESS}`),
     nextExpiry: db.prepare("SELECT min(expires_at) AS at FROM job WHERE stop_wanted = 0 AND awaits_delivery = 0"),
     nextPlace: db.prepare("SELECT value FROM counter WHERE name = 'next_place'"),
     position: db.prepare(`SELECT count(*) AS n FROM
-      (SELECT 1 FROM job WHERE endpoint_no = ? AND status = 0 AND place < ? LIMIT ?)`),
-    firstPlaces: db.prepare("SELECT place FROM job WHERE endpoint_no = ? AND status = 0 ORDER BY place LIMIT ?"),
+      (SELECT 1 FROM job WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} AND place < ? LIMIT ?)`),
+    firstPlaces: db.prepare(
+      `SELECT place FROM job WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} ORDER BY place LIMIT ?`,
+    ),
   };
   // replies sent in one turn wake their readers once: one by one they cost twice as much
   const find = gathered(
-    async (asked: readonly [endpointNo: number, jobId: string, now: number][]) =>
-      asked.map((key) => {
-        const row = sql.find.get(...key);
+    async (asked: readonly JobQuery[]) =>
+      asked.map(({ endpointNo, jobId, now }) => {
+        const row = sql.find.get(endpointNo, jobId, now);
         return row && toJob(row);
       }),
     limits.foundPerTurn,
   );
   // a page requests the positions of all its jobs in one turn
-  const position = gathered(async (asked: readonly [endpointNo: number, place: number, max: number][]) => {
+  const position = gathered(async (asked: readonly PositionQuery[]) => {
     const [first, ...others] = asked;
-    if (first === undefined || others.length === 0) return asked.map((one) => sql.position.get(...one).n as number);
+    if (first === undefined) return [];
+    if (others.length === 0) return [sql.position.get(first.endpointNo, first.place, first.max).n as number];
     const firstPlaces = new Map<string, number[]>();
-    return asked.map(([endpointNo, place, max]) => {
+    return asked.map(({ endpointNo, place, max }) => {
       const key = `${endpointNo} ${max}`;
       const places =
         firstPlaces.get(key) ?? sql.firstPlaces.all(endpointNo, max).map((row: { place: number }) => row.place);
@@ -73,13 +76,13 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     });
   });
 
-  type Search = { status: JobStatus; limit: number; beforeNo: number; gone?: { readonly aborted: boolean } };
+  type Search = PageQuery & Required<Pick<PageQuery, "status" | "beforeNo">>;
   /**
    * The numbers of the newest jobs of a status, one more than `limit`. Matches can be far apart, so each turn searches
    * one window.
    */
-  async function numbersOf(endpointNo: number, { status, limit, beforeNo, gone }: Search, now: number) {
-    const { window, within } = code[status] >= code.FAILED ? sql.troubled : sql.all;
+  async function numbersOf({ endpointNo, status, limit, beforeNo, gone, now }: Search) {
+    const { window, within } = isTroubledStatus(status) ? sql.troubled : sql.all;
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
       const next = await turns.run(["searches"], (): number | undefined => {
@@ -96,19 +99,19 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   }
 
   return {
-    find: (...key) => find(key),
+    find,
     ...sqliteTextReader(db, textDb),
     submission: async (jobNo) => {
       const row = sql.submission.get(jobNo);
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async (endpointNo, query, now) => {
-      const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER } = query;
+    list: async (query) => {
+      const { endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;
       const rest = [now, limit, bytesMax] as const;
       const inTurn = (read: () => PageRow[]) => turns.run(["pages"], () => toPage(read()));
       if (status === undefined) return inTurn(() => sql.list.all(endpointNo, beforeNo, ...rest));
       for (let before = beforeNo; ; ) {
-        const numbers = await numbersOf(endpointNo, { ...query, status, beforeNo: before }, now);
+        const numbers = await numbersOf({ ...query, status, beforeNo: before });
         const page = await inTurn(() => sql.listed.all(JSON.stringify(numbers), before, ...rest, code[status]));
         const last = numbers.at(-1);
         const more = page.more || numbers.length > limit;
@@ -117,12 +120,12 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       }
     },
     heldBy: (workerNo) => turns.run(["held"], () => sql.held.all(workerNo).map(toHeldJob)),
-    overdue: async (now, limit) => sql.overdue.all(now, limit).map(toHeldJob),
+    overdue: async ({ now, limit }) => sql.overdue.all(now, limit).map(toHeldJob),
     unstopped: async () => sql.unstopped.all().map(toHeldJob),
     orphaned: async () => sql.orphaned.all().map(toHeldJob),
     nextDeadline: async () => sql.nextDeadline.get().at ?? undefined,
     nextExpiry: async () => sql.nextExpiry.get().at ?? undefined,
-    position: (...asked) => position(asked),
+    position,
     lastPlace: async () => sql.nextPlace.get().value - 1,
   };
 }

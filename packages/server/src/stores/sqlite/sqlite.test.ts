@@ -5,6 +5,7 @@ import { limits } from "../../limits/index.js";
 import { expectOlderRows, olderRows } from "../contracts/older-rows.js";
 import { completed, Scene, startAt } from "../contracts/scene.js";
 import { newDirectory, onFatal, openMemory } from "../contracts/sqlite-fixture.js";
+import { code } from "../tables/job-state.js";
 import { lockDirectory } from "./disk/lock.js";
 import { openDatabase } from "./driver.js";
 import { openSqlite } from "./open.js";
@@ -26,7 +27,7 @@ describe("A sweep", () => {
     await scene.submit({ ttlEndAt });
     scene.now = ttlEndAt;
     const batches = [];
-    for (let n = 0; n < 4; n++) batches.push(await scene.stores.jobs.sweep(scene.now, 10));
+    for (let n = 0; n < 4; n++) batches.push(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 }));
     expect(batches.map(({ deleted, more }) => [deleted, more])).toEqual([
       [1, true],
       [1, true],
@@ -78,15 +79,15 @@ describe("A database file", () => {
   });
 
   it.each([
-    ["a final job without its end", "status = 2"],
+    ["a final job without its end", `status = ${code.COMPLETED}`],
     ["an end without a final state", "finished_at = 5"],
-    ["a running job that no worker holds", "status = 1, taken_at = 1, deadline_at = 2"],
+    ["a running job that no worker holds", `status = ${code.IN_PROGRESS}, taken_at = 1, deadline_at = 2`],
     ["an unknown state", "status = 6, finished_at = 5"],
   ])("cannot store %s", async (_, change) => {
     await openSqlite({ path, onFatal }).close();
     const db = openDatabase(path);
     db.exec(`INSERT INTO job (endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
-      execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (1, 'a', 1, 0, 0, 1, 1, 9, 9, 5, 5, 0, 0)`);
+      execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (1, 'a', 1, ${code.IN_QUEUE}, 0, 1, 1, 9, 9, 5, 5, 0, 0)`);
     expect(() => db.exec(`UPDATE job SET ${change}`)).toThrow(/CHECK/);
     db.close();
   });

@@ -1,4 +1,5 @@
 import type { Tally, TallyReader } from "../../store/index.js";
+import { code } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import type { Gathered } from "./writing/transactions.js";
 
@@ -59,12 +60,13 @@ export function sqliteTallyReader(db: Database): TallyReader {
     tally: db.prepare(`SELECT waiting, waiting_normal AS waitingNormal, running, completed, failed, retried
       FROM tally WHERE endpoint_no = ?`),
     oldest: db.prepare(`SELECT queued_at FROM job
-      WHERE endpoint_no = ? AND status = 0 AND low_priority = 0 ORDER BY place LIMIT 1`),
-    holdings: db.prepare(`SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND j.status = 1) AS held
+      WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} AND low_priority = 0 ORDER BY place LIMIT 1`),
+    holdings:
+      db.prepare(`SELECT w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND j.status = ${code.IN_PROGRESS}) AS held
       FROM worker w WHERE w.endpoint_no = ? AND w.ended_at IS NULL`),
-    recount: db.prepare(`SELECT count(*) FILTER (WHERE status = 0) AS waiting,
-      count(*) FILTER (WHERE status = 0 AND low_priority = 0) AS waitingNormal,
-      count(*) FILTER (WHERE status = 1) AS running FROM job WHERE endpoint_no = ?`),
+    recount: db.prepare(`SELECT count(*) FILTER (WHERE status = ${code.IN_QUEUE}) AS waiting,
+      count(*) FILTER (WHERE status = ${code.IN_QUEUE} AND low_priority = 0) AS waitingNormal,
+      count(*) FILTER (WHERE status = ${code.IN_PROGRESS}) AS running FROM job WHERE endpoint_no = ?`),
   };
   const tally = (no: number): Tally => ({ ...none, ...sql.tally.get(no) });
   return {

@@ -1,18 +1,7 @@
-import type { JobReport, JobStatus } from "../../domain/jobs/job.js";
+import type { JobReport } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
 import type { HeldJob, TakenJob } from "../../store/index.js";
-
-/** How a status is stored. */
-export const code = {
-  IN_QUEUE: 0,
-  IN_PROGRESS: 1,
-  COMPLETED: 2,
-  FAILED: 3,
-  CANCELLED: 4,
-  TIMED_OUT: 5,
-} as const satisfies Record<JobStatus, number>;
-const names = Object.keys(code) as JobStatus[];
-export const statusOf = (stored: number): JobStatus => names[stored] as JobStatus;
+import { statusOf } from "./job-state.js";
 
 const optional = <T>(value: T | null): T | undefined => value ?? undefined;
 

@@ -55,7 +55,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       .where("awaits_delivery", "=", 1)
       .compile();
   return {
-    due: async (now, limit, after) => {
+    due: async ({ now, limit, after }) => {
       let query = pending.selectAll().select(bytes).where("next_at", "<=", now);
       query = query.orderBy("next_at").orderBy("no").limit(limit);
       if (after) {
@@ -68,7 +68,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       const [row] = await runner.read(pending.select((eb) => eb.fn.min("next_at").as("at")).compile());
       return maybe(row?.at ?? null);
     },
-    record: async (deliveryNo, attempt, { state, nextAt }) => {
+    record: async ({ deliveryNo, attempt, outcome: { state, nextAt } }) => {
       const ended = state === "pending" ? null : attempt.at + attempt.durationMs;
       const recorded = sql.selectFrom("attempt").where("delivery_no", "=", deliveryNo);
       await runner.write([
@@ -106,7 +106,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         ...(ended === null ? [] : [endWait(deliveryNo)]),
       ]);
     },
-    list: async (endpointNos, jobId, limit) => {
+    list: async ({ endpointNos, jobId, limit }) => {
       if (endpointNos.length === 0) return [];
       let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
       if (jobId !== undefined) query = query.where("job_id", "=", jobId);
@@ -143,7 +143,7 @@ const toDecision = (row: Selectable<Tables["decision"]>): Decision => ({
 export function decisionStore(runner: Runner): DecisionStore {
   const { sql } = runner;
   return {
-    record: async (endpointNo, { at, inputs, outcome, reason }, ended) => {
+    record: async ({ endpointNo, decision: { at, inputs, outcome, reason }, ended }) => {
       const values = { endpoint_no: endpointNo, from_at: at, until_at: at, times: 1, inputs, outcome, reason };
       const close = sql
         .updateTable("decision")

@@ -1,4 +1,4 @@
-import type { Chunk } from "../../store/index.js";
+import type { Chunk, ChunkPage } from "../../store/index.js";
 
 type Page = Promise<Chunk[]>;
 
@@ -10,8 +10,8 @@ export class SharedPages {
   readonly #unbegun = new Map<string, Page>();
 
   /** `read` calls `begin` right before it reads. */
-  read(asked: readonly number[], read: (begin: () => void) => Page): Page {
-    const key = asked.join();
+  read({ jobNo, fromIndex, bytesMax }: ChunkPage, read: (begin: () => void) => Page): Page {
+    const key = `${jobNo} ${fromIndex} ${bytesMax}`;
     const shared = this.#unbegun.get(key);
     if (shared) return shared;
     let hasBegun = false;

@@ -61,7 +61,7 @@ describe("A body", () => {
     const input = Buffer.concat((await scene.parts.reader.input(job!.no))!.map((piece) => Buffer.from(piece)));
     expect([job?.id, input.toString() === json(size)]).toEqual([id, true]);
     expect((await done(id, Buffer.from(`{"output":${json(size)}}`), chunked)).status).toBe(200);
-    const found = (await scene.parts.reader.find(endpoint.no, id, scene.clock.now()))!;
+    const found = (await scene.parts.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
     const { job: whole, share } = await wholeJob(scene.parts, endpoint, found, scene.stays);
     expect(whole.output === json(size)).toBe(true);
     share?.release();

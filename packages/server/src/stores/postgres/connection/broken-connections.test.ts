@@ -137,7 +137,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
   it("hands out the jobs it took", async () => {
     const ids = await scene.submitMany(5);
     const now = scene.now + 123_456;
-    const take = () => stores.jobs.take(scene.endpointNo, [{ workerNo: worker, count: 3 }], now);
+    const take = () => stores.jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo: worker, count: 3 }], now });
     const { jobs } = await lost(when, `${now}`, "tally", take);
     expect(jobs.map(({ id, starts, takenAt }) => ({ id, starts, takenAt }))).toEqual(
       ids.slice(0, 3).map((id) => ({ id, starts: 1, takenAt: now })),
@@ -149,7 +149,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
   it("does not hand out again a job that went to the same worker in the same millisecond", async () => {
     const ids = await scene.submitMany(3);
     const now = scene.now + 123_456;
-    const take = () => stores.jobs.take(scene.endpointNo, [{ workerNo: worker, count: 1 }], now);
+    const take = () => stores.jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo: worker, count: 1 }], now });
     expect(idsOf((await take()).jobs)).toEqual([ids[0]]);
     expect(idsOf((await lost(when, `${now}`, "tally", take)).jobs)).toEqual([ids[1]]);
   });
@@ -165,7 +165,8 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
       });
     expect(await lost(when, id, "chunk", append)).toBe(true);
     const { no } = await scene.job(id);
-    expect((await scene.stores.chunks.read(no, 0, 100)).map(({ output }) => output)).toEqual(["1", "2"]);
+    const chunks = await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 100 });
+    expect(chunks.map(({ output }) => output)).toEqual(["1", "2"]);
   });
 
   it("records progress", async () => {
@@ -185,7 +186,7 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     const id = await scene.jobIn("IN_PROGRESS", worker);
     const job = await scene.job(id);
     const at = scene.now + 234_567;
-    const changed = await lost(when, "COMMIT", "job_event", () => stores.jobs.change(job, change, at));
+    const changed = await lost(when, "COMMIT", "job_event", () => stores.jobs.change({ job, change, now: at }));
     expect(changed).toMatchObject({ id, status });
     expect((await scene.job(id)).status).toBe(status);
     expect(await scene.tally()).toMatchObject({ running: 0, ...tally });
@@ -194,9 +195,8 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
 
   it("reports a retried job", async () => {
     const id = await scene.jobIn("FAILED", worker);
-    const job = await scene.job(id);
-    const at = scene.now + 234_567;
-    const changed = await lost(when, "COMMIT", "job_event", () => stores.jobs.change(job, { by: "retry" }, at));
+    const retry = { job: await scene.job(id), change: { by: "retry" }, now: scene.now + 234_567 } as const;
+    const changed = await lost(when, "COMMIT", "job_event", () => stores.jobs.change(retry));
     expect(changed).toMatchObject({ id, status: "IN_QUEUE" });
     expect(idsOf(await scene.take(worker, 2))).toEqual([id]);
     await countsHold();
@@ -243,7 +243,9 @@ describe("A database that breaks connections again and again", () => {
     const takers = times(4).map(async (n) => {
       const workerNo = await scene.worker(`taker0000000${n}`);
       while (!isDry) {
-        const turn = await tried(stores.jobs.take(scene.endpointNo, [{ workerNo, count: 10 }], scene.now + n));
+        const turn = await tried(
+          stores.jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo, count: 10 }], now: scene.now + n }),
+        );
         await Promise.all(
           (turn?.jobs ?? []).map(async (job) => {
             outcomes.taken.set(job.id, (outcomes.taken.get(job.id) ?? 0) + 1);
@@ -283,10 +285,10 @@ describe("A database that breaks connections again and again", () => {
     expect([...outcomes.taken.values()].every((count) => count === 1)).toBe(true);
     expect(await scene.tally()).toMatchObject({ waiting: 0, running: 0, completed: outcomes.submitted.length });
     await countsHold();
-    const { jobs } = await scene.stores.reader.list(scene.endpointNo, { limit: 2_000 }, scene.now);
+    const { jobs } = await scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 2_000, now: scene.now });
     for (const job of jobs) {
       expect(job.output).toBe(`"${job.id}"`);
-      const chunks = await scene.stores.chunks.read(job.no, 0, 1_000);
+      const chunks = await scene.stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: 1_000 });
       expect(chunks.map(({ index, output }) => [index, output])).toEqual([
         [0, "0"],
         [1, "1"],

@@ -1,6 +1,6 @@
-import { type Change, type Job, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
-import type { JobStore, Purge, Settled } from "../../../store/index.js";
-import { code } from "../../tables/job-row.js";
+import { type Change, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
+import type { Begun, Changing, NewTtl, Purge, Settled, Stopped } from "../../../store/index.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { transaction } from "../connection/transaction.js";
@@ -29,9 +29,9 @@ export const changeSql = {
 
   giveBack: `
   WITH back AS (
-    UPDATE job j SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
+    UPDATE job j SET status = ${code.IN_QUEUE}, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
       retries = retries + $6::bigint, excused = excused + 1 - $6
-    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = 1 AND j.starts = $4 AND j.worker_no = $5
+    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts = $4 AND j.worker_no = $5
     RETURNING ${settledColumns}),
   ${cleared("back")},
   ${noted("back", "$7::bigint", "'giveBack'", "$5", "CASE WHEN $6 = 0 THEN 'excused' END")},
@@ -45,7 +45,7 @@ export const changeSql = {
 
   retry: `
   WITH again AS (
-    UPDATE job j SET status = 0, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
+    UPDATE job j SET status = ${code.IN_QUEUE}, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
       queued_at = $6::bigint, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $4 AND j.starts = $5 AND j.expires_at > $6
     RETURNING ${settledColumns}),
@@ -60,7 +60,7 @@ export const changeSql = {
   end: `
   WITH ended AS (
     UPDATE job j SET status = $4::smallint, finished_at = $8::bigint, deadline_at = NULL,
-      stop_wanted = (j.status = 1 AND $4 <> 3)::int, expires_at = least(ttl_end_at, $8 + retention_ms)
+      stop_wanted = (j.status = ${code.IN_PROGRESS} AND $4 <> ${code.FAILED})::int, expires_at = least(ttl_end_at, $8 + retention_ms)
     WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $5 AND j.starts = $6 AND j.worker_no IS NOT DISTINCT FROM $7::bigint
     RETURNING ${settledColumns}),
   outputs AS (
@@ -69,15 +69,15 @@ export const changeSql = {
   ${noted("ended", "$8", "$10::text", "$7", "$11::text")},
   ${delivered("ended")},
   ${tallied("ended", {
-    waiting: "-count(*) FILTER (WHERE $5 = 0)",
-    waitingNormal: "-count(*) FILTER (WHERE $5 = 0 AND low_priority = 0)",
-    running: "-count(*) FILTER (WHERE $5 = 1)",
-    failed: "count(*) FILTER (WHERE status <> 4)",
+    waiting: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE})`,
+    waitingNormal: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE} AND low_priority = 0)`,
+    running: `-count(*) FILTER (WHERE $5 = ${code.IN_PROGRESS})`,
+    failed: `count(*) FILTER (WHERE status <> ${code.CANCELLED})`,
   })}
   SELECT * FROM ended`,
 
   begin: `UPDATE job SET taken_at = $1::bigint, deadline_at = $2::bigint + execution_timeout_ms
-    WHERE endpoint_no = $3 AND no = $4 AND status = 1 AND starts = $5 AND worker_no = $6`,
+    WHERE endpoint_no = $3 AND no = $4 AND status = ${code.IN_PROGRESS} AND starts = $5 AND worker_no = $6`,
 
   setTtl: `UPDATE job SET ttl_end_at = $1::bigint,
     expires_at = CASE WHEN finished_at IS NULL THEN $1 ELSE least($1, finished_at + retention_ms) END
@@ -88,10 +88,10 @@ export const changeSql = {
 
   cancelWaiting: `
   WITH chosen AS MATERIALIZED (
-    SELECT no FROM job WHERE endpoint_no = $2 AND status = 0 AND place <= $3 AND expires_at > $4
+    SELECT no FROM job WHERE endpoint_no = $2 AND status = ${code.IN_QUEUE} AND place <= $3 AND expires_at > $4
     ORDER BY place LIMIT $5 FOR UPDATE),
   ended AS (
-    UPDATE job j SET status = 4, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
     FROM chosen WHERE j.endpoint_no = $2 AND j.no = chosen.no
     RETURNING ${settledColumns}),
   outputs AS (
@@ -105,29 +105,26 @@ export const changeSql = {
   SELECT * FROM ended`,
 };
 
-type Facts = Pick<Job, "endpointNo" | "no" | "status" | "starts" | "workerNo">;
 const waits = (row: { id: string } | undefined): Settled | undefined =>
   row && { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
 
-interface Changing {
+interface Applied extends Pick<Changing, "job" | "now"> {
   readonly connection: Connection;
   readonly lane: number;
-  readonly job: Facts;
-  readonly now: number;
 }
 
-async function giveBack({ connection, lane, job, now }: Changing, excused: boolean): Promise<Settled | undefined> {
+async function giveBack({ connection, lane, job, now }: Applied, excused: boolean): Promise<Settled | undefined> {
   const values = [lane, job.endpointNo, job.no, job.starts, job.workerNo, excused ? 0 : 1, now];
   return waits((await connection.query<{ id: string }>(changeSql.giveBack, values))[0]);
 }
 
-async function retry({ connection, lane, job, now }: Changing): Promise<Settled | undefined> {
+async function retry({ connection, lane, job, now }: Applied): Promise<Settled | undefined> {
   const values = [lane, job.endpointNo, job.no, code[job.status], job.starts, now, job.workerNo];
   return waits((await connection.query<{ id: string }>(changeSql.retry, values))[0]);
 }
 
 async function end(
-  { connection, lane, job, now }: Changing,
+  { connection, lane, job, now }: Applied,
   to: JobStatus,
   event: string,
   error: string | undefined,
@@ -138,26 +135,26 @@ async function end(
   return row && toSettled(row);
 }
 
-function apply(changing: Changing, change: Change): Promise<Settled | undefined> {
+function apply(to: Applied, change: Change): Promise<Settled | undefined> {
   switch (change.by) {
     case "giveBack":
-      return giveBack(changing, change.excused);
+      return giveBack(to, change.excused);
     case "retry":
-      return retry(changing);
+      return retry(to);
     case "cancel":
-      return end(changing, "CANCELLED", "cancel", change.error);
+      return end(to, "CANCELLED", "cancel", change.error);
     case "timeOut":
-      return end(changing, "TIMED_OUT", "timeOut", change.error);
+      return end(to, "TIMED_OUT", "timeOut", change.error);
     case "fail":
-      return end(changing, "FAILED", "fail", change.error);
+      return end(to, "FAILED", "fail", change.error);
   }
 }
 
 /** Applies a change if the job is still as it was read. */
-export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled | undefined> = {
+export const changeVerb: Verb<[Changing], Settled | undefined> = {
   callsMax: 1,
   async run({ connection, lane, again }, [args]) {
-    const [job, change, now] = args as [Facts, Change, number];
+    const [{ job, change, now }] = args as [Changing];
     if (!mayHappen(change.by, job.status)) return [undefined];
     if (again) {
       const values = [job.endpointNo, job.no, now, change.by, job.workerNo];
@@ -172,29 +169,29 @@ export const changeVerb: Verb<[job: Facts, change: Change, now: number], Settled
   },
 };
 
-type Begin = Parameters<JobStore["begin"]>;
-
 /** Records when a running job began. */
-export const beginVerb: Verb<Begin, void> = {
+export const beginVerb: Verb<[Begun], void> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ endpointNo, no, starts, workerNo }, beganAt, beginsBy] = args as Begin;
+    const [{ job, beganAt, beginsBy }] = args as [Begun];
+    const { endpointNo, no, starts, workerNo } = job;
     await connection.query(changeSql.begin, [beganAt, beginsBy, endpointNo, no, starts, workerNo]);
     return [undefined];
   },
 };
 
-export const setTtlVerb: Verb<[job: Pick<Job, "endpointNo" | "no">, ttlEndAt: number, now: number], boolean> = {
+export const setTtlVerb: Verb<[NewTtl], boolean> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [{ endpointNo, no }, ttlEndAt, now] = args as [Pick<Job, "endpointNo" | "no">, number, number];
-    return [(await connection.query(changeSql.setTtl, [ttlEndAt, endpointNo, no, now])).length > 0];
+    const [{ job, ttlEndAt, now }] = args as [NewTtl];
+    return [(await connection.query(changeSql.setTtl, [ttlEndAt, job.endpointNo, job.no, now])).length > 0];
   },
 };
 
-export const confirmStoppedVerb: Verb<[workerNo: number, jobNos: readonly number[]], void> = {
+export const confirmStoppedVerb: Verb<[Stopped], void> = {
   callsMax: 1,
-  async run({ connection }, [[workerNo, jobNos] = [0, []]]) {
+  async run({ connection }, [args]) {
+    const [{ workerNo, jobNos }] = args as [Stopped];
     await connection.query(changeSql.confirmStopped, [workerNo, numbers(jobNos)]);
     return [undefined];
   },

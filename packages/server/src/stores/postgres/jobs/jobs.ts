@@ -12,14 +12,14 @@ export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
   return {
     submit: (job) => calls.call(submitVerb, [job], job.body.length),
     isInOrder: false,
-    take: (...args) => words.call(take, args),
+    take: (asked) => words.call(take, [asked]),
     settle: (report) => words.call(settleVerb, [report], report.verdict.output?.length ?? 0),
     progress: (said) => words.call(progressVerb, [said], said.progress.length),
-    change: (...args) => words.call(changeVerb, args),
-    begin: (...args) => words.call(beginVerb, args),
-    setTtl: (...args) => calls.call(setTtlVerb, args),
-    confirmStopped: (...args) => words.call(confirmStoppedVerb, args),
-    cancelWaiting: (...args) => words.call(cancelWaitingVerb, args),
-    sweep: (...args) => words.call(sweepVerb, args),
+    change: (changing) => words.call(changeVerb, [changing]),
+    begin: (begun) => words.call(beginVerb, [begun]),
+    setTtl: (ttl) => calls.call(setTtlVerb, [ttl]),
+    confirmStopped: (stopped) => words.call(confirmStoppedVerb, [stopped]),
+    cancelWaiting: (purge) => words.call(cancelWaitingVerb, [purge]),
+    sweep: (batch) => words.call(sweepVerb, [batch]),
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonText } from "../../../domain/jobs/job.js";
 import type { Holder, Report, Settled } from "../../../store/index.js";
-import { code, statusOf } from "../../tables/job-row.js";
+import { code, statusOf } from "../../tables/job-state.js";
 import { numbers, texts } from "../connection/arrays.js";
 import { isLost } from "../connection/failures.js";
 import { tallied } from "../tallies.js";
@@ -42,7 +42,7 @@ export const settleSql = {
   settled AS (
     UPDATE job j SET status = w.status, finished_at = w.now, deadline_at = NULL,
       expires_at = least(j.ttl_end_at, w.now + j.retention_ms)
-    FROM word w WHERE j.endpoint_no = w.endpoint_no AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = 1
+    FROM word w WHERE j.endpoint_no = w.endpoint_no AND j.id = w.id AND j.worker_no = w.worker_no AND j.status + 0 = ${code.IN_PROGRESS}
       AND j.expires_at > w.now
     RETURNING w.n, ${settledColumns}),
   outputs AS (
@@ -53,8 +53,8 @@ export const settleSql = {
   ${delivered("settled")},
   ${tallied("settled", {
     running: "-count(*)",
-    completed: "count(*) FILTER (WHERE status = 2)",
-    failed: "count(*) FILTER (WHERE status = 3)",
+    completed: `count(*) FILTER (WHERE status = ${code.COMPLETED})`,
+    failed: `count(*) FILTER (WHERE status = ${code.FAILED})`,
   })}
   SELECT * FROM settled`,
 
@@ -69,7 +69,7 @@ export const settleSql = {
 
   progress: `
   WITH held AS MATERIALIZED (
-    SELECT no FROM job WHERE endpoint_no = $1 AND id = $2 AND worker_no = $3 AND status = 1 FOR SHARE)
+    SELECT no FROM job WHERE endpoint_no = $1 AND id = $2 AND worker_no = $3 AND status = ${code.IN_PROGRESS} FOR SHARE)
   INSERT INTO job_output (job_no, progress) SELECT no, ($4::text[])[1] FROM held
   ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress RETURNING job_no`,
 };

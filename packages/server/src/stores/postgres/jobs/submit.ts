@@ -1,5 +1,5 @@
 import type { NewJob, Submitted } from "../../../store/index.js";
-import { statusOf } from "../../tables/job-row.js";
+import { code, statusOf } from "../../tables/job-state.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { tallied } from "../tallies.js";
@@ -19,16 +19,16 @@ export const submitSql = {
       WHERE endpoint_no IN (SELECT no FROM open) ORDER BY n) c),
   keyed AS (
     INSERT INTO idempotency AS i (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
-    SELECT endpoint_no, key_hash, body_hash, route, no, id, 0, key_expires_at FROM call
+    SELECT endpoint_no, key_hash, body_hash, route, no, id, ${code.IN_QUEUE}, key_expires_at FROM call
     WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash
     ON CONFLICT (endpoint_no, key_hash) DO UPDATE SET body_hash = excluded.body_hash, route = excluded.route,
-      job_no = excluded.job_no, job_id = excluded.job_id, last_status = 0, expires_at = excluded.expires_at
+      job_no = excluded.job_no, job_id = excluded.job_id, last_status = ${code.IN_QUEUE}, expires_at = excluded.expires_at
       WHERE i.expires_at <= $14::bigint
     RETURNING job_no),
   made AS (
     INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
       execution_timeout_ms, retention_ms, has_webhook, keyed)
-    SELECT no, endpoint_no, id, no, 0, low_priority, created_at, created_at, ttl_end_at, ttl_end_at,
+    SELECT no, endpoint_no, id, no, ${code.IN_QUEUE}, low_priority, created_at, created_at, ttl_end_at, ttl_end_at,
       execution_timeout_ms, retention_ms, has_webhook, (key_hash IS NOT NULL)::int
     FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)
     RETURNING no, endpoint_no, low_priority),

@@ -42,14 +42,14 @@ it("a job whose result is stored during a sweep stays until its webhook was sent
   });
   const sweep = (wrap: (connection: Connection) => Connection) =>
     connections.lend((connection) =>
-      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[scene.now + 2_000, 10]]),
+      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[{ now: scene.now + 2_000, limit: 10 }]]),
     );
   expect(await sweep(meanwhile)).toEqual([{ deleted: 0, stopped: [], more: false }]);
-  expect(await scene.stores.reader.find(scene.endpointNo, jobId, 0)).toMatchObject({ id: jobId });
+  expect(await scene.stores.reader.find({ endpointNo: scene.endpointNo, jobId, now: 0 })).toMatchObject({ id: jobId });
   expect(await sweep((connection) => connection)).toEqual([{ deleted: 0, stopped: [], more: false }]);
   const [delivery] = await scene.deliveries();
   const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
-  await scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
+  await scene.stores.deliveries.record({ deliveryNo: delivery!.no, attempt, outcome: { state: "delivered" } });
   expect((await sweep((connection) => connection))[0]).toMatchObject({ stopped: [{ id: jobId }] });
 });
 
@@ -65,14 +65,18 @@ it("a job whose delivery ends during a sweep does not wait for it forever", asyn
       const rows = await connection.query<Row>(text, values);
       if (text === sweepSql.pending) {
         const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 5 };
-        recorded = scene.stores.deliveries.record(delivery!.no, attempt, { state: "delivered" });
+        recorded = scene.stores.deliveries.record({
+          deliveryNo: delivery!.no,
+          attempt,
+          outcome: { state: "delivered" },
+        });
       }
       return rows;
     },
   });
   const sweep = (wrap: (connection: Connection) => Connection) =>
     connections.lend((connection) =>
-      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[scene.now, 10]]),
+      sweepVerb.run({ connection: wrap(connection), lane: 1, again: false }, [[{ now: scene.now, limit: 10 }]]),
     );
   expect(await sweep(meanwhile)).toMatchObject([{ deleted: 0 }]);
   await recorded;

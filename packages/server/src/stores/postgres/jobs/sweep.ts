@@ -1,10 +1,11 @@
-import type { HeldJob } from "../../../store/index.js";
-import { code, type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
+import type { DueBatch, Swept } from "../../../store/index.js";
+import { type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { transaction } from "../connection/transaction.js";
 import { tallied } from "../tallies.js";
-import type { Verb } from "../writer.js";
+import type { Group, Verb } from "../writer.js";
 
 interface ExpiredRow {
   no: number;
@@ -32,8 +33,8 @@ export const sweepSql = {
   /** Running jobs are first marked to be stopped. */
   vanish: `
   WITH gone AS (
-    UPDATE job j SET status = 4, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
-    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = 1
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
+    FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = ${code.IN_PROGRESS}
     RETURNING j.*),
   ${tallied("gone", { running: "-count(*)" })}
   SELECT ${heldColumns} FROM gone`,
@@ -47,8 +48,8 @@ export const sweepSql = {
   streams AS (DELETE FROM stream WHERE job_no = ANY ($3)),
   chunks AS (DELETE FROM chunk WHERE job_no = ANY ($3)),
   ${tallied("dropped", {
-    waiting: "-count(*) FILTER (WHERE status = 0)",
-    waitingNormal: "-count(*) FILTER (WHERE status = 0 AND low_priority = 0)",
+    waiting: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE})`,
+    waitingNormal: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE} AND low_priority = 0)`,
   })}
   SELECT count(*) FROM dropped`,
   dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
@@ -56,13 +57,7 @@ export const sweepSql = {
       FOR UPDATE SKIP LOCKED)`,
 };
 
-interface Swept {
-  deleted: number;
-  stopped: HeldJob[];
-  more: boolean;
-}
-
-async function sweep(connection: Connection, lane: number, now: number, limit: number): Promise<Swept> {
+async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Promise<Swept> {
   const found = await connection.query<ExpiredRow>(sweepSql.expired, [now, limit]);
   const rows = await withoutPending(connection, found);
   const kept = rows.filter((row) => row.keyed === 1 && !row.vanished);
@@ -99,9 +94,10 @@ async function withoutPending(connection: Connection, rows: ExpiredRow[]): Promi
 }
 
 /** Deletes expired jobs, one batch at a time. */
-export const sweepVerb: Verb<[now: number, limit: number], Swept> = {
+export const sweepVerb: Verb<[DueBatch], Swept> = {
   callsMax: 1,
-  run: async ({ connection, lane }, [[now, limit] = [0, 0]]) => [
-    await transaction(connection, () => sweep(connection, lane, now, limit)),
-  ],
+  async run(group, [args]) {
+    const [batch] = args as [DueBatch];
+    return [await transaction(group.connection, () => sweep(group, batch))];
+  },
 };

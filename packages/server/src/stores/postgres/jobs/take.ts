@@ -1,7 +1,8 @@
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
-import type { Ask, Taken, TakenJob } from "../../../store/index.js";
+import type { Ask, Take, Taken, TakenJob } from "../../../store/index.js";
 import { type TakenRow, toTakenJob } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { isLost } from "../connection/failures.js";
@@ -11,7 +12,7 @@ import type { Group, Verb } from "../writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
   ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy`;
-const waiting = "endpoint_no = $2::bigint AND status = 0 AND expires_at > $3::bigint";
+const waiting = `endpoint_no = $2::bigint AND status = ${code.IN_QUEUE} AND expires_at > $3::bigint`;
 
 export const takeSql = {
   /**
@@ -39,7 +40,7 @@ export const takeSql = {
       sum(octet_length(i.body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p JOIN job_input i ON i.job_no = p.no),
   taken AS (
-    UPDATE job j SET status = 1, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
+    UPDATE job j SET status = ${code.IN_PROGRESS}, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
       deadline_at = $3 + execution_timeout_ms
     FROM pick p JOIN slot s ON s.slot = p.slot
     WHERE j.endpoint_no = $2 AND j.no = p.no AND coalesce(p.before, 0) < $7::bigint
@@ -88,11 +89,7 @@ interface Summary {
 
 async function turn(
   { connection, lane }: Group,
-  endpointNo: number,
-  asks: readonly Ask[],
-  now: number,
-  floor: number,
-  room: number,
+  { endpointNo, asks, now, floor, room }: Take & { readonly floor: number; readonly room: number },
 ): Promise<Turn> {
   const [workers, counts] = [numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))];
   const values = [lane, endpointNo, now, floor, workers, counts, room];
@@ -108,7 +105,7 @@ async function turn(
   };
 }
 
-async function givenAlready(connection: Connection, endpointNo: number, asks: readonly Ask[], now: number) {
+async function givenAlready(connection: Connection, { endpointNo, asks, now }: Take) {
   const workers = numbers(asks.map((ask) => ask.workerNo));
   return (await connection.query<TakenRow>(takeSql.given, [workers, now, endpointNo])).map(toTakenJob);
 }
@@ -117,22 +114,23 @@ async function givenAlready(connection: Connection, endpointNo: number, asks: re
  * Hands out waiting jobs. Every 10 s one take searches from the very beginning; the first job it finds is the next
  * floor.
  */
-export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now: number], Taken> {
+export function takeVerb(): Verb<[Take], Taken> {
   const floors = new Map<number, Floor>();
   /**
    * The jobs that each endpoint's takes have returned in the last millisecond: these were not lost with a connection.
    */
   const answered = new Map<number, { at: number; nos: Set<number> }>();
 
-  async function look(group: Group, endpointNo: number, asks: readonly Ask[], now: number): Promise<Taken> {
+  async function look(group: Group, take: Take): Promise<Taken> {
+    const { endpointNo, asks } = take;
     const floor = floors.get(endpointNo);
     const isFresh = floor !== undefined && realTime.monotonicMs() - floor.foundAt < limits.floorMs;
-    const found = await turn(group, endpointNo, asks, now, isFresh ? floor.place : 0, limits.takeBytesMax);
+    const found = await turn(group, { ...take, floor: isFresh ? floor.place : 0, room: limits.takeBytesMax });
     const isShort = !found.isCut && found.jobs.length < found.asked;
     if (isFresh && isShort && found.there > found.jobs.length) {
       floors.delete(endpointNo);
       const room = limits.takeBytesMax - bytesOf(found.jobs);
-      const rest = await turn(group, endpointNo, left(asks, found.jobs), now, 0, room).catch((error) => {
+      const rest = await turn(group, { ...take, asks: left(asks, found.jobs), floor: 0, room }).catch((error) => {
         if (isLost(error) || found.jobs.length === 0) throw error;
         return undefined; // jobs taken first are committed and must be handed out
       });
@@ -147,12 +145,14 @@ export function takeVerb(): Verb<[endpointNo: number, asks: readonly Ask[], now:
 
   return {
     callsMax: 1,
-    async run(group, [[endpointNo, asks, now] = [0, [], 0]]) {
+    async run(group, [args]) {
+      const [take] = args as [Take];
+      const { endpointNo, now } = take;
       const before = answered.get(endpointNo);
       const already = before?.at === now ? before.nos : new Set<number>();
-      const given = group.again ? await givenAlready(group.connection, endpointNo, asks, now) : [];
+      const given = group.again ? await givenAlready(group.connection, take) : [];
       const lost = given.filter((job) => !already.has(job.no));
-      const taken = lost.length > 0 ? { jobs: lost, dry: false } : await look(group, endpointNo, asks, now);
+      const taken = lost.length > 0 ? { jobs: lost, dry: false } : await look(group, take);
       for (const { no } of taken.jobs) already.add(no);
       answered.set(endpointNo, { at: now, nos: already });
       return [taken];

@@ -60,7 +60,9 @@ const beatOf = (host: HostReport): Beat => ({
 async function work(): Promise<void> {
   for (const { jobs } of [gone, scene.stores]) {
     await Promise.all(Array.from({ length: 5 }, () => jobs.submit(scene.newJob())));
-    for (const { id } of (await jobs.take(scene.endpointNo, [{ workerNo: worker, count: 3 }], scene.now)).jobs)
+    for (const { id } of (
+      await jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo: worker, count: 3 }], now: scene.now })
+    ).jobs)
       await jobs.settle({
         endpointNo: scene.endpointNo,
         jobId: id,

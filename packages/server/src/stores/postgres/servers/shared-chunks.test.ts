@@ -14,15 +14,15 @@ describe("Two servers on one database", () => {
         stores.chunks.append({ endpointNo: scene.endpointNo, jobId: id, workerNo, chunks: [{ output }] });
       const results = await Promise.all([
         ...times(6).map((n) => append(on(n), workers[0]!, '"old"')),
-        on(round).jobs.change(job, { by: "giveBack", excused: true }, scene.now),
+        on(round).jobs.change({ job, change: { by: "giveBack", excused: true }, now: scene.now }),
         ...times(6).map((n) => append(on(n + 1), workers[0]!, '"old"')),
       ]);
       expect(results[6]).toMatchObject({ status: "IN_QUEUE" });
-      expect(await scene.stores.chunks.read(job.no, 0, 1_000)).toEqual([]);
+      expect(await scene.stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: 1_000 })).toEqual([]);
       await scene.takeOne(workers[1]!);
       expect(await append(on(round), workers[0]!, '"old"')).toBe(false);
       expect(await append(on(round + 1), workers[1]!, '"new"')).toBe(true);
-      const chunks = await scene.stores.chunks.read(job.no, 0, 1_000);
+      const chunks = await scene.stores.chunks.read({ jobNo: job.no, fromIndex: 0, bytesMax: 1_000 });
       expect(chunks).toEqual([{ index: 0, start: 2, output: '"new"', metrics: undefined }]);
       await scene.settle(id, workers[1]!);
     }
@@ -48,7 +48,7 @@ describe("Two servers on one database", () => {
       let last = -1;
       for (let isLast = false; !isLast; ) {
         isLast = over;
-        const { chunks } = await on(n).chunks.handOut(no, 5);
+        const { chunks } = await on(n).chunks.handOut({ jobNo: no, bytesMax: 5 });
         for (const { index } of chunks) {
           expect(index).toBeGreaterThan(last);
           last = index;
@@ -58,7 +58,7 @@ describe("Two servers on one database", () => {
     });
     await Promise.all([writing, ...reading]);
     for (let more = true; more; ) {
-      const rest = await on(0).chunks.handOut(no, 1_000);
+      const rest = await on(0).chunks.handOut({ jobNo: no, bytesMax: 1_000 });
       handed.push(...rest.chunks.map(({ index }) => index));
       ({ more } = rest);
     }

@@ -2,7 +2,7 @@ import type { Selectable } from "kysely";
 import { realTime } from "../../../clock.js";
 import type { HostFacts } from "../../../domain/hosts/host.js";
 import { limits } from "../../../limits/index.js";
-import type { Beat, BeatReply, Host, RevisedTable, Server, SharedStore } from "../../../store/index.js";
+import type { Beat, BeatReply, Grant, Host, RevisedTable, Server, SharedStore } from "../../../store/index.js";
 import type { Tables } from "../../tables/schema.js";
 import { toWorker } from "../../tables/workers.js";
 import { numbers, texts } from "../connection/arrays.js";
@@ -158,9 +158,10 @@ const forgetChangesVerb: Verb<[mark: string], void> = {
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;
 
-const grantVerb: Verb<[name: string, limit: number, count: number, now: number], number> = {
+const grantVerb: Verb<[Grant], number> = {
   callsMax: 1,
-  async run({ connection }, [[name, limit, count, now] = ["", 0, 0, 0]]) {
+  async run({ connection }, [args]) {
+    const [{ name, limit, count, now }] = args as [Grant];
     const bucket = Math.floor(now / bucketMs);
     const rows = await transaction(connection, async () => {
       await connection.query(sharedSql.lockName, [name]);
@@ -209,12 +210,12 @@ export function postgresSharedStore(reads: Connections, words: Lanes, self: Self
     beat: (beat) => words.call(beatVerb, [self, beat]),
     leave: (left) => words.call(leaveVerb, [self.no, left]),
     forgetSilent: (before) => words.call(forgetSilentVerb, [before]),
-    async grant(name, limit, count, now) {
-      if (now >= forgetAt) {
-        forgetAt = now + limits.rateWindowMs;
-        await words.call(forgetVerb, [Math.floor(now / bucketMs)]);
+    async grant(wanted) {
+      if (wanted.now >= forgetAt) {
+        forgetAt = wanted.now + limits.rateWindowMs;
+        await words.call(forgetVerb, [Math.floor(wanted.now / bucketMs)]);
       }
-      return words.call(grantVerb, [name, limit, count, now]);
+      return words.call(grantVerb, [wanted]);
     },
     exclusively: (change) => exclusively(reads, change),
     time: async () =>

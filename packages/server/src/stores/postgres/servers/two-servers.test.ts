@@ -22,7 +22,9 @@ describe("Two servers on one database", () => {
     const taken: TakenJob[][] = workers.map(() => []);
     const taking = workers.map(async (workerNo, n) => {
       while (rest.size > 0) {
-        const turns = times(3).map(() => on(n).jobs.take(scene.endpointNo, [{ workerNo, count: 7 }], scene.now));
+        const turns = times(3).map(() =>
+          on(n).jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo, count: 7 }], now: scene.now }),
+        );
         for (const { jobs } of await Promise.all(turns)) {
           taken[n]!.push(...jobs);
           for (const { id } of jobs) rest.delete(id);
@@ -43,7 +45,7 @@ describe("Two servers on one database", () => {
     const order: string[] = [];
     for (const n of times(20)) {
       const asks = [{ workerNo: workers[n % 4]!, count: 10 }];
-      order.push(...idsOf((await on(n).jobs.take(scene.endpointNo, asks, scene.now)).jobs));
+      order.push(...idsOf((await on(n).jobs.take({ endpointNo: scene.endpointNo, asks, now: scene.now })).jobs));
     }
     expect(order).toEqual(ids);
   });
@@ -92,7 +94,7 @@ describe("Two servers on one database", () => {
             .then((settled) => settled && won[n]!++),
           ...changes.map((change, at) =>
             on(round + at + n)
-              .jobs.change(job, change, scene.now)
+              .jobs.change({ job, change, now: scene.now })
               .then((settled) => settled && won[n]!++),
           ),
         ]),
@@ -130,7 +132,9 @@ describe("Two servers on one database", () => {
           now: scene.now,
           limit: 40,
         }),
-        ...workers.map((workerNo, n) => on(n).jobs.take(scene.endpointNo, [{ workerNo, count: 10 }], scene.now)),
+        ...workers.map((workerNo, n) =>
+          on(n).jobs.take({ endpointNo: scene.endpointNo, asks: [{ workerNo, count: 10 }], now: scene.now }),
+        ),
       ]);
       const seen = [...idsOf(cancelled), ...idsOf(more), ...turns.flatMap(({ jobs }) => idsOf(jobs))];
       expect(new Set(seen).size).toBe(seen.length);
@@ -157,7 +161,7 @@ describe("Two servers on one database", () => {
     }
     await scene.take(workers[0]!, 30);
     scene.now = startAt + 10_000;
-    const swept = await Promise.all(times(8).map((n) => on(n).jobs.sweep(scene.now, 20)));
+    const swept = await Promise.all(times(8).map((n) => on(n).jobs.sweep({ now: scene.now, limit: 20 })));
     expect(swept.reduce((sum, { deleted, stopped }) => sum + deleted + stopped.length, 0)).toBe(160);
     const stopped = swept.flatMap((each) => idsOf(each.stopped));
     expect([stopped.length, new Set(stopped).size]).toEqual([30, 30]);

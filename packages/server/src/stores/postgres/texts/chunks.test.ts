@@ -17,7 +17,11 @@ const row = (output: string | null) => ({ index: 0, start: 1, output, metrics: n
 describe("A page of chunks", () => {
   it("that is small is read at once, on the connections of all reads", async () => {
     const [reads, largeReads] = [connections([row("1"), row("2")]), connections([])];
-    const chunks = await postgresChunkStore(reads, largeReads, {} as never).read(1, 0, 100);
+    const chunks = await postgresChunkStore(reads, largeReads, {} as never).read({
+      jobNo: 1,
+      fromIndex: 0,
+      bytesMax: 100,
+    });
     expect(chunks.map(({ output }) => output)).toEqual(["1", "2"]);
     expect([reads.asked, largeReads.asked]).toEqual([[chunkSql.read], []]);
   });
@@ -26,7 +30,7 @@ describe("A page of chunks", () => {
     const waiting: (() => void)[] = [];
     const read = () => new Promise<never>((land) => waiting.push(() => land([row("1")] as never)));
     const store = postgresChunkStore({ read }, connections([]), {} as never);
-    const followers = Array.from({ length: 10 }, (_, n) => store.read(1, n, 100));
+    const followers = Array.from({ length: 10 }, (_, n) => store.read({ jobNo: 1, fromIndex: n, bytesMax: 100 }));
     expect(waiting).toHaveLength(limits.chunkReadersMax);
     expect(limits.chunkReadersMax).toBeLessThan(limits.readersMax);
     for (let landed = 0; landed < followers.length; landed++) {
@@ -40,13 +44,15 @@ describe("A page of chunks", () => {
     const landings: (() => void)[] = [];
     const read = () => new Promise<never>((land) => landings.push(() => land([row("1")] as never)));
     const store = postgresChunkStore({ read }, connections([]), {} as never);
-    const begun = Array.from({ length: limits.chunkReadersMax }, () => store.read(1, 0, 100));
-    const waiting = Array.from({ length: 10 }, () => store.read(1, 0, 100));
+    const begun = Array.from({ length: limits.chunkReadersMax }, () =>
+      store.read({ jobNo: 1, fromIndex: 0, bytesMax: 100 }),
+    );
+    const waiting = Array.from({ length: 10 }, () => store.read({ jobNo: 1, fromIndex: 0, bytesMax: 100 }));
     expect(landings).toHaveLength(begun.length);
     for (const land of landings.splice(0)) land();
     await Promise.all(begun);
     expect(landings).toHaveLength(1);
-    const late = store.read(1, 0, 100); // the read under way may not see what was stored since it began
+    const late = store.read({ jobNo: 1, fromIndex: 0, bytesMax: 100 }); // the read under way may not see what was stored since it began
     expect(landings).toHaveLength(2);
     for (const land of landings) land();
     expect(await Promise.all([...waiting, late])).toHaveLength(11);
@@ -61,7 +67,11 @@ describe("A page of chunks", () => {
     });
     const small = { index: 7, start: 1, n: 0, piece: Buffer.from("1").toString("base64"), metrics: null };
     const [reads, largeReads] = [connections([row("1"), row(null)]), connections([...pieces, small])];
-    const chunks = await postgresChunkStore(reads, largeReads, {} as never).read(1, 0, 100);
+    const chunks = await postgresChunkStore(reads, largeReads, {} as never).read({
+      jobNo: 1,
+      fromIndex: 0,
+      bytesMax: 100,
+    });
     expect(chunks).toEqual([
       { index: 7, start: 1, output: "1", metrics: undefined },
       { index: 8, start: 1, output: bytes, metrics: '{"a":1}' },

@@ -1,7 +1,8 @@
 import { fewAtOnce } from "../../../domain/few-at-once.js";
 import { limits } from "../../../limits/index.js";
-import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import type { Chunk, ChunkPage, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connections } from "../connection/connections.js";
@@ -9,7 +10,7 @@ import type { Lanes, Verb } from "../writer.js";
 import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
 
 /** One read fetches at most this many rows; the rest waits for the next call. */
-const page = 1_000;
+const rowsMax = 1_000;
 const columns = `"index", start, output, metrics`;
 
 /**
@@ -19,7 +20,7 @@ const columns = `"index", start, output, metrics`;
 const fittingFrom = (from: string) => `
     SELECT ${columns}, bytes FROM (
       SELECT ${columns}, sum(octet_length(output) + coalesce(octet_length(metrics), 0)) OVER w AS bytes, row_number() OVER w AS n
-      FROM (SELECT ${columns} FROM chunk WHERE job_no = $1 AND "index" >= ${from} ORDER BY "index" LIMIT ${page}) c
+      FROM (SELECT ${columns} FROM chunk WHERE job_no = $1 AND "index" >= ${from} ORDER BY "index" LIMIT ${rowsMax}) c
       WINDOW w AS (ORDER BY "index")) c
     WHERE n = 1 OR bytes <= $2::bigint`;
 
@@ -30,7 +31,7 @@ export const chunkSql = {
       AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
   held AS MATERIALIZED (
     SELECT c.n, c.pieces, c.token, c.name, j.no, j.starts FROM call c
-    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = 1
+    JOIN job j ON j.endpoint_no = c.endpoint_no AND j.id = c.id AND j.worker_no = c.worker_no AND j.status = ${code.IN_PROGRESS}
     ORDER BY c.n FOR SHARE OF j),
   grown AS (
     INSERT INTO stream AS s (job_no, next_index, handed_index, token, name) SELECT no, pieces, 0, token, name FROM held
@@ -100,18 +101,22 @@ interface Handed {
   more: boolean;
 }
 
-const handOutVerb: Verb<[jobNo: number, bytesMax: number], Handed> = {
+const handOutVerb: Verb<[Omit<ChunkPage, "fromIndex">], Handed> = {
   callsMax: 1,
-  async run({ connection }, [[jobNo, bytesMax] = [0, 0]]) {
+  async run({ connection }, [args]) {
+    const [{ jobNo, bytesMax }] = args as [Omit<ChunkPage, "fromIndex">];
     const rows = await connection.query<ChunkRow & { next_index: number }>(chunkSql.handOut, [jobNo, bytesMax]);
     const last = rows.at(-1);
     return [{ chunks: rows.map(toChunk), more: last !== undefined && last.index + 1 < last.next_index }];
   },
 };
 
-const handBackVerb: Verb<[jobNo: number, chunks: readonly Chunk[]], void> = {
+type Undelivered = Parameters<ChunkStore["handBack"]>[0];
+
+const handBackVerb: Verb<[Undelivered], void> = {
   callsMax: 1,
-  async run({ connection }, [[jobNo, chunks] = [0, []]]) {
+  async run({ connection }, [args]) {
+    const [{ jobNo, chunks }] = args as [Undelivered];
     const [first] = chunks;
     const values = first && [first.index, jobNo, first.index + chunks.length, first.start];
     if (values) await connection.query(chunkSql.handBack, values);
@@ -153,11 +158,11 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
       const token = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
       return words.call(appendVerb, [{ ...post, token }], bytesOf(post.chunks));
     },
-    handOut: (...args) => words.call(handOutVerb, args),
-    handBack: (...args) => words.call(handBackVerb, args),
-    read: (jobNo, fromIndex, bytesMax) => {
-      const asked = [jobNo, bytesMax, fromIndex];
-      return pages.read(asked, async (begin) => {
+    handOut: (asked) => words.call(handOutVerb, [asked]),
+    handBack: (undelivered) => words.call(handBackVerb, [undelivered]),
+    read: (page) => {
+      const asked = [page.jobNo, page.bytesMax, page.fromIndex];
+      return pages.read(page, async (begin) => {
         const rows = await few(() => {
           begin();
           return reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);

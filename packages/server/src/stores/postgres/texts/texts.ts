@@ -34,7 +34,7 @@ const wholeOf = async (rows: readonly PieceRow[]) => (rows.length === 0 ? undefi
 /** Reads large texts on connections of their own, so that small reads never wait for them. */
 export function postgresTextReader(reads: Connections): Pick<JobReader, "findTexts" | "input"> {
   return {
-    async findTexts(endpointNo, jobId, now, bytesMax) {
+    async findTexts({ endpointNo, jobId, now, bytesMax }) {
       const rows = await reads.read<TextRow>(textsSql, [endpointNo, jobId, now, bytesMax]);
       if (!rows[0]) return undefined;
       const job = toJob(rows[0]);

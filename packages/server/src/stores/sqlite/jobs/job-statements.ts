@@ -1,4 +1,5 @@
 import { heldColumns } from "../../tables/job-row.js";
+import { code } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
 import { jobSql, textsInPieces } from "../texts/stored-texts.js";
 
@@ -14,10 +15,10 @@ export interface SettledRow {
   low_priority: number;
 }
 
-const waiting = "SELECT no, place FROM job WHERE endpoint_no = ?3 AND status = 0 AND expires_at > ?2 ORDER BY place";
+const waiting = `SELECT no, place FROM job WHERE endpoint_no = ?3 AND status = ${code.IN_QUEUE} AND expires_at > ?2 ORDER BY place`;
 const taking = (
   which: string,
-): string => `UPDATE job SET status = 1, worker_no = ?1, starts = starts + 1, taken_at = ?2,
+): string => `UPDATE job SET status = ${code.IN_PROGRESS}, worker_no = ?1, starts = starts + 1, taken_at = ?2,
     deadline_at = ?2 + execution_timeout_ms WHERE no IN (SELECT no FROM (${which}))
     RETURNING no, id, place, starts, low_priority, worker_no, queued_at, taken_at, deadline_at`;
 
@@ -35,11 +36,11 @@ export const jobStatements = (db: Database) => ({
   dropKey: db.prepare("DELETE FROM idempotency WHERE endpoint_no = ? AND key_hash = ?"),
   addKey:
     db.prepare(`INSERT INTO idempotency (endpoint_no, key_hash, body_hash, route, job_no, job_id, last_status, expires_at)
-    VALUES (?, ?, ?, ?, ?, ?, 0, ?)`),
+    VALUES (?, ?, ?, ?, ?, ?, ${code.IN_QUEUE}, ?)`),
   keepStatus: db.prepare("UPDATE idempotency SET last_status = ? WHERE job_no = ?"),
   insert:
     db.prepare(`INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at,
-    expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, 0, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
+    expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed) VALUES (?1, ?2, ?3, ?1, ${code.IN_QUEUE}, ?4, ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)`),
   insertInput: db.prepare(
     "INSERT INTO job_input (job_no, body, body_text, webhook, s3_config, policy) VALUES (?, CAST(? AS TEXT), ?, ?, ?, ?)",
   ),
@@ -54,7 +55,7 @@ export const jobStatements = (db: Database) => ({
   ),
   settle: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL,
     expires_at = min(ttl_end_at, ?2 + retention_ms)
-    WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = 1 AND expires_at > ?2 RETURNING ${settledColumns}`),
+    WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = ${code.IN_PROGRESS} AND expires_at > ?2 RETURNING ${settledColumns}`),
   output: db.prepare(`INSERT INTO job_output (job_no, output, output_text, error) VALUES (?, CAST(? AS TEXT), ?, ?)
     ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, output_text = excluded.output_text, error = excluded.error,
       progress = NULL, progress_text = NULL`),
@@ -64,20 +65,21 @@ export const jobStatements = (db: Database) => ({
   heardStopped: db.prepare(`UPDATE job SET stop_wanted = 0
     WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND stop_wanted = 1`),
   progress: db.prepare(`INSERT INTO job_output (job_no, progress, progress_text)
-    SELECT no, CAST(?4 AS TEXT), ?5 FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = 1
+    SELECT no, CAST(?4 AS TEXT), ?5 FROM job WHERE endpoint_no = ?1 AND id = ?2 AND worker_no = ?3 AND status = ${code.IN_PROGRESS}
     ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress, progress_text = excluded.progress_text`),
-  giveBack: db.prepare(`UPDATE job SET status = 0, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
+  giveBack:
+    db.prepare(`UPDATE job SET status = ${code.IN_QUEUE}, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
     retries = retries + ?1, excused = excused + 1 - ?1
-    WHERE no = ?2 AND status = 1 AND starts = ?3 AND worker_no = ?4 RETURNING ${settledColumns}`),
-  end: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL, stop_wanted = (status = 1 AND ?1 <> 3),
+    WHERE no = ?2 AND status = ${code.IN_PROGRESS} AND starts = ?3 AND worker_no = ?4 RETURNING ${settledColumns}`),
+  end: db.prepare(`UPDATE job SET status = ?1, finished_at = ?2, deadline_at = NULL, stop_wanted = (status = ${code.IN_PROGRESS} AND ?1 <> ${code.FAILED}),
     expires_at = min(ttl_end_at, ?2 + retention_ms)
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND worker_no IS ?6 RETURNING ${settledColumns}`),
   retry:
-    db.prepare(`UPDATE job SET status = 0, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
+    db.prepare(`UPDATE job SET status = ${code.IN_QUEUE}, place = ?1, starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
     queued_at = ?2, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
     WHERE no = ?3 AND status = ?4 AND starts = ?5 AND expires_at > ?2 RETURNING ${settledColumns}`),
   begin: db.prepare(`UPDATE job SET taken_at = ?1, deadline_at = ?2 + execution_timeout_ms
-    WHERE no = ?3 AND status = 1 AND starts = ?4 AND worker_no = ?5`),
+    WHERE no = ?3 AND status = ${code.IN_PROGRESS} AND starts = ?4 AND worker_no = ?5`),
   supersede: db.prepare(
     "UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'",
   ),
@@ -93,16 +95,16 @@ export const jobStatements = (db: Database) => ({
     WHERE no = ?2 AND expires_at > ?3`),
   confirmStopped: db.prepare("UPDATE job SET stop_wanted = 0 WHERE no = ? AND worker_no = ? AND stop_wanted = 1"),
   cancelWaiting:
-    db.prepare(`UPDATE job SET status = 4, finished_at = ?1, expires_at = min(ttl_end_at, ?1 + retention_ms)
-    WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = 0 AND place <= ?3 AND expires_at > ?1
+    db.prepare(`UPDATE job SET status = ${code.CANCELLED}, finished_at = ?1, expires_at = min(ttl_end_at, ?1 + retention_ms)
+    WHERE no IN (SELECT no FROM job WHERE endpoint_no = ?2 AND status = ${code.IN_QUEUE} AND place <= ?3 AND expires_at > ?1
       ORDER BY place LIMIT ?4)
     RETURNING ${settledColumns}`),
   expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed, finished_at >= expires_at AS vanished,
       has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') AS is_pending
     FROM job WHERE expires_at <= ?1 AND stop_wanted = 0 AND awaits_delivery = 0 ORDER BY expires_at LIMIT ?2`),
   awaitDelivery: db.prepare("UPDATE job SET awaits_delivery = 1 WHERE no = ?"),
-  vanish: db.prepare(`UPDATE job SET status = 4, finished_at = ?1, deadline_at = NULL, stop_wanted = 1
-    WHERE no = ?2 AND status = 1 RETURNING ${heldColumns}`),
+  vanish: db.prepare(`UPDATE job SET status = ${code.CANCELLED}, finished_at = ?1, deadline_at = NULL, stop_wanted = 1
+    WHERE no = ?2 AND status = ${code.IN_PROGRESS} RETURNING ${heldColumns}`),
   textBytes: db.prepare(`SELECT coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = ?1), 0)
     + coalesce((SELECT ${bytes("o.output")} FROM job_output o WHERE o.job_no = ?1), 0)
     + coalesce((SELECT sum(${bytes("c.output")}) FROM chunk c WHERE c.job_no = ?1), 0) AS bytes`),

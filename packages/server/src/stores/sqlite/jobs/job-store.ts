@@ -12,7 +12,7 @@ export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore
       return writer.admit("submit", args, { bytes: sizeOf(job.body), endpointNo: job.endpointNo, pieces });
     },
     isInOrder: true,
-    take: (...args) => writer.follow("take", args, args[0]),
+    take: (take) => writer.follow("take", [take], take.endpointNo),
     settle: (report) => {
       const { endpointNo, verdict } = report;
       const pieces: TextPiece[] = [];
@@ -25,11 +25,11 @@ export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore
       const args = [{ ...said, progress: texts.cut(said.progress, pieces) }];
       return writer.word("progress", args, { bytes: sizeOf(said.progress), endpointNo: said.endpointNo, pieces });
     },
-    change: (...args) => writer.word("change", args),
-    begin: (...args) => writer.word("begin", args),
-    setTtl: (...args) => writer.call("setTtl", args),
-    confirmStopped: (...args) => writer.word("confirmStopped", args),
+    change: (changing) => writer.word("change", [changing]),
+    begin: (begun) => writer.word("begin", [begun]),
+    setTtl: (ttl) => writer.call("setTtl", [ttl]),
+    confirmStopped: (stopped) => writer.word("confirmStopped", [stopped]),
     cancelWaiting: (purge) => writer.word("cancelWaiting", [purge], { endpointNo: purge.endpointNo }),
-    sweep: (...args) => writer.word("sweep", args),
+    sweep: (batch) => writer.word("sweep", [batch]),
   };
 }

@@ -1,18 +1,25 @@
-import { type Change, type Job, type JobStatus, mayHappen, type Verdict } from "../../../domain/jobs/job.js";
+import { type Job, type JobStatus, mayHappen, type Verdict } from "../../../domain/jobs/job.js";
 import { limits } from "../../../limits/index.js";
 import type {
-  Ask,
+  Begun,
+  Changing,
+  DueBatch,
   HeldJob,
   Holder,
   NewJob,
+  NewTtl,
   Purge,
   Report,
   Settled,
+  Stopped,
   Submitted,
+  Swept,
+  Take,
   Taken,
   TakenJob,
 } from "../../../store/index.js";
-import { code, type HeldRow, statusOf, type TakenRow, toHeldJob, toTakenJob } from "../../tables/job-row.js";
+import { type HeldRow, type TakenRow, toHeldJob, toTakenJob } from "../../tables/job-row.js";
+import { code, statusOf } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
 import type { Tallies } from "../tallies.js";
 import { type StorableText, textValues } from "../texts/stored-texts.js";
@@ -69,7 +76,7 @@ export class SqliteJobs {
     return { kind: "submitted" };
   }
 
-  take(endpointNo: number, asks: readonly Ask[], now: number): Taken {
+  take({ endpointNo, asks, now }: Take): Taken {
     const jobs: TakenJob[] = [];
     let room: number = limits.takeBytesMax;
     for (const { workerNo, count } of asks) {
@@ -110,7 +117,7 @@ export class SqliteJobs {
     return Number(this.#sql.progress.run(endpointNo, jobId, workerNo, ...textValues(progress)).changes) > 0;
   }
 
-  change(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, change: Change, now: number): Settled | undefined {
+  change({ job, change, now }: Changing): Settled | undefined {
     if (!mayHappen(change.by, job.status)) return undefined;
     switch (change.by) {
       case "giveBack":
@@ -179,15 +186,15 @@ export class SqliteJobs {
     return this.#ended(row, to, now);
   }
 
-  begin({ no, starts, workerNo }: HeldJob, beganAt: number, beginsBy: number): void {
+  begin({ job: { no, starts, workerNo }, beganAt, beginsBy }: Begun): void {
     this.#sql.begin.run(beganAt, beginsBy, no, starts, workerNo);
   }
 
-  setTtl({ no }: Pick<Job, "no">, ttlEndAt: number, now: number): boolean {
+  setTtl({ job: { no }, ttlEndAt, now }: NewTtl): boolean {
     return Number(this.#sql.setTtl.run(ttlEndAt, no, now).changes) > 0;
   }
 
-  confirmStopped(workerNo: number, jobNos: readonly number[]): void {
+  confirmStopped({ workerNo, jobNos }: Stopped): void {
     for (const no of jobNos) this.#sql.confirmStopped.run(no, workerNo);
   }
 
@@ -199,7 +206,7 @@ export class SqliteJobs {
     return rows.map((row) => this.#ended(row, "CANCELLED", now));
   }
 
-  sweep(now: number, limit: number): { deleted: number; stopped: HeldJob[]; more: boolean } {
+  sweep({ now, limit }: DueBatch): Swept {
     const rows = this.#sql.expired.all(now, limit);
     const stopped: HeldJob[] = [];
     let room: number = limits.sweepBytesMax;

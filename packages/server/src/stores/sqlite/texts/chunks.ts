@@ -1,7 +1,8 @@
 import { limits } from "../../../limits/index.js";
-import type { Chunk, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import type { Chunk, ChunkPage, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
 import { turns } from "../../../turns.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
+import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import type { Database } from "../driver.js";
 import { sizeOf } from "../writing/parcel.js";
@@ -10,7 +11,7 @@ import type { GroupWriter } from "../writing/writer.js";
 import { type StorableText, type TextCutter, type TextPiece, textsInPieces, textValues } from "./stored-texts.js";
 
 /** One read fetches at most this many rows; the rest waits for the next call. */
-const page = 1_000;
+const rowsMax = 1_000;
 
 const { bytes, whole } = textsInPieces;
 
@@ -23,7 +24,7 @@ class SqliteChunks {
   constructor(db: Database) {
     this.#sql = {
       holder: db.prepare(
-        "SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = 1",
+        `SELECT no, starts FROM job WHERE endpoint_no = ? AND id = ? AND worker_no = ? AND status = ${code.IN_PROGRESS}`,
       ),
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
@@ -33,7 +34,7 @@ class SqliteChunks {
       ),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
       sizes: db.prepare(`SELECT ${bytes("c.output")} + coalesce(octet_length(metrics), 0) AS bytes FROM chunk c
-        WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${page}`),
+        WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ${rowsMax}`),
       from: db.prepare(`SELECT "index", start, metrics,
           CASE WHEN ${bytes("c.output")} <= ${limits.chunkTextBytesMax} THEN output
             ELSE CAST(${whole("c.output")} AS BLOB) END AS output
@@ -58,22 +59,22 @@ class SqliteChunks {
     return true;
   }
 
-  handOut(jobNo: number, bytesMax: number): { chunks: Chunk[]; more: boolean } {
+  handOut({ jobNo, bytesMax }: Omit<ChunkPage, "fromIndex">): { chunks: Chunk[]; more: boolean } {
     const stream = this.#sql.stream.get(jobNo);
     if (!stream || stream.handed_index === stream.next_index) return { chunks: [], more: false };
-    const chunks = this.read(jobNo, stream.handed_index, bytesMax);
+    const chunks = this.read({ jobNo, fromIndex: stream.handed_index, bytesMax });
     const handed = stream.handed_index + chunks.length;
     this.#sql.hand.run(handed, jobNo);
     return { chunks, more: handed < stream.next_index };
   }
 
-  handBack(jobNo: number, chunks: readonly ChunkStart[]): void {
+  handBack({ jobNo, chunks }: { readonly jobNo: number; readonly chunks: readonly ChunkStart[] }): void {
     const first = chunks[0];
     if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
   }
 
   /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
-  read(jobNo: number, fromIndex: number, bytesMax: number): Chunk[] {
+  read({ jobNo, fromIndex, bytesMax }: ChunkPage): Chunk[] {
     let count = 0;
     let bytes = 0;
     for (const { bytes: more } of this.#sql.sizes.iterate(jobNo, fromIndex) as Iterable<{ bytes: number }>) {
@@ -112,14 +113,15 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
       const cut = chunks.map((chunk) => ({ ...chunk, output: texts.cut(chunk.output, pieces, inPlaceMax) }));
       return writer.word("appendChunks", [{ ...post, chunks: cut }], { bytes, endpointNo, pieces });
     },
-    handOut: (...args) => writer.word("handOut", args),
+    handOut: (asked) => writer.word("handOut", [asked]),
     // only their places: the thread does not need the outputs
-    handBack: (jobNo, chunks) => writer.word("handBack", [jobNo, chunks.map(({ index, start }) => ({ index, start }))]),
-    read: (...asked) =>
-      pages.read(asked, (begin) =>
+    handBack: ({ jobNo, chunks }) =>
+      writer.word("handBack", [{ jobNo, chunks: chunks.map(({ index, start }) => ({ index, start })) }]),
+    read: (page) =>
+      pages.read(page, (begin) =>
         turns.run(["chunks"], () => {
           begin();
-          return reads.read(...asked);
+          return reads.read(page);
         }),
       ),
   };

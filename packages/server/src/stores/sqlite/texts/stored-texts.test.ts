@@ -62,7 +62,9 @@ describe("A text in pieces", () => {
     await scene.settle(id, worker, { status: "FAILED", error: "no", output: large("o") });
     expect(await stored()).toEqual({ texts: 4, staged: 0 });
     expect((await scene.job(id)).output).toBe(large("o"));
-    expect(await scene.stores.chunks.read(no, 0, limits.outputBytesHard)).toHaveLength(3);
+    expect(await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: limits.outputBytesHard })).toHaveLength(
+      3,
+    );
     await scene.change(id, { by: "retry" });
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
     await scene.takeOne(worker);
@@ -75,8 +77,8 @@ describe("A text in pieces", () => {
     await scene.change(id, { by: "cancel" });
     expect(await stored()).toEqual({ texts: 1, staged: 0 });
     scene.now += 2 * limits.runRetentionMs;
-    await scene.stores.jobs.confirmStopped(worker, [no]);
-    expect(await scene.stores.jobs.sweep(scene.now, 10)).toMatchObject({ deleted: 1 });
+    await scene.stores.jobs.confirmStopped({ workerNo: worker, jobNos: [no] });
+    expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 10 })).toMatchObject({ deleted: 1 });
     expect(await stored()).toEqual({ texts: 0, staged: 0 });
   });
 
@@ -101,7 +103,7 @@ describe("A text in pieces", () => {
     const { no } = await scene.takeOne(worker);
     const parts = ["a", "b", "c"].map((letter) => `"${letter.repeat(limits.storedPieceBytes / 2)}"`);
     await scene.append(id, worker, ...parts, '"small"');
-    const read = await scene.stores.chunks.read(no, 0, limits.outputBytesHard);
+    const read = await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: limits.outputBytesHard });
     expect(read.map(({ output }) => stringOf(output))).toEqual([...parts, '"small"']);
     expect(await stored()).toEqual({ texts: 3, staged: 0 });
   });
@@ -155,8 +157,9 @@ describe("A text in pieces", () => {
     expect(taken).toMatchObject({ input: undefined, inputBytes: bytes });
     await scene.settle(id, worker, completed(large("o")));
     expect(await scene.stores.reader.submission(taken!.no)).toMatchObject({ inputBytes: bytes });
-    expect(await scene.stores.deliveries.due(scene.now, 10)).toMatchObject([{ bytes: 2 * bytes }]);
-    const list = (bytesMax: number) => scene.stores.reader.list(scene.endpointNo, { limit: 10, bytesMax }, scene.now);
+    expect(await scene.stores.deliveries.due({ now: scene.now, limit: 10 })).toMatchObject([{ bytes: 2 * bytes }]);
+    const list = (bytesMax: number) =>
+      scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 10, bytesMax, now: scene.now });
     expect((await list(bytes - 1)).jobs).toMatchObject([{ output: undefined, unreadBytes: bytes }]);
     expect((await list(bytes)).jobs).toMatchObject([{ output: large("o"), unreadBytes: 0 }]);
   });
@@ -190,8 +193,13 @@ describe("A database from before texts were stored in pieces", () => {
     const { reader, chunks, close } = openSqlite({ path, onFatal });
     const whole = (pieces: readonly Uint8Array[] | undefined) => Buffer.concat(pieces!).toString();
     expect(whole(await reader.input(1)) === text).toBe(true);
-    expect(whole((await reader.findTexts(1, "a", 5, text.length))?.texts?.output) === text).toBe(true);
-    expect(stringOf((await chunks.read(1, 0, text.length))[0]!.output) === text).toBe(true);
+    expect(
+      whole((await reader.findTexts({ endpointNo: 1, jobId: "a", now: 5, bytesMax: text.length }))?.texts?.output) ===
+        text,
+    ).toBe(true);
+    expect(stringOf((await chunks.read({ jobNo: 1, fromIndex: 0, bytesMax: text.length }))[0]!.output) === text).toBe(
+      true,
+    );
     await close();
     rmSync(directory, { recursive: true });
   });

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { JobTexts } from "../../../domain/jobs/job.js";
 import { limits } from "../../../limits/index.js";
-import type { JobReader } from "../../../store/index.js";
+import type { JobReader, TextsQuery } from "../../../store/index.js";
 import { type JobRow, joined, toJob } from "../../tables/job-row.js";
 import type { Database, Statement } from "../driver.js";
 import { jobSql } from "./stored-texts.js";
@@ -47,13 +47,7 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
     }
   }
 
-  async function readJob(
-    endpointNo: number,
-    jobId: string,
-    now: number,
-    bytesMax: number,
-    gone?: { readonly aborted: boolean },
-  ) {
+  async function readJob({ endpointNo, jobId, now, bytesMax, gone }: TextsQuery) {
     if (gone?.aborted) return undefined;
     const row = found.get(endpointNo, jobId, now) as JobRow | undefined;
     if (!row) return undefined;
@@ -84,7 +78,7 @@ export function sqliteTextReader(readDb: Database, textDb?: Database): Pick<JobR
   }
 
   return {
-    findTexts: (...asked) => inSnapshot(() => readJob(...asked)),
+    findTexts: (query) => inSnapshot(() => readJob(query)),
     input: (jobNo) => read(input, jobNo),
   };
 }
