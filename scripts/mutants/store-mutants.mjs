@@ -41,8 +41,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/sqlite/jobs/job-statements.ts",
-        find: "WHERE endpoint_no = ?3 AND status = ${code.IN_QUEUE} AND expires_at > ?2 ORDER BY place",
-        replace: "WHERE endpoint_no = ?3 AND status < ${code.COMPLETED} AND expires_at > ?2 ORDER BY place",
+        find: "WHERE endpoint_no = :endpointNo AND status = ${code.IN_QUEUE} AND expires_at > :now ORDER BY place",
+        replace: "WHERE endpoint_no = :endpointNo AND status < ${code.COMPLETED} AND expires_at > :now ORDER BY place",
       },
     ],
   },
@@ -53,8 +53,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/take.ts",
-        find: "`endpoint_no = $2::bigint AND status = ${code.IN_QUEUE} AND expires_at > $3::bigint`",
-        replace: "`endpoint_no = $2::bigint AND status < ${code.COMPLETED} AND expires_at > $3::bigint`",
+        find: "`endpoint_no = :endpointNo::bigint AND status = ${code.IN_QUEUE} AND expires_at > :now::bigint`",
+        replace: "`endpoint_no = :endpointNo::bigint AND status < ${code.COMPLETED} AND expires_at > :now::bigint`",
       },
     ],
   },
@@ -76,9 +76,9 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/sqlite/jobs/job-statements.ts",
-        find: "WHERE endpoint_no = ?3 AND id = ?4 AND worker_no = ?5 AND status = ${code.IN_PROGRESS} AND expires_at > ?2 RETURNING",
+        find: "WHERE endpoint_no = :endpointNo AND id = :jobId AND worker_no = :workerNo AND status = ${code.IN_PROGRESS} AND expires_at > :now RETURNING",
         replace:
-          "WHERE endpoint_no = ?3 AND id = ?4 AND ?5 IS NOT NULL AND status = ${code.IN_PROGRESS} AND expires_at > ?2 RETURNING",
+          "WHERE endpoint_no = :endpointNo AND id = :jobId AND :workerNo IS NOT NULL AND status = ${code.IN_PROGRESS} AND expires_at > :now RETURNING",
       },
     ],
   },
@@ -152,9 +152,8 @@ export const storeMutants = [
     patches: [
       {
         file: "stores/postgres/jobs/change.ts",
-        find: "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts = $4 AND j.worker_no = $5",
-        replace:
-          "WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts >= $4 AND j.worker_no = $5",
+        find: "AND j.status = ${code.IN_PROGRESS} AND j.starts = :starts AND j.worker_no = :workerNo",
+        replace: "AND j.status = ${code.IN_PROGRESS} AND j.starts >= :starts AND j.worker_no = :workerNo",
       },
     ],
   },

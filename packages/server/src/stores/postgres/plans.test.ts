@@ -131,7 +131,12 @@ const hot: Record<string, string> = Object.fromEntries(
     readerSql,
     tallySql,
     sharedSql,
-  }).flatMap(([of, texts]) => Object.entries(texts).map(([name, text]) => [`${of}.${name}`, text])),
+  }).flatMap(([of, texts]) =>
+    Object.entries<string | { readonly text: string }>(texts).map(([name, statement]) => [
+      `${of}.${name}`,
+      typeof statement === "string" ? statement : statement.text,
+    ]),
+  ),
 );
 
 /** Every statement of the cool tables, as the stores compile it. */

@@ -16,19 +16,22 @@ import {
 import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import { numbers, texts } from "./connection/arrays.js";
 import type { Connections } from "./connection/connections.js";
+import { statement } from "./connection/statement.js";
 import { jobSql, postgresTextReader } from "./texts/texts.js";
 
-const listed = "j.endpoint_no = $1 AND j.no < $2 AND j.expires_at > $3";
-const page = (where = "") => jobSql.pageOf(`job j ${joined} WHERE ${listed}${where}`, "$4::bigint", "$5::bigint");
+const pageNames = ["endpointNo", "beforeNo", "now", "limit", "bytesMax"] as const;
+const listed = "j.endpoint_no = :endpointNo AND j.no < :beforeNo AND j.expires_at > :now";
+const page = (where = "") =>
+  jobSql.pageOf(`job j ${joined} WHERE ${listed}${where}`, ":limit::bigint", ":bytesMax::bigint");
 
 export const readerSql = {
   find: `SELECT a.n, ${jobSql.jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
   submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
-  list: page(),
-  listStatus: page(" AND j.status = $6"),
+  list: statement(pageNames, page()),
+  listStatus: statement([...pageNames, "status"], page(" AND j.status = :status")),
   // an index of jobs that ended badly skips a million that succeeded
-  listTroubled: page(` AND ${isTroubled("j")} AND j.status = $6`),
+  listTroubled: statement([...pageNames, "status"], page(` AND ${isTroubled("j")} AND j.status = :status`)),
   held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND ${isAtWorker()}`,
   overdue: `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
   unstopped: `SELECT ${heldColumns} FROM job WHERE ${isAtWorker()} AND stop_wanted = 1
@@ -87,14 +90,14 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async ({ endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now }) => {
-      const values = [endpointNo, beforeNo, now, limit, bytesMax];
-      const read = (sql: string, asked: readonly number[]) =>
+      const values = { endpointNo, beforeNo, now, limit, bytesMax };
+      const read = (...statement: Parameters<Connections["read"]>) =>
         bytesMax > limits.requestsShortBytesMax
-          ? textReads.read<PageRow>(sql, asked)
-          : fewPages(() => reads.read<PageRow>(sql, asked));
-      if (!status) return toPage(await read(readerSql.list, values));
+          ? textReads.read<PageRow>(...statement)
+          : fewPages(() => reads.read<PageRow>(...statement));
+      if (!status) return toPage(await read(...readerSql.list.with(values)));
       const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
-      return toPage(await read(list, [...values, code[status]]));
+      return toPage(await read(...list.with({ ...values, status: code[status] })));
     },
     heldBy: (workerNo) => held([workerNo]),
     overdue: async ({ now, limit }) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),

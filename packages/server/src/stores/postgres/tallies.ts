@@ -17,14 +17,14 @@ const sums = Object.fromEntries(Object.entries(counts).map(([name, column]) => [
 
 /**
  * SQL fragment: adds up, by endpoint, how the rows of `source` change the counts, and writes that into the row of the
- * group's lane (`$1`). `changes` are aggregate expressions; counts not named there stay the same.
+ * group's lane (`:lane`). `changes` are aggregate expressions; counts not named there stay the same.
  */
 export function tallied(source: string, changes: Partial<Record<keyof Tally, string>>): string {
   const sums = (Object.keys(counts) as (keyof Tally)[]).map((name) => changes[name] ?? "0").join(", ");
   const added = columns.map((column) => `${column} = t.${column} + excluded.${column}`).join(", ");
   return `tallied AS (
     INSERT INTO tally AS t (endpoint_no, lane, ${columns.join(", ")})
-    SELECT endpoint_no, $1::bigint, ${sums} FROM ${source} GROUP BY endpoint_no
+    SELECT endpoint_no, :lane::bigint, ${sums} FROM ${source} GROUP BY endpoint_no
     ON CONFLICT (endpoint_no, lane) DO UPDATE SET ${added})`;
 }
 
@@ -34,7 +34,7 @@ export const lanesPerServer = 100;
 export const goneLane = 0;
 
 /**
- * SQL fragment: adds up the counts of the servers in `source` into one row (`$1`). A concurrent write either came before
+ * SQL fragment: adds up the counts of the servers in `source` into one row (`:lane`). A concurrent write either came before
  * and is added up, or begins a new row.
  */
 export const folded = (source: string): string => `folded AS (

@@ -5,20 +5,29 @@ import { gathered } from "../tables/gathered.js";
 import { anySize, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
+import { prepareNamed } from "./statement.js";
 import { jobSql, textsInPieces } from "./texts/stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts/texts.js";
 
-const listed = `j.endpoint_no = ?1 AND j.no < ?2 AND j.expires_at > ?3`;
-const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, "?4", "?5");
+const listed = "j.endpoint_no = :endpointNo AND j.no < :beforeNo AND j.expires_at > :now";
+const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, ":limit", ":bytesMax");
 
 /** Reads of the queue, on the read-only connection; large texts on a connection of their own, if there is one. */
 export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   /** A window of this many jobs of an endpoint by an index, and the jobs of one status within it. */
   const search = (index: string, where: string) => {
-    const jobs = `SELECT no FROM job INDEXED BY ${index} WHERE endpoint_no = ?1 AND no < ?2 AND ${where}`;
+    const jobs = `SELECT no FROM job INDEXED BY ${index} WHERE endpoint_no = :endpointNo AND no < :before AND ${where}`;
     return {
-      window: db.prepare(`SELECT min(no) AS no, count(*) AS count FROM (${jobs} ORDER BY no DESC LIMIT ?3)`),
-      within: db.prepare(`${jobs} AND no >= ?3 AND status = ?4 AND expires_at > ?5 ORDER BY no DESC LIMIT ?6`),
+      window: prepareNamed(
+        db,
+        ["endpointNo", "before", "rows"],
+        `SELECT min(no) AS no, count(*) AS count FROM (${jobs} ORDER BY no DESC LIMIT :rows)`,
+      ),
+      within: prepareNamed(
+        db,
+        ["endpointNo", "before", "from", "status", "now", "left"],
+        `${jobs} AND no >= :from AND status = :status AND expires_at > :now ORDER BY no DESC LIMIT :left`,
+      ),
     };
   };
   const sql = {
@@ -26,10 +35,14 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     submission: db.prepare(
       `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
     ),
-    list: db.prepare(page(listed)),
+    list: prepareNamed(db, ["endpointNo", "beforeNo", "now", "limit", "bytesMax"], page(listed)),
     // a job's status may have changed since the search found it
-    listed: db.prepare(
-      page("j.no IN (SELECT value FROM json_each(?1)) AND j.no < ?2 AND j.expires_at > ?3 AND j.status = ?6"),
+    listed: prepareNamed(
+      db,
+      ["nos", "beforeNo", "now", "limit", "bytesMax", "status"],
+      page(
+        "j.no IN (SELECT value FROM json_each(:nos)) AND j.no < :beforeNo AND j.expires_at > :now AND j.status = :status",
+      ),
     ),
     all: search("job_listed", "true"),
     // an index of failed jobs skips the million that succeeded
@@ -87,9 +100,9 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     for (let before = beforeNo; ; ) {
       const next = await turns.run(["searches"], (): number | undefined => {
         if (gone?.aborted) return undefined;
-        const { no, count: size } = window.get(endpointNo, before, limits.searchedRows);
+        const { no, count: size } = window.get({ endpointNo, before, rows: limits.searchedRows });
         const left = limit + 1 - found.length;
-        const rows = size === 0 ? [] : within.all(endpointNo, before, no, code[status], now, left);
+        const rows = size === 0 ? [] : within.all({ endpointNo, before, from: no, status: code[status], now, left });
         found.push(...rows.map((row: { no: number }) => row.no));
         return size < limits.searchedRows ? undefined : no;
       });
@@ -107,12 +120,13 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     },
     list: async (query) => {
       const { endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;
-      const rest = [now, limit, bytesMax] as const;
+      const rest = { now, limit, bytesMax };
       const inTurn = (read: () => PageRow[]) => turns.run(["pages"], () => toPage(read()));
-      if (status === undefined) return inTurn(() => sql.list.all(endpointNo, beforeNo, ...rest));
+      if (status === undefined) return inTurn(() => sql.list.all({ endpointNo, beforeNo, ...rest }));
       for (let before = beforeNo; ; ) {
         const numbers = await numbersOf({ ...query, status, beforeNo: before });
-        const page = await inTurn(() => sql.listed.all(JSON.stringify(numbers), before, ...rest, code[status]));
+        const nos = JSON.stringify(numbers);
+        const page = await inTurn(() => sql.listed.all({ nos, beforeNo: before, ...rest, status: code[status] }));
         const last = numbers.at(-1);
         const more = page.more || numbers.length > limit;
         if (page.jobs.length > 0 || last === undefined || !more) return { ...page, more };

@@ -1,22 +1,27 @@
 import type { Tally, TallyReader } from "../../store/index.js";
 import { code } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
+import { prepareOrdered } from "./statement.js";
 import type { Gathered } from "./writing/transactions.js";
 
 /** Changes of an endpoint's counts, added up in memory and written once per group. */
 export class Tallies implements Gathered {
   readonly #deltas = new Map<number, Record<keyof Tally, number>>();
   readonly #counter: ReturnType<Database["prepare"]>;
-  readonly #add: ReturnType<Database["prepare"]>;
+  readonly #add;
   #nextPlace: number;
   #savedPlace: number;
 
   constructor(db: Database) {
-    this.#add = db.prepare(`
-      INSERT INTO tally (endpoint_no, waiting, waiting_normal, running, completed, failed, retried) VALUES (?, ?, ?, ?, ?, ?, ?)
+    this.#add = prepareOrdered(
+      db,
+      ["endpointNo", "waiting", "waitingNormal", "running", "completed", "failed", "retried"],
+      `INSERT INTO tally (endpoint_no, waiting, waiting_normal, running, completed, failed, retried)
+      VALUES (:endpointNo, :waiting, :waitingNormal, :running, :completed, :failed, :retried)
       ON CONFLICT (endpoint_no) DO UPDATE SET waiting = waiting + excluded.waiting,
         waiting_normal = waiting_normal + excluded.waiting_normal, running = running + excluded.running,
-        completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`);
+        completed = completed + excluded.completed, failed = failed + excluded.failed, retried = retried + excluded.retried`,
+    );
     this.#counter = db.prepare("UPDATE counter SET value = ? WHERE name = 'next_place'");
     this.#nextPlace = db.prepare("SELECT value FROM counter WHERE name = 'next_place'").get().value;
     this.#savedPlace = this.#nextPlace;

@@ -29,7 +29,7 @@ it("statements planned while a table was small are planned again", async () => {
   /** The plan by which a take finds the rows that it has picked. */
   const planOfTake = () =>
     connections.lend(async (connection) => {
-      await connection.query(takeSql.take, [1, 1, 1, 0, "{}", "{}", 1]);
+      await connection.query(takeSql.take.text, [1, 1, 1, 0, "{}", "{}", 1]);
       const [found] = await connection.query<{ name: string }>(
         "SELECT name FROM pg_prepared_statements WHERE statement LIKE '%WITH slot%' AND statement NOT LIKE '%pg_prepared%'",
       );

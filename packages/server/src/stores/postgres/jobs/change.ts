@@ -3,6 +3,7 @@ import type { Begun, Changing, NewTtl, Purge, Settled, Stopped } from "../../../
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
+import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import { tallied } from "../tallies.js";
 import type { Verb } from "../writer.js";
@@ -24,78 +25,98 @@ export const changeSql = {
   lock: "SELECT 1 FROM job WHERE endpoint_no = $1 AND no = $2 FOR UPDATE",
 
   /** Finds whether this very change was committed before its connection broke. */
-  made: `SELECT ${settledColumns} FROM job_event e JOIN job j ON j.endpoint_no = $1 AND j.no = e.job_no
-    WHERE e.job_no = $2 AND e.at = $3 AND e.event = $4 AND e.worker_no IS NOT DISTINCT FROM $5::bigint`,
+  made: statement(
+    ["endpointNo", "no", "at", "event", "workerNo"],
+    `SELECT ${settledColumns} FROM job_event e JOIN job j ON j.endpoint_no = :endpointNo AND j.no = e.job_no
+    WHERE e.job_no = :no AND e.at = :at AND e.event = :event AND e.worker_no IS NOT DISTINCT FROM :workerNo::bigint`,
+  ),
 
-  giveBack: `
+  giveBack: statement(
+    ["lane", "endpointNo", "no", "starts", "workerNo", "retries", "now"],
+    `
   WITH back AS (
     UPDATE job j SET status = ${code.IN_QUEUE}, taken_at = NULL, deadline_at = NULL, expires_at = ttl_end_at,
-      retries = retries + $6::bigint, excused = excused + 1 - $6
-    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = ${code.IN_PROGRESS} AND j.starts = $4 AND j.worker_no = $5
+      retries = retries + :retries::bigint, excused = excused + 1 - :retries
+    WHERE j.endpoint_no = :endpointNo AND j.no = :no AND j.status = ${code.IN_PROGRESS} AND j.starts = :starts AND j.worker_no = :workerNo
     RETURNING ${settledColumns}),
   ${cleared("back")},
-  ${noted("back", "$7::bigint", "'giveBack'", "$5", "CASE WHEN $6 = 0 THEN 'excused' END")},
+  ${noted("back", ":now::bigint", "'giveBack'", ":workerNo", "CASE WHEN :retries = 0 THEN 'excused' END")},
   ${tallied("back", {
     waiting: "1",
     waitingNormal: "sum(1 - low_priority)",
     running: "-1",
-    retried: "$6",
+    retried: ":retries",
   })}
   SELECT id FROM back`,
+  ),
 
-  retry: `
+  retry: statement(
+    ["lane", "endpointNo", "no", "status", "starts", "now", "workerNo"],
+    `
   WITH again AS (
     UPDATE job j SET status = ${code.IN_QUEUE}, place = nextval('place'), starts = 0, excused = 0, retries = 0, stop_wanted = 0, awaits_delivery = 0,
-      queued_at = $6::bigint, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
-    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $4 AND j.starts = $5 AND j.expires_at > $6
+      queued_at = :now::bigint, taken_at = NULL, finished_at = NULL, expires_at = ttl_end_at
+    WHERE j.endpoint_no = :endpointNo AND j.no = :no AND j.status = :status AND j.starts = :starts AND j.expires_at > :now
     RETURNING ${settledColumns}),
   ${cleared("again")},
   superseded AS (
-    UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = $6
+    UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = :now
     WHERE job_no IN (SELECT no FROM again) AND state = 'pending'),
-  ${noted("again", "$6", "'retry'", "$7::bigint", "NULL")},
+  ${noted("again", ":now", "'retry'", ":workerNo::bigint", "NULL")},
   ${tallied("again", { waiting: "1", waitingNormal: "sum(1 - low_priority)" })}
   SELECT id FROM again`,
+  ),
 
-  end: `
+  end: statement(
+    ["lane", "endpointNo", "no", "to", "from", "starts", "workerNo", "now", "error", "event", "note"],
+    `
   WITH ended AS (
-    UPDATE job j SET status = $4::smallint, finished_at = $8::bigint, deadline_at = NULL,
-      stop_wanted = (j.status = ${code.IN_PROGRESS} AND $4 <> ${code.FAILED})::int, expires_at = least(ttl_end_at, $8 + retention_ms)
-    WHERE j.endpoint_no = $2 AND j.no = $3 AND j.status = $5 AND j.starts = $6 AND j.worker_no IS NOT DISTINCT FROM $7::bigint
+    UPDATE job j SET status = :to::smallint, finished_at = :now::bigint, deadline_at = NULL,
+      stop_wanted = (j.status = ${code.IN_PROGRESS} AND :to <> ${code.FAILED})::int, expires_at = least(ttl_end_at, :now + retention_ms)
+    WHERE j.endpoint_no = :endpointNo AND j.no = :no AND j.status = :from AND j.starts = :starts AND j.worker_no IS NOT DISTINCT FROM :workerNo::bigint
     RETURNING ${settledColumns}),
   outputs AS (
-    INSERT INTO job_output (job_no, error) SELECT no, $9::text FROM ended
+    INSERT INTO job_output (job_no, error) SELECT no, :error::text FROM ended
     ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL),
-  ${noted("ended", "$8", "$10::text", "$7", "$11::text")},
+  ${noted("ended", ":now", ":event::text", ":workerNo", ":note::text")},
   ${delivered("ended")},
   ${tallied("ended", {
-    waiting: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE})`,
-    waitingNormal: `-count(*) FILTER (WHERE $5 = ${code.IN_QUEUE} AND low_priority = 0)`,
-    running: `-count(*) FILTER (WHERE $5 = ${code.IN_PROGRESS})`,
+    waiting: `-count(*) FILTER (WHERE :from = ${code.IN_QUEUE})`,
+    waitingNormal: `-count(*) FILTER (WHERE :from = ${code.IN_QUEUE} AND low_priority = 0)`,
+    running: `-count(*) FILTER (WHERE :from = ${code.IN_PROGRESS})`,
     failed: `count(*) FILTER (WHERE status <> ${code.CANCELLED})`,
   })}
   SELECT * FROM ended`,
+  ),
 
-  begin: `UPDATE job SET taken_at = $1::bigint, deadline_at = $2::bigint + execution_timeout_ms
-    WHERE endpoint_no = $3 AND no = $4 AND status = ${code.IN_PROGRESS} AND starts = $5 AND worker_no = $6`,
+  begin: statement(
+    ["beganAt", "beginsBy", "endpointNo", "no", "starts", "workerNo"],
+    `UPDATE job SET taken_at = :beganAt::bigint, deadline_at = :beginsBy::bigint + execution_timeout_ms
+    WHERE endpoint_no = :endpointNo AND no = :no AND status = ${code.IN_PROGRESS} AND starts = :starts AND worker_no = :workerNo`,
+  ),
 
-  setTtl: `UPDATE job SET ttl_end_at = $1::bigint,
-    expires_at = CASE WHEN finished_at IS NULL THEN $1 ELSE least($1, finished_at + retention_ms) END
-    WHERE endpoint_no = $2 AND no = $3 AND expires_at > $4 RETURNING no`,
+  setTtl: statement(
+    ["ttlEndAt", "endpointNo", "no", "now"],
+    `UPDATE job SET ttl_end_at = :ttlEndAt::bigint,
+    expires_at = CASE WHEN finished_at IS NULL THEN :ttlEndAt ELSE least(:ttlEndAt, finished_at + retention_ms) END
+    WHERE endpoint_no = :endpointNo AND no = :no AND expires_at > :now RETURNING no`,
+  ),
 
   confirmStopped: `UPDATE job SET stop_wanted = 0
     WHERE worker_no = $1 AND no = ANY ($2::bigint[]) AND stop_wanted = 1`,
 
-  cancelWaiting: `
+  cancelWaiting: statement(
+    ["lane", "endpointNo", "upToPlace", "now", "limit", "error"],
+    `
   WITH chosen AS MATERIALIZED (
-    SELECT no FROM job WHERE endpoint_no = $2 AND status = ${code.IN_QUEUE} AND place <= $3 AND expires_at > $4
-    ORDER BY place LIMIT $5 FOR UPDATE),
+    SELECT no FROM job WHERE endpoint_no = :endpointNo AND status = ${code.IN_QUEUE} AND place <= :upToPlace AND expires_at > :now
+    ORDER BY place LIMIT :limit FOR UPDATE),
   ended AS (
-    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, expires_at = least(ttl_end_at, $4 + retention_ms)
-    FROM chosen WHERE j.endpoint_no = $2 AND j.no = chosen.no
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = :now::bigint, expires_at = least(ttl_end_at, :now + retention_ms)
+    FROM chosen WHERE j.endpoint_no = :endpointNo AND j.no = chosen.no
     RETURNING ${settledColumns}),
   outputs AS (
-    INSERT INTO job_output (job_no, error) SELECT no, $6::text FROM ended
+    INSERT INTO job_output (job_no, error) SELECT no, :error::text FROM ended
     ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL),
   ${delivered("ended")},
   ${tallied("ended", {
@@ -103,6 +124,7 @@ export const changeSql = {
     waitingNormal: "-count(*) FILTER (WHERE low_priority = 0)",
   })}
   SELECT * FROM ended`,
+  ),
 };
 
 const waits = (row: { id: string } | undefined): Settled | undefined =>
@@ -113,14 +135,22 @@ interface Applied extends Pick<Changing, "job" | "now"> {
   readonly lane: number;
 }
 
+/** What tells a job as it was read from its other starts. */
+const keyOf = ({ endpointNo, no, starts, workerNo }: Begun["job"] | Changing["job"]) => ({
+  endpointNo,
+  no,
+  starts,
+  workerNo,
+});
+
 async function giveBack({ connection, lane, job, now }: Applied, excused: boolean): Promise<Settled | undefined> {
-  const values = [lane, job.endpointNo, job.no, job.starts, job.workerNo, excused ? 0 : 1, now];
-  return waits((await connection.query<{ id: string }>(changeSql.giveBack, values))[0]);
+  const made = changeSql.giveBack.with({ lane, ...keyOf(job), retries: excused ? 0 : 1, now });
+  return waits((await connection.query<{ id: string }>(...made))[0]);
 }
 
 async function retry({ connection, lane, job, now }: Applied): Promise<Settled | undefined> {
-  const values = [lane, job.endpointNo, job.no, code[job.status], job.starts, now, job.workerNo];
-  return waits((await connection.query<{ id: string }>(changeSql.retry, values))[0]);
+  const made = changeSql.retry.with({ lane, ...keyOf(job), status: code[job.status], now });
+  return waits((await connection.query<{ id: string }>(...made))[0]);
 }
 
 async function end(
@@ -130,8 +160,8 @@ async function end(
   error: string | undefined,
 ): Promise<Settled | undefined> {
   const stored = error === undefined ? null : JSON.stringify(error);
-  const facts = [lane, job.endpointNo, job.no, code[to], code[job.status], job.starts, job.workerNo];
-  const [row] = await connection.query<SettledRow>(changeSql.end, [...facts, now, stored, event, error ?? null]);
+  const change = { to: code[to], from: code[job.status], now, error: stored, event, note: error ?? null };
+  const [row] = await connection.query<SettledRow>(...changeSql.end.with({ lane, ...keyOf(job), ...change }));
   return row && toSettled(row);
 }
 
@@ -157,8 +187,9 @@ export const changeVerb: Verb<[Changing], Settled | undefined> = {
     const [{ job, change, now }] = args as [Changing];
     if (!mayHappen(change.by, job.status)) return [undefined];
     if (again) {
-      const values = [job.endpointNo, job.no, now, change.by, job.workerNo];
-      const [row] = await connection.query<SettledRow>(changeSql.made, values);
+      const { endpointNo, no, workerNo } = job;
+      const made = changeSql.made.with({ endpointNo, no, at: now, event: change.by, workerNo });
+      const [row] = await connection.query<SettledRow>(...made);
       if (row) return [transitions[change.by].to === "IN_QUEUE" ? waits(row) : toSettled(row)];
     }
     const changed = await transaction(connection, async () => {
@@ -174,8 +205,7 @@ export const beginVerb: Verb<[Begun], void> = {
   callsMax: 1,
   async run({ connection }, [args]) {
     const [{ job, beganAt, beginsBy }] = args as [Begun];
-    const { endpointNo, no, starts, workerNo } = job;
-    await connection.query(changeSql.begin, [beganAt, beginsBy, endpointNo, no, starts, workerNo]);
+    await connection.query(...changeSql.begin.with({ ...keyOf(job), beganAt, beginsBy }));
     return [undefined];
   },
 };
@@ -184,7 +214,8 @@ export const setTtlVerb: Verb<[NewTtl], boolean> = {
   callsMax: 1,
   async run({ connection }, [args]) {
     const [{ job, ttlEndAt, now }] = args as [NewTtl];
-    return [(await connection.query(changeSql.setTtl, [ttlEndAt, job.endpointNo, job.no, now])).length > 0];
+    const { endpointNo, no } = job;
+    return [(await connection.query(...changeSql.setTtl.with({ endpointNo, no, ttlEndAt, now }))).length > 0];
   },
 };
 
@@ -202,7 +233,7 @@ export const cancelWaitingVerb: Verb<[Purge], Settled[]> = {
   callsMax: 1,
   async run({ connection, lane }, [args]) {
     const [{ endpointNo, upToPlace, error, now, limit }] = args as [Purge];
-    const values = [lane, endpointNo, upToPlace, now, limit, JSON.stringify(error)];
-    return [(await connection.query<SettledRow>(changeSql.cancelWaiting, values)).map(toSettled)];
+    const values = { lane, endpointNo, upToPlace, now, limit, error: JSON.stringify(error) };
+    return [(await connection.query<SettledRow>(...changeSql.cancelWaiting.with(values))).map(toSettled)];
   },
 };

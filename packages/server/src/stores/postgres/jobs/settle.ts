@@ -3,6 +3,7 @@ import type { Holder, Report, Settled } from "../../../store/index.js";
 import { code, statusOf } from "../../tables/job-state.js";
 import { numbers, texts } from "../connection/arrays.js";
 import { isLost } from "../connection/failures.js";
+import { statement } from "../connection/statement.js";
 import { tallied } from "../tallies.js";
 import type { Verb } from "../writer.js";
 
@@ -35,9 +36,11 @@ export const delivered = (source: string): string => `delivered AS (
 
 export const settleSql = {
   /** Looks up by the job's id: `status + 0` avoids the index of what its worker holds, which may be a thousand jobs. */
-  settle: `
+  settle: statement(
+    ["lane", "endpointNos", "jobIds", "workerNos", "statuses", "times", "outputs", "errors"],
+    `
   WITH word AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) WITH ORDINALITY
+    SELECT * FROM unnest(:endpointNos::bigint[], :jobIds::text[], :workerNos::bigint[], :statuses::bigint[], :times::bigint[]) WITH ORDINALITY
       AS w (endpoint_no, id, worker_no, status, now, n)),
   settled AS (
     UPDATE job j SET status = w.status, finished_at = w.now, deadline_at = NULL,
@@ -48,7 +51,7 @@ export const settleSql = {
   outputs AS (
     INSERT INTO job_output (job_no, output, error)
     SELECT s.no, o.output, o.error FROM settled s
-    JOIN unnest($7::text[], $8::text[]) WITH ORDINALITY AS o (output, error, n) ON o.n = s.n
+    JOIN unnest(:outputs::text[], :errors::text[]) WITH ORDINALITY AS o (output, error, n) ON o.n = s.n
     ON CONFLICT (job_no) DO UPDATE SET output = excluded.output, error = excluded.error, progress = NULL),
   ${delivered("settled")},
   ${tallied("settled", {
@@ -57,21 +60,28 @@ export const settleSql = {
     failed: `count(*) FILTER (WHERE status = ${code.FAILED})`,
   })}
   SELECT * FROM settled`,
+  ),
 
   /** Finds whether this very report was recorded before its connection broke. */
-  settled: `SELECT ${settledColumns} FROM job j
-    WHERE j.endpoint_no = $1 AND j.id = $2 AND j.worker_no = $3 AND j.status = $4 AND j.finished_at = $5`,
+  settled: statement(
+    ["endpointNo", "jobId", "workerNo", "status", "finishedAt"],
+    `SELECT ${settledColumns} FROM job j
+    WHERE j.endpoint_no = :endpointNo AND j.id = :jobId AND j.worker_no = :workerNo AND j.status = :status AND j.finished_at = :finishedAt`,
+  ),
 
   /** Reports from workers that no longer hold the job: each confirms a stop. */
   heardStopped: `UPDATE job j SET stop_wanted = 0
     FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w (endpoint_no, id, worker_no)
     WHERE j.endpoint_no = w.endpoint_no AND j.id = w.id AND j.worker_no = w.worker_no AND j.stop_wanted = 1`,
 
-  progress: `
+  progress: statement(
+    ["endpointNo", "jobId", "workerNo", "progress"],
+    `
   WITH held AS MATERIALIZED (
-    SELECT no FROM job WHERE endpoint_no = $1 AND id = $2 AND worker_no = $3 AND status = ${code.IN_PROGRESS} FOR SHARE)
-  INSERT INTO job_output (job_no, progress) SELECT no, ($4::text[])[1] FROM held
+    SELECT no FROM job WHERE endpoint_no = :endpointNo AND id = :jobId AND worker_no = :workerNo AND status = ${code.IN_PROGRESS} FOR SHARE)
+  INSERT INTO job_output (job_no, progress) SELECT no, (:progress::text[])[1] FROM held
   ON CONFLICT (job_no) DO UPDATE SET progress = excluded.progress RETURNING job_no`,
+  ),
 };
 
 /** Records workers' final results. */
@@ -81,22 +91,23 @@ export const settleVerb: Verb<[Report], Settled | undefined> = {
   async run({ connection, lane, again }, calls) {
     const reports = calls.map(([report]) => report);
     const of = <T>(field: (report: Report) => T) => reports.map(field);
-    const rows = await connection.query<SettledRow & { n: number }>(settleSql.settle, [
+    const values = {
       lane,
-      numbers(of(({ endpointNo }) => endpointNo)),
-      texts(of(({ jobId }) => jobId)),
-      numbers(of(({ workerNo }) => workerNo)),
-      numbers(of(({ verdict }) => code[verdict.status])),
-      numbers(of(({ now }) => now)),
-      texts(of(({ verdict }) => verdict.output)),
-      texts(of(({ verdict }) => (verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null))),
-    ]);
+      endpointNos: numbers(of(({ endpointNo }) => endpointNo)),
+      jobIds: texts(of(({ jobId }) => jobId)),
+      workerNos: numbers(of(({ workerNo }) => workerNo)),
+      statuses: numbers(of(({ verdict }) => code[verdict.status])),
+      times: numbers(of(({ now }) => now)),
+      outputs: texts(of(({ verdict }) => verdict.output)),
+      errors: texts(of(({ verdict }) => (verdict.status === "FAILED" ? JSON.stringify(verdict.error) : null))),
+    };
+    const rows = await connection.query<SettledRow & { n: number }>(...settleSql.settle.with(values));
     const settled = new Map(rows.map((row) => [row.n - 1, toSettled(row)]));
     const others = reports.filter((_, n) => !settled.has(n));
     if (again && others.length > 0) {
       const { endpointNo, jobId, workerNo, verdict, now } = others[0] as Report;
-      const values = [endpointNo, jobId, workerNo, code[verdict.status], now];
-      const [row] = await connection.query<SettledRow>(settleSql.settled, values);
+      const report = { endpointNo, jobId, workerNo, status: code[verdict.status], finishedAt: now };
+      const [row] = await connection.query<SettledRow>(...settleSql.settled.with(report));
       if (row) return [toSettled(row)];
     }
     if (others.length > 0) {
@@ -119,6 +130,7 @@ export const progressVerb: Verb<[Holder & { readonly progress: JsonText }], bool
   callsMax: 1,
   async run({ connection }, [args]) {
     const [{ endpointNo, jobId, workerNo, progress }] = args as NonNullable<typeof args>;
-    return [(await connection.query(settleSql.progress, [endpointNo, jobId, workerNo, texts([progress])])).length > 0];
+    const values = { endpointNo, jobId, workerNo, progress: texts([progress]) };
+    return [(await connection.query(...settleSql.progress.with(values))).length > 0];
   },
 };

@@ -2,18 +2,40 @@ import type { NewJob, Submitted } from "../../../store/index.js";
 import { code, statusOf } from "../../tables/job-state.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
+import { statement } from "../connection/statement.js";
 import { tallied } from "../tallies.js";
 import type { Group, Verb } from "../writer.js";
 
 export const submitSql = {
   /** Stores the jobs that may be stored, and returns their calls. The first place is the job's number for good. */
-  submit: `
+  submit: statement(
+    [
+      "lane",
+      "endpointNos",
+      "ids",
+      "lowPriorities",
+      "createdAts",
+      "ttlEndAts",
+      "executionTimeouts",
+      "retentions",
+      "webhookFlags",
+      "keyHashes",
+      "bodyHashes",
+      "routes",
+      "keyExpiries",
+      "oldest",
+      "bodies",
+      "webhooks",
+      "s3Configs",
+      "policies",
+    ],
+    `
   WITH open AS MATERIALIZED (
-    SELECT no FROM endpoint WHERE no = ANY ($2::bigint[]) AND deleted_at IS NULL ORDER BY no FOR SHARE),
+    SELECT no FROM endpoint WHERE no = ANY (:endpointNos::bigint[]) AND deleted_at IS NULL ORDER BY no FOR SHARE),
   call AS MATERIALIZED (
     SELECT c.*, nextval('place') AS no FROM (
-      SELECT * FROM unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-          $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[]) WITH ORDINALITY
+      SELECT * FROM unnest(:endpointNos::bigint[], :ids::text[], :lowPriorities::bigint[], :createdAts::bigint[], :ttlEndAts::bigint[], :executionTimeouts::bigint[], :retentions::bigint[],
+          :webhookFlags::bigint[], :keyHashes::text[], :bodyHashes::text[], :routes::text[], :keyExpiries::bigint[]) WITH ORDINALITY
         AS c (endpoint_no, id, low_priority, created_at, ttl_end_at, execution_timeout_ms, retention_ms, has_webhook,
           key_hash, body_hash, route, key_expires_at, n)
       WHERE endpoint_no IN (SELECT no FROM open) ORDER BY n) c),
@@ -23,7 +45,7 @@ export const submitSql = {
     WHERE key_hash IS NOT NULL ORDER BY endpoint_no, key_hash
     ON CONFLICT (endpoint_no, key_hash) DO UPDATE SET body_hash = excluded.body_hash, route = excluded.route,
       job_no = excluded.job_no, job_id = excluded.job_id, last_status = ${code.IN_QUEUE}, expires_at = excluded.expires_at
-      WHERE i.expires_at <= $14::bigint
+      WHERE i.expires_at <= :oldest::bigint
     RETURNING job_no),
   made AS (
     INSERT INTO job (no, endpoint_no, id, place, status, low_priority, created_at, queued_at, ttl_end_at, expires_at,
@@ -35,11 +57,12 @@ export const submitSql = {
   inputs AS (
     INSERT INTO job_input (job_no, body, webhook, s3_config, policy)
     SELECT c.no, b.body, b.webhook, b.s3_config, b.policy FROM call c
-    JOIN unnest($15::text[], $16::text[], $17::text[], $18::text[]) WITH ORDINALITY AS b (body, webhook, s3_config, policy, n)
+    JOIN unnest(:bodies::text[], :webhooks::text[], :s3Configs::text[], :policies::text[]) WITH ORDINALITY AS b (body, webhook, s3_config, policy, n)
       ON b.n = c.n
     WHERE c.no IN (SELECT no FROM made)),
   ${tallied("made", { waiting: "count(*)", waitingNormal: "count(*) FILTER (WHERE low_priority = 0)" })}
   SELECT c.n FROM call c WHERE c.no IN (SELECT no FROM made)`,
+  ),
 
   known: `SELECT c.n, i.job_id, i.body_hash, i.route,
       coalesce(CASE WHEN j.finished_at >= j.expires_at THEN NULL ELSE j.status END, i.last_status) AS status
@@ -58,26 +81,27 @@ const oldest = (jobs: readonly NewJob[]): number => Math.min(...jobs.map((job) =
 
 async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): Promise<Submitted[]> {
   const of = <T>(field: (job: NewJob) => T) => jobs.map(field);
-  const rows = await connection.query<{ n: number }>(submitSql.submit, [
+  const values = {
     lane,
-    numbers(of((job) => job.endpointNo)),
-    texts(of((job) => job.id)),
-    numbers(of((job) => job.lowPriority)),
-    numbers(of((job) => job.createdAt)),
-    numbers(of((job) => job.ttlEndAt)),
-    numbers(of((job) => job.executionTimeoutMs)),
-    numbers(of((job) => job.retentionMs)),
-    numbers(of((job) => job.webhook !== undefined)),
-    texts(of((job) => job.idempotency?.keyHash)),
-    texts(of((job) => job.idempotency?.bodyHash)),
-    texts(of((job) => job.idempotency?.route)),
-    numbers(of((job) => job.idempotency?.expiresAt)),
-    oldest(jobs),
-    texts(of((job) => job.body)),
-    texts(of((job) => job.webhook)),
-    texts(of((job) => job.s3Config)),
-    texts(of((job) => job.policy)),
-  ]);
+    endpointNos: numbers(of((job) => job.endpointNo)),
+    ids: texts(of((job) => job.id)),
+    lowPriorities: numbers(of((job) => job.lowPriority)),
+    createdAts: numbers(of((job) => job.createdAt)),
+    ttlEndAts: numbers(of((job) => job.ttlEndAt)),
+    executionTimeouts: numbers(of((job) => job.executionTimeoutMs)),
+    retentions: numbers(of((job) => job.retentionMs)),
+    webhookFlags: numbers(of((job) => job.webhook !== undefined)),
+    keyHashes: texts(of((job) => job.idempotency?.keyHash)),
+    bodyHashes: texts(of((job) => job.idempotency?.bodyHash)),
+    routes: texts(of((job) => job.idempotency?.route)),
+    keyExpiries: numbers(of((job) => job.idempotency?.expiresAt)),
+    oldest: oldest(jobs),
+    bodies: texts(of((job) => job.body)),
+    webhooks: texts(of((job) => job.webhook)),
+    s3Configs: texts(of((job) => job.s3Config)),
+    policies: texts(of((job) => job.policy)),
+  };
+  const rows = await connection.query<{ n: number }>(...submitSql.submit.with(values));
   const made = new Set(rows.map(({ n }) => n - 1));
   const known = made.size === jobs.length ? new Map() : await knownKeys(connection, jobs);
   return jobs.map((_, n) => (made.has(n) ? { kind: "submitted" } : (known.get(n) ?? { kind: "closed" })));

@@ -3,6 +3,7 @@ import { type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
+import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import { tallied } from "../tallies.js";
 import type { Group, Verb } from "../writer.js";
@@ -16,7 +17,7 @@ interface ExpiredRow {
   vanished: boolean | null;
 }
 
-const pairs = "unnest($2::bigint[], $3::bigint[]) AS p (endpoint_no, no)";
+const pairs = "unnest(:endpointNos::bigint[], :nos::bigint[]) AS p (endpoint_no, no)";
 
 export const sweepSql = {
   expired: `SELECT no, endpoint_no, status, keyed, has_webhook, finished_at >= expires_at AS vanished FROM job
@@ -31,27 +32,33 @@ export const sweepSql = {
   keepStatus: `UPDATE idempotency i SET last_status = p.status
     FROM unnest($1::bigint[], $2::bigint[]) AS p (no, status) WHERE i.job_no = p.no`,
   /** Running jobs are first marked to be stopped. */
-  vanish: `
+  vanish: statement(
+    ["lane", "endpointNos", "nos", "now"],
+    `
   WITH gone AS (
-    UPDATE job j SET status = ${code.CANCELLED}, finished_at = $4::bigint, deadline_at = NULL, stop_wanted = 1
+    UPDATE job j SET status = ${code.CANCELLED}, finished_at = :now::bigint, deadline_at = NULL, stop_wanted = 1
     FROM ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no AND j.status = ${code.IN_PROGRESS}
     RETURNING j.*),
   ${tallied("gone", { running: "-count(*)" })}
   SELECT ${heldColumns} FROM gone`,
-  drop: `
+  ),
+  drop: statement(
+    ["lane", "endpointNos", "nos"],
+    `
   WITH dropped AS (
     DELETE FROM job j USING ${pairs} WHERE j.endpoint_no = p.endpoint_no AND j.no = p.no
     RETURNING j.no, j.endpoint_no, j.status, j.low_priority),
-  inputs AS (DELETE FROM job_input WHERE job_no = ANY ($3)),
-  outputs AS (DELETE FROM job_output WHERE job_no = ANY ($3)),
-  events AS (DELETE FROM job_event WHERE job_no = ANY ($3)),
-  streams AS (DELETE FROM stream WHERE job_no = ANY ($3)),
-  chunks AS (DELETE FROM chunk WHERE job_no = ANY ($3)),
+  inputs AS (DELETE FROM job_input WHERE job_no = ANY (:nos)),
+  outputs AS (DELETE FROM job_output WHERE job_no = ANY (:nos)),
+  events AS (DELETE FROM job_event WHERE job_no = ANY (:nos)),
+  streams AS (DELETE FROM stream WHERE job_no = ANY (:nos)),
+  chunks AS (DELETE FROM chunk WHERE job_no = ANY (:nos)),
   ${tallied("dropped", {
     waiting: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE})`,
     waitingNormal: `-count(*) FILTER (WHERE status = ${code.IN_QUEUE} AND low_priority = 0)`,
   })}
   SELECT count(*) FROM dropped`,
+  ),
   dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
     (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
       FOR UPDATE SKIP LOCKED)`,
@@ -65,15 +72,16 @@ async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Pro
     const values = [numbers(kept.map((row) => row.no)), numbers(kept.map((row) => row.status))];
     await connection.query(sweepSql.keepStatus, values);
   }
-  const keys = (some: readonly ExpiredRow[]) => [
+  const keys = (some: readonly ExpiredRow[]) => ({
     lane,
-    numbers(some.map((row) => row.endpoint_no)),
-    numbers(some.map((row) => row.no)),
-  ];
+    endpointNos: numbers(some.map((row) => row.endpoint_no)),
+    nos: numbers(some.map((row) => row.no)),
+  });
   const running = rows.filter((row) => row.status === code.IN_PROGRESS);
   const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
-  const stopped = running.length > 0 ? await connection.query<HeldRow>(sweepSql.vanish, [...keys(running), now]) : [];
-  if (over.length > 0) await connection.query(sweepSql.drop, keys(over));
+  const stopped =
+    running.length > 0 ? await connection.query<HeldRow>(...sweepSql.vanish.with({ ...keys(running), now })) : [];
+  if (over.length > 0) await connection.query(...sweepSql.drop.with(keys(over)));
   await connection.query(sweepSql.dropKeys, [now, limit]);
   return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
 }

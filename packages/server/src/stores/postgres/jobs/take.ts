@@ -6,44 +6,47 @@ import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import { isLost } from "../connection/failures.js";
+import { statement } from "../connection/statement.js";
 import { isHeld, tallied } from "../tallies.js";
 import { jobSql } from "../texts/texts.js";
 import type { Group, Verb } from "../writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
   ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy`;
-const waiting = `endpoint_no = $2::bigint AND status = ${code.IN_QUEUE} AND expires_at > $3::bigint`;
+const waiting = `endpoint_no = :endpointNo::bigint AND status = ${code.IN_QUEUE} AND expires_at > :now::bigint`;
 
 export const takeSql = {
   /**
    * Gives waiting jobs to the workers of `asks`, in their order: first jobs that were given back (their places are
-   * before the floor), then from the floor on, up to the job whose input reaches `$7` bytes; sizes are read without the
+   * before the floor), then from the floor on, up to the job whose input reaches `:room` bytes; sizes are read without the
    * inputs. Each row has only what its worker is handed; `asked`, `found`, `there` and `first` come in a row of their
    * own. `first` becomes the next floor. It includes jobs that another take has locked at the moment, since that take
    * may leave some of them.
    */
-  take: `
+  take: statement(
+    ["lane", "endpointNo", "now", "floor", "workerNos", "counts", "room"],
+    `
   WITH slot AS MATERIALIZED (
     SELECT a.worker_no, row_number() OVER (ORDER BY a.n) AS slot
-    FROM unnest($5::bigint[], $6::bigint[]) WITH ORDINALITY AS a (worker_no, count, n)
+    FROM unnest(:workerNos::bigint[], :counts::bigint[]) WITH ORDINALITY AS a (worker_no, count, n)
     JOIN worker w ON w.no = a.worker_no CROSS JOIN generate_series(1, a.count)
     WHERE w.wanted = 'running' AND w.ended_at IS NULL
       AND (SELECT e.deleted_at IS NULL FROM endpoint e WHERE e.no = w.endpoint_no)),
   back AS MATERIALIZED (
-    SELECT no, place FROM job WHERE ${waiting} AND starts > 0 AND place < $4::bigint
+    SELECT no, place FROM job WHERE ${waiting} AND starts > 0 AND place < :floor::bigint
     ORDER BY place LIMIT (SELECT count(*) FROM slot) FOR UPDATE SKIP LOCKED),
   front AS MATERIALIZED (
-    SELECT no, place FROM job WHERE ${waiting} AND place >= $4::bigint
+    SELECT no, place FROM job WHERE ${waiting} AND place >= :floor::bigint
     ORDER BY place LIMIT (SELECT count(*) FROM slot) - (SELECT count(*) FROM back) FOR UPDATE SKIP LOCKED),
   pick AS (
     SELECT p.no, row_number() OVER (ORDER BY place) AS slot,
       sum(octet_length(i.body)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM (SELECT * FROM back UNION ALL SELECT * FROM front) p JOIN job_input i ON i.job_no = p.no),
   taken AS (
-    UPDATE job j SET status = ${code.IN_PROGRESS}, worker_no = s.worker_no, starts = starts + 1, taken_at = $3,
-      deadline_at = $3 + execution_timeout_ms
+    UPDATE job j SET status = ${code.IN_PROGRESS}, worker_no = s.worker_no, starts = starts + 1, taken_at = :now,
+      deadline_at = :now + execution_timeout_ms
     FROM pick p JOIN slot s ON s.slot = p.slot
-    WHERE j.endpoint_no = $2 AND j.no = p.no AND coalesce(p.before, 0) < $7::bigint
+    WHERE j.endpoint_no = :endpointNo AND j.no = p.no AND coalesce(p.before, 0) < :room::bigint
     RETURNING j.no, j.endpoint_no, j.id, j.place, j.starts, j.low_priority, j.worker_no, j.queued_at, j.taken_at, j.deadline_at),
   ${tallied("taken", {
     waiting: "-count(*)",
@@ -55,7 +58,8 @@ export const takeSql = {
   UNION ALL
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
-    (SELECT sum(waiting) FROM tally WHERE endpoint_no = $2), (SELECT place FROM job WHERE ${waiting} AND place >= $4::bigint ORDER BY place LIMIT 1)`,
+    (SELECT sum(waiting) FROM tally WHERE endpoint_no = :endpointNo), (SELECT place FROM job WHERE ${waiting} AND place >= :floor::bigint ORDER BY place LIMIT 1)`,
+  ),
 
   /** The jobs that a take whose connection broke has already given to these workers. */
   given: `SELECT ${handed} FROM job t JOIN job_input i ON i.job_no = t.no
@@ -91,9 +95,10 @@ async function turn(
   { connection, lane }: Group,
   { endpointNo, asks, now, floor, room }: Take & { readonly floor: number; readonly room: number },
 ): Promise<Turn> {
-  const [workers, counts] = [numbers(asks.map((ask) => ask.workerNo)), numbers(asks.map((ask) => ask.count))];
-  const values = [lane, endpointNo, now, floor, workers, counts, room];
-  const rows = await connection.query<TakenRow & Partial<Summary>>(takeSql.take, values);
+  const workerNos = numbers(asks.map((ask) => ask.workerNo));
+  const counts = numbers(asks.map((ask) => ask.count));
+  const values = takeSql.take.with({ lane, endpointNo, now, floor, workerNos, counts, room });
+  const rows = await connection.query<TakenRow & Partial<Summary>>(...values);
   const summary = rows.find((row) => row.no === null);
   const jobs = rows.filter((row) => row.no !== null).sort((a, b) => a.place - b.place);
   return {

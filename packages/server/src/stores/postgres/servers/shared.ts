@@ -8,6 +8,7 @@ import { toWorker } from "../../tables/workers.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connections } from "../connection/connections.js";
 import { isLost, worded } from "../connection/failures.js";
+import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import { folded, goneLane } from "../tallies.js";
 import type { Lanes, Verb } from "../writer.js";
@@ -17,26 +18,45 @@ const changeLock = 7_246_551_906;
 
 export const sharedSql = {
   /** Adds server and hosts again if the server was suspended for so long that they were deleted. */
-  beat: `
+  beat: statement(
+    [
+      "serverNo",
+      "now",
+      "report",
+      "leases",
+      "untilAt",
+      "workerNos",
+      "seenTimes",
+      "busyTimes",
+      "polledTimes",
+      "slots",
+      "seenAt",
+      "serverId",
+      "hostNos",
+      "hostIds",
+      "hostFacts",
+    ],
+    `
   WITH alive AS (
-    INSERT INTO server (no, id, seen_at, report) VALUES ($1::bigint, $12::text, $11::bigint, $3::text)
+    INSERT INTO server (no, id, seen_at, report) VALUES (:serverNo::bigint, :serverId::text, :seenAt::bigint, :report::text)
     ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, report = excluded.report),
   tended AS (
     INSERT INTO host (no, id, seen_at, facts)
-    SELECT no, id, $11, facts FROM unnest($13::bigint[], $14::text[], $15::text[]) AS t (no, id, facts) ORDER BY no
+    SELECT no, id, :seenAt, facts FROM unnest(:hostNos::bigint[], :hostIds::text[], :hostFacts::text[]) AS t (no, id, facts) ORDER BY no
     ON CONFLICT (no) DO UPDATE SET seen_at = excluded.seen_at, facts = excluded.facts),
   heard AS (
     UPDATE worker w SET seen_at = greatest(w.seen_at, s.seen_at), busy_at = greatest(w.busy_at, s.busy_at),
       polled_at = greatest(w.polled_at, s.polled_at), slots = greatest(w.slots, s.slots)
-    FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+    FROM unnest(:workerNos::bigint[], :seenTimes::bigint[], :busyTimes::bigint[], :polledTimes::bigint[], :slots::bigint[])
       AS s (no, seen_at, busy_at, polled_at, slots) WHERE w.no = s.no),
-  given AS (DELETE FROM lease WHERE holder = $1 AND name <> ALL ($4::text[])),
+  given AS (DELETE FROM lease WHERE holder = :serverNo AND name <> ALL (:leases::text[])),
   held AS (
-    INSERT INTO lease AS l (name, holder, until_at) SELECT name, $1, $5 FROM unnest($4::text[]) AS name ORDER BY name
+    INSERT INTO lease AS l (name, holder, until_at) SELECT name, :serverNo, :untilAt FROM unnest(:leases::text[]) AS name ORDER BY name
     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
-      WHERE l.holder = $1 OR l.until_at <= $2::bigint
+      WHERE l.holder = :serverNo OR l.until_at <= :now::bigint
     RETURNING name)
   SELECT coalesce((SELECT array_agg(name) FROM held), '{}') AS leases`,
+  ),
   servers: "SELECT no, report, seen_at FROM server",
   hosts: "SELECT no, facts, seen_at FROM host",
   leave: `
@@ -44,14 +64,17 @@ export const sharedSql = {
   emptied AS (UPDATE host SET seen_at = $2::bigint WHERE no = ANY ($3::bigint[]))
   UPDATE server SET seen_at = $2 WHERE no = $1`,
   /** A server or host that was never seen is only starting. */
-  forgetSilent: `
-  WITH gone AS MATERIALIZED (SELECT no FROM server WHERE seen_at > 0 AND seen_at <= $2::bigint),
+  forgetSilent: statement(
+    ["lane", "before"],
+    `
+  WITH gone AS MATERIALIZED (SELECT no FROM server WHERE seen_at > 0 AND seen_at <= :before::bigint),
   ${folded("gone")},
-  forgotten AS (DELETE FROM server s USING gone g WHERE s.no = g.no AND s.seen_at <= $2),
+  forgotten AS (DELETE FROM server s USING gone g WHERE s.no = g.no AND s.seen_at <= :before),
   emptied AS (
-    DELETE FROM host h WHERE h.seen_at > 0 AND h.seen_at <= $2
+    DELETE FROM host h WHERE h.seen_at > 0 AND h.seen_at <= :before
       AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.host_no = h.no AND w.ended_at IS NULL))
   SELECT 1`,
+  ),
   marks: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS mark,
     (SELECT coalesce(json_object_agg(name, written_by), '{}') FROM revision)::text AS revisions`,
   // a row's xmin is its last writing transaction; a transaction in flight when the mark was made is not below the mark
@@ -60,12 +83,15 @@ export const sharedSql = {
   forgetChanges: "DELETE FROM changed_row WHERE written_by < $1::text::xid8",
   lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
-  grant: `
+  grant: statement(
+    ["name", "bucket", "limit", "count", "buckets"],
+    `
   WITH wanted AS (
-    SELECT least($4::bigint, $3::bigint - coalesce((SELECT sum(granted) FROM rate_grant WHERE name = $1 AND bucket > $2 - $5::bigint), 0)) AS n)
-  INSERT INTO rate_grant AS g (name, bucket, granted) SELECT $1::text, $2::bigint, n FROM wanted WHERE n > 0
+    SELECT least(:count::bigint, :limit::bigint - coalesce((SELECT sum(granted) FROM rate_grant WHERE name = :name AND bucket > :bucket - :buckets::bigint), 0)) AS n)
+  INSERT INTO rate_grant AS g (name, bucket, granted) SELECT :name::text, :bucket::bigint, n FROM wanted WHERE n > 0
   ON CONFLICT (name, bucket) DO UPDATE SET granted = g.granted + excluded.granted
   RETURNING (SELECT n FROM wanted) AS granted`,
+  ),
 };
 
 interface ServerRow {
@@ -105,23 +131,24 @@ const beatVerb: Verb<[self: Self, beat: Beat], BeatReply> = {
     const [self, { report, hosts: tended, now, seenAt, leases, untilAt, signs: heard }] = args as [Self, Beat];
     // sorted, so that two servers that have heard of the same workers lock rows in the same order
     const signs = heard.toSorted((a, b) => a.workerNo - b.workerNo);
-    const [row] = await connection.query<{ leases: string[] }>(sharedSql.beat, [
-      self.no,
+    const values = {
+      serverNo: self.no,
       now,
-      JSON.stringify(report),
-      texts(leases),
+      report: JSON.stringify(report),
+      leases: texts(leases),
       untilAt,
-      numbers(signs.map((sign) => sign.workerNo)),
-      numbers(signs.map((sign) => sign.seenAt)),
-      numbers(signs.map((sign) => sign.busyAt)),
-      numbers(signs.map((sign) => sign.polledAt)),
-      numbers(signs.map((sign) => sign.slots)),
+      workerNos: numbers(signs.map((sign) => sign.workerNo)),
+      seenTimes: numbers(signs.map((sign) => sign.seenAt)),
+      busyTimes: numbers(signs.map((sign) => sign.busyAt)),
+      polledTimes: numbers(signs.map((sign) => sign.polledAt)),
+      slots: numbers(signs.map((sign) => sign.slots)),
       seenAt,
-      self.id,
-      numbers(tended.map(({ no }) => no)),
-      texts(tended.map(({ id }) => id)),
-      texts(tended.map(({ facts }) => JSON.stringify(facts))),
-    ]);
+      serverId: self.id,
+      hostNos: numbers(tended.map(({ no }) => no)),
+      hostIds: texts(tended.map(({ id }) => id)),
+      hostFacts: texts(tended.map(({ facts }) => JSON.stringify(facts))),
+    };
+    const [row] = await connection.query<{ leases: string[] }>(...sharedSql.beat.with(values));
     const servers = await connection.query<ServerRow>(sharedSql.servers, []);
     const hosts = await connection.query<HostRow>(sharedSql.hosts, []);
     return [{ leases: new Set(row?.leases), servers: servers.map(toServer), hosts: hosts.map(toHost) }];
@@ -142,7 +169,7 @@ const leaveVerb: Verb<[serverNo: number, left: Left], void> = {
 const forgetSilentVerb: Verb<[before: number], void> = {
   callsMax: 1,
   async run({ connection }, [[before] = [0]]) {
-    await connection.query(sharedSql.forgetSilent, [goneLane, before]);
+    await connection.query(...sharedSql.forgetSilent.with({ lane: goneLane, before }));
     return [undefined];
   },
 };
@@ -165,7 +192,7 @@ const grantVerb: Verb<[Grant], number> = {
     const bucket = Math.floor(now / bucketMs);
     const rows = await transaction(connection, async () => {
       await connection.query(sharedSql.lockName, [name]);
-      return connection.query<{ granted: number }>(sharedSql.grant, [name, bucket, limit, count, buckets]);
+      return connection.query<{ granted: number }>(...sharedSql.grant.with({ name, bucket, limit, count, buckets }));
     });
     return [rows[0]?.granted ?? 0];
   },

@@ -6,6 +6,7 @@ import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connections } from "../connection/connections.js";
+import { statement } from "../connection/statement.js";
 import type { Lanes, Verb } from "../writer.js";
 import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
 
@@ -25,9 +26,11 @@ const fittingFrom = (from: string) => `
     WHERE n = 1 OR bytes <= $2::bigint`;
 
 export const chunkSql = {
-  append: `
+  append: statement(
+    ["endpointNos", "jobIds", "workerNos", "lengths", "tokens", "callNs", "pieceNs", "outputs", "metrics", "names"],
+    `
   WITH call AS MATERIALIZED (
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $10::text[]) WITH ORDINALITY
+    SELECT * FROM unnest(:endpointNos::bigint[], :jobIds::text[], :workerNos::bigint[], :lengths::bigint[], :tokens::bigint[], :names::text[]) WITH ORDINALITY
       AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
   held AS MATERIALIZED (
     SELECT c.n, c.pieces, c.token, c.name, j.no, j.starts FROM call c
@@ -42,8 +45,9 @@ export const chunkSql = {
     INSERT INTO chunk (job_no, ${columns})
     SELECT h.no, g.next_index - h.pieces + p.k, h.starts, p.output, p.metrics
     FROM held h JOIN grown g ON g.job_no = h.no
-    JOIN unnest($6::bigint[], $7::bigint[], $8::text[], $9::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
+    JOIN unnest(:callNs::bigint[], :pieceNs::bigint[], :outputs::text[], :metrics::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
   SELECT n FROM held`,
+  ),
   /** Finds whether this very call was stored before its connection broke. */
   appended: `SELECT 1 FROM job j JOIN stream s ON s.job_no = j.no
     WHERE j.endpoint_no = $1 AND j.id = $2 AND s.token = $3`,
@@ -54,8 +58,11 @@ export const chunkSql = {
   moved AS (
     UPDATE stream s SET handed_index = s.handed_index + (SELECT count(*) FROM fit) FROM open o WHERE s.job_no = o.job_no)
   SELECT f.*, o.next_index FROM fit f CROSS JOIN open o ORDER BY f."index"`,
-  handBack: `UPDATE stream SET handed_index = $1::bigint WHERE job_no = $2 AND handed_index = $3
-    AND EXISTS (SELECT 1 FROM chunk WHERE job_no = $2 AND "index" = $1 AND start = $4)`,
+  handBack: statement(
+    ["index", "jobNo", "handedIndex", "start"],
+    `UPDATE stream SET handed_index = :index::bigint WHERE job_no = :jobNo AND handed_index = :handedIndex
+    AND EXISTS (SELECT 1 FROM chunk WHERE job_no = :jobNo AND "index" = :index AND start = :start)`,
+  ),
   /** A large page is read without its texts. */
   read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
     FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
@@ -79,18 +86,19 @@ const appendVerb: Verb<[Append], boolean> = {
       if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
     }
     const pieces = posts.flatMap(({ chunks }, n) => chunks.map((piece, k) => ({ ...piece, n: n + 1, k })));
-    const rows = await connection.query<{ n: number }>(chunkSql.append, [
-      numbers(posts.map(({ endpointNo }) => endpointNo)),
-      texts(posts.map(({ jobId }) => jobId)),
-      numbers(posts.map(({ workerNo }) => workerNo)),
-      numbers(posts.map(({ chunks }) => chunks.length)),
-      numbers(posts.map(({ token }) => token)),
-      numbers(pieces.map(({ n }) => n)),
-      numbers(pieces.map(({ k }) => k)),
-      texts(pieces.map(({ output }) => output)),
-      texts(pieces.map(({ metrics }) => metrics)),
-      texts(posts.map(({ name }) => name)),
-    ]);
+    const values = {
+      endpointNos: numbers(posts.map(({ endpointNo }) => endpointNo)),
+      jobIds: texts(posts.map(({ jobId }) => jobId)),
+      workerNos: numbers(posts.map(({ workerNo }) => workerNo)),
+      lengths: numbers(posts.map(({ chunks }) => chunks.length)),
+      tokens: numbers(posts.map(({ token }) => token)),
+      callNs: numbers(pieces.map(({ n }) => n)),
+      pieceNs: numbers(pieces.map(({ k }) => k)),
+      outputs: texts(pieces.map(({ output }) => output)),
+      metrics: texts(pieces.map(({ metrics }) => metrics)),
+      names: texts(posts.map(({ name }) => name)),
+    };
+    const rows = await connection.query<{ n: number }>(...chunkSql.append.with(values));
     const held = new Set(rows.map(({ n }) => n - 1));
     return posts.map((_, n) => held.has(n));
   },
@@ -118,8 +126,11 @@ const handBackVerb: Verb<[Undelivered], void> = {
   async run({ connection }, [args]) {
     const [{ jobNo, chunks }] = args as [Undelivered];
     const [first] = chunks;
-    const values = first && [first.index, jobNo, first.index + chunks.length, first.start];
-    if (values) await connection.query(chunkSql.handBack, values);
+    if (first) {
+      const { index, start } = first;
+      const values = { jobNo, index, handedIndex: index + chunks.length, start };
+      await connection.query(...chunkSql.handBack.with(values));
+    }
     return [undefined];
   },
 };

@@ -2,6 +2,7 @@ import type { JobTexts } from "../../../domain/jobs/job.js";
 import type { JobReader } from "../../../store/index.js";
 import { type JobRow, jobTextSql, joined, textsInPlace, toJob } from "../../tables/job-row.js";
 import type { Connections } from "../connection/connections.js";
+import { statement } from "../connection/statement.js";
 import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
 
 /** The SQL that reads jobs with their texts. */
@@ -9,19 +10,22 @@ export const jobSql = jobTextSql(textsInPlace);
 
 const { jobColumnsBounded, textBytes } = jobSql;
 const whole = (text: string) =>
-  `CASE WHEN ${textBytes} <= $4::bigint THEN ${readPieces.bytes(`o.${text}`)} END AS whole_${text}`;
+  `CASE WHEN ${textBytes} <= :bytesMax::bigint THEN ${readPieces.bytes(`o.${text}`)} END AS whole_${text}`;
 
 /** A job and its large texts, one row per piece. */
-const textsSql = `
+const textsSql = statement(
+  ["endpointNo", "jobId", "now", "bytesMax"],
+  `
   WITH found AS MATERIALIZED (
     SELECT ${jobColumnsBounded}, ${whole("output")}, ${whole("error")}, ${whole("progress")}
-    FROM job j ${joined} WHERE j.endpoint_no = $1 AND j.id = $2 AND j.expires_at > $3)
+    FROM job j ${joined} WHERE j.endpoint_no = :endpointNo AND j.id = :jobId AND j.expires_at > :now)
   SELECT no, endpoint_no, id, place, status, low_priority, starts, excused, retries, worker_no, worker_id, created_at, queued_at,
     taken_at, finished_at, deadline_at, ttl_end_at, expires_at, execution_timeout_ms, retention_ms, has_webhook, stop_wanted,
     output, error, progress, unread_bytes, part.name, part.n, ${readPieces.piece("part.whole", "part.n")} AS piece
   FROM found LEFT JOIN LATERAL (
     SELECT texts.name, texts.whole, n FROM (VALUES ('output', whole_output), ('error', whole_error), ('progress', whole_progress))
-      AS texts (name, whole), ${readPieces.numbers("texts.whole")} AS n) part ON unread_bytes > 0`;
+      AS texts (name, whole), ${readPieces.numbers("texts.whole")} AS n) part ON unread_bytes > 0`,
+);
 
 type TextRow = JobRow & PieceRow & { readonly name: keyof JobTexts | null };
 
@@ -35,7 +39,7 @@ const wholeOf = async (rows: readonly PieceRow[]) => (rows.length === 0 ? undefi
 export function postgresTextReader(reads: Connections): Pick<JobReader, "findTexts" | "input"> {
   return {
     async findTexts({ endpointNo, jobId, now, bytesMax }) {
-      const rows = await reads.read<TextRow>(textsSql, [endpointNo, jobId, now, bytesMax]);
+      const rows = await reads.read<TextRow>(...textsSql.with({ endpointNo, jobId, now, bytesMax }));
       if (!rows[0]) return undefined;
       const job = toJob(rows[0]);
       if (rows[0].name === null) return { job, texts: undefined };

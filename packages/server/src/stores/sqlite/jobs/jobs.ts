@@ -134,31 +134,29 @@ export class SqliteJobs {
   }
 
   #giveBack(job: Pick<Job, "no" | "starts" | "workerNo">, excused: boolean, now: number): Settled | undefined {
-    const row: SettledRow | undefined = this.#sql.giveBack.get(
-      excused ? 0 : 1,
-      job.no,
-      job.starts,
-      job.workerNo ?? null,
-    );
+    const { no, starts, workerNo = null } = job;
+    const retries = excused ? 0 : 1;
+    const row: SettledRow | undefined = this.#sql.giveBack.get({ retries, no, starts, workerNo });
     if (!row) return undefined;
     this.#clearResult(row.no);
-    this.#sql.note.run(row.no, now, "giveBack", job.workerNo ?? null, excused ? "excused" : null);
+    this.#sql.note.run({ jobNo: no, at: now, event: "giveBack", workerNo, note: excused ? "excused" : null });
     this.#tallies.add(row.endpoint_no, {
       running: -1,
       waiting: 1,
       waitingNormal: 1 - row.low_priority,
-      retried: excused ? 0 : 1,
+      retried: retries,
     });
     return { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
   }
 
   #retry(job: Pick<Job, "no" | "status" | "starts" | "workerNo">, now: number): Settled | undefined {
     const place = this.#tallies.nextPlace();
-    const row: SettledRow | undefined = this.#sql.retry.get(place, now, job.no, code[job.status], job.starts);
+    const { no, starts, workerNo = null } = job;
+    const row: SettledRow | undefined = this.#sql.retry.get({ place, now, no, status: code[job.status], starts });
     if (!row) return undefined;
     this.#clearResult(row.no);
     this.#sql.supersede.run(now, row.no);
-    this.#sql.note.run(row.no, now, "retry", job.workerNo ?? null, null);
+    this.#sql.note.run({ jobNo: no, at: now, event: "retry", workerNo, note: null });
     this.#tallies.add(row.endpoint_no, { waiting: 1, waitingNormal: 1 - row.low_priority });
     return { id: row.id, status: "IN_QUEUE", delivery: false, delayMs: 0, executionMs: 0 };
   }
@@ -170,24 +168,20 @@ export class SqliteJobs {
     error: string | undefined,
     now: number,
   ) {
-    const row: SettledRow | undefined = this.#sql.end.get(
-      code[to],
-      now,
-      job.no,
-      code[job.status],
-      job.starts,
-      job.workerNo ?? null,
-    );
+    const { no, starts, workerNo = null } = job;
+    const states = { to: code[to], from: code[job.status] };
+    const row: SettledRow | undefined = this.#sql.end.get({ ...states, now, no, starts, workerNo });
     if (!row) return undefined;
-    this.#sql.output.run(row.no, ...textValues(undefined), error === undefined ? null : JSON.stringify(error));
-    this.#sql.note.run(row.no, now, event, job.workerNo ?? null, error ?? null);
+    const stored = error === undefined ? null : JSON.stringify(error);
+    this.#sql.output.run(no, ...textValues(undefined), stored);
+    this.#sql.note.run({ jobNo: no, at: now, event, workerNo, note: error ?? null });
     const left = job.status === "IN_QUEUE" ? { waiting: -1, waitingNormal: row.low_priority - 1 } : { running: -1 };
     this.#tallies.add(row.endpoint_no, to === "CANCELLED" ? left : { ...left, failed: 1 });
     return this.#ended(row, to, now);
   }
 
   begin({ job: { no, starts, workerNo }, beganAt, beginsBy }: Begun): void {
-    this.#sql.begin.run(beganAt, beginsBy, no, starts, workerNo);
+    this.#sql.begin.run({ beganAt, beginsBy, no, starts, workerNo });
   }
 
   setTtl({ job: { no }, ttlEndAt, now }: NewTtl): boolean {
@@ -199,7 +193,7 @@ export class SqliteJobs {
   }
 
   cancelWaiting({ endpointNo, upToPlace, error, now, limit }: Purge): Settled[] {
-    const rows: SettledRow[] = this.#sql.cancelWaiting.all(now, endpointNo, upToPlace, limit);
+    const rows: SettledRow[] = this.#sql.cancelWaiting.all({ now, endpointNo, upToPlace, limit });
     const normal = rows.filter((row) => row.low_priority === 0).length;
     this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal });
     this.#sql.sameError.run(JSON.stringify(rows.map((row) => row.no)), JSON.stringify(error));

@@ -5,6 +5,7 @@ import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
 import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import type { Database } from "../driver.js";
+import { prepareNamed, prepareOrdered } from "../statement.js";
 import { sizeOf } from "../writing/parcel.js";
 import type { Verbs } from "../writing/transactions.js";
 import type { GroupWriter } from "../writing/writer.js";
@@ -29,8 +30,11 @@ class SqliteChunks {
       open: db.prepare("INSERT INTO stream (job_no, next_index, handed_index) VALUES (?, 0, 0) ON CONFLICT DO NOTHING"),
       grow: db.prepare(`UPDATE stream SET next_index = next_index + ?1, name = ?2
         WHERE job_no = ?3 AND (?2 IS NULL OR name IS NOT ?2) RETURNING next_index`),
-      insert: db.prepare(
-        `INSERT INTO chunk (job_no, "index", start, output, output_text, metrics) VALUES (?, ?, ?, CAST(? AS TEXT), ?, ?)`,
+      insert: prepareOrdered(
+        db,
+        ["jobNo", "index", "start", "output", "outputTextNo", "metrics"],
+        `INSERT INTO chunk (job_no, "index", start, output, output_text, metrics)
+        VALUES (:jobNo, :index, :start, CAST(:output AS TEXT), :outputTextNo, :metrics)`,
       ),
       stream: db.prepare("SELECT next_index, handed_index FROM stream WHERE job_no = ?"),
       sizes: db.prepare(`SELECT ${bytes("c.output")} + coalesce(octet_length(metrics), 0) AS bytes FROM chunk c
@@ -40,8 +44,12 @@ class SqliteChunks {
             ELSE CAST(${whole("c.output")} AS BLOB) END AS output
         FROM chunk c WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
-      handBack: db.prepare(`UPDATE stream SET handed_index = ?1 WHERE job_no = ?2 AND handed_index = ?3
-        AND EXISTS (SELECT 1 FROM chunk WHERE job_no = ?2 AND "index" = ?1 AND start = ?4)`),
+      handBack: prepareNamed(
+        db,
+        ["index", "jobNo", "handedIndex", "start"],
+        `UPDATE stream SET handed_index = :index WHERE job_no = :jobNo AND handed_index = :handedIndex
+        AND EXISTS (SELECT 1 FROM chunk WHERE job_no = :jobNo AND "index" = :index AND start = :start)`,
+      ),
     };
   }
 
@@ -70,7 +78,9 @@ class SqliteChunks {
 
   handBack({ jobNo, chunks }: { readonly jobNo: number; readonly chunks: readonly ChunkStart[] }): void {
     const first = chunks[0];
-    if (first) this.#sql.handBack.run(first.index, jobNo, first.index + chunks.length, first.start);
+    if (!first) return;
+    const { index, start } = first;
+    this.#sql.handBack.run({ index, jobNo, handedIndex: index + chunks.length, start });
   }
 
   /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
