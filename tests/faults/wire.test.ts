@@ -78,8 +78,7 @@ describe("the answer to a take that is lost on the way", () => {
       const states = () => Promise.all(jobs.map((job) => statusOf(endpoint, job)));
       const waiting = { status: "IN_QUEUE", retries: 0 };
       // Well before the worker would count as lost.
-      await until(async () => (await states()).every(({ status }) => status === waiting.status)).catch(() => {});
-      expect(await states()).toEqual(jobs.map(() => expect.objectContaining(waiting)));
+      await expect.poll(states, { timeout: 20_000 }).toEqual(jobs.map(() => expect.objectContaining(waiting)));
       for (const job of jobs) expect((await patient.take({ inProgress: true })).body?.id).toBe(job);
     });
   }
