@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
 import { makeQueue, makeRunning } from "./handlers.js";
 import { makePuppets } from "./puppet.js";
@@ -59,15 +60,15 @@ afterAll(async () => {
 const hook = (path: string) => `http://127.0.0.1:${port}${path}`;
 const callsOf = (path: string) => received.filter((one) => one.path === path);
 const callOf = (path: string, n = 0, withinMs?: number) => until(() => callsOf(path)[n], withinMs);
-const deliveriesOf = async (job: string): Promise<Body[]> => {
-  const reply = await call(server, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
+const deliveriesOf = async (job: string, of = server): Promise<Body[]> => {
+  const reply = await call(of, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
   expect(reply.status).toBe(200);
   return reply.body;
 };
 
 /** Computes the Standard Webhooks signature of a call by hand. */
-async function signatureOf({ headers, text }: Received): Promise<string> {
-  const { body } = await call(server, "GET", "/v1/webhooks/secret");
+async function signatureOf({ headers, text }: Received, of = server): Promise<string> {
+  const { body } = await call(of, "GET", "/v1/webhooks/secret");
   expect(Object.keys(body)).toEqual(["secret"]);
   expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
   const key = Buffer.from(body.secret.slice("whsec_".length), "base64");
@@ -160,12 +161,16 @@ describe.concurrent("a webhook", () => {
   });
 
   it("is tried three times, ten seconds apart, under one id", { timeout: 60_000 }, async (test) => {
-    const endpoint = await makeRunning(test, server);
+    expect(limits.webhookRetryMs).toBe(10_000);
+    const retryMs = 1_500;
+    const own = await startServer({}, { webhookRetryMs: retryMs });
+    test.onTestFinished(() => own.end());
+    const endpoint = await makeRunning(test, own);
     answers.set("/flaky", [500, 201, 503]);
-    const job = await submit(server, endpoint, { echo: 1 }, { webhook: hook("/flaky") });
+    const job = await submit(own, endpoint, { echo: 1 }, { webhook: hook("/flaky") });
     const afterAttempt = (count: number) =>
       until(async () => {
-        const [one] = await deliveriesOf(job);
+        const [one] = await deliveriesOf(job, own);
         return one?.attempts.length === count && one;
       }, 40_000);
     const planned: number[] = [];
@@ -173,7 +178,7 @@ describe.concurrent("a webhook", () => {
       const { attempts, nextAttemptAt } = await afterAttempt(count);
       const { at, durationMs } = attempts[count - 1];
       planned.push(Date.parse(nextAttemptAt));
-      expect(Date.parse(nextAttemptAt) - Date.parse(at) - durationMs).toBe(10_000);
+      expect(Date.parse(nextAttemptAt) - Date.parse(at) - durationMs).toBe(retryMs);
     }
     const delivery = await afterAttempt(3);
     expect(delivery.state).toBe("failed");
@@ -186,9 +191,9 @@ describe.concurrent("a webhook", () => {
     }
     expect(new Set(calls.map((one) => one.headers["webhook-id"])).size).toBe(1);
     for (const one of calls) {
-      expect(String(one.headers["webhook-signature"]).split(" ")).toContain(await signatureOf(one));
+      expect(String(one.headers["webhook-signature"]).split(" ")).toContain(await signatureOf(one, own));
     }
-    expect((await statusOf(server, endpoint, job)).status).toBe("COMPLETED");
+    expect((await statusOf(own, endpoint, job)).status).toBe("COMPLETED");
   });
 
   it("follows no redirect: a redirect is a failure", async (test) => {
