@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import type { limits } from "../packages/server/src/limits/index.js";
 import { freePort as freeWorkerPort } from "../packages/server/src/loops/workers/free-port.js";
 
 /** The repository's root, with a trailing slash left out. */
@@ -51,8 +52,12 @@ async function ownDatabase(): Promise<Record<string, string>> {
 /** The variables that scripts/node.sh sets for every server. */
 const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MALLOC_")));
 
+/** Limits that a test's server has instead of its own, because the test would wait for them. */
+export type ShorterLimits = { readonly [Name in keyof typeof limits]?: number };
+
 /** Starts the built server (`packages/server/dist/main.js`) as users do, and waits until `/readyz` is 200. */
-export async function startServer(env: Record<string, string> = {}): Promise<TestServer> {
+export async function startServer(env: Record<string, string> = {}, shorter?: ShorterLimits): Promise<TestServer> {
+  const shortening = shorter ? [`--import=${join(root, "tests/shorter-limits.mjs")}`] : [];
   const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
   const port = Number(env.MILLRACE_PORT ?? (await freePort()));
   const key = env.MILLRACE_API_KEY ?? "mr_test_0123456789abcdef0123456789abcdef";
@@ -63,7 +68,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
   let exited: Promise<number | null>;
 
   async function launch() {
-    child = spawn(process.execPath, [join(root, "packages/server/dist/main.js")], {
+    child = spawn(process.execPath, [...shortening, join(root, "packages/server/dist/main.js")], {
       cwd: root,
       env: {
         PATH: process.env.PATH ?? "",
@@ -74,6 +79,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Tes
         MILLRACE_API_KEY: key,
         MILLRACE_DEMO: "off",
         ...database,
+        ...(shorter ? { MILLRACE_TEST_LIMITS: JSON.stringify(shorter) } : {}),
         ...env,
       },
       stdio: ["ignore", "pipe", "pipe"],

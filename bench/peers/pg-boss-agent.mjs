@@ -2,7 +2,7 @@
 // wait out, these fetch and complete batches in a loop, as its documentation shows for custom workers.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import PgBoss from "pg-boss";
+import { PgBoss } from "pg-boss";
 import { obey } from "../obey.mjs";
 import { inParallel } from "./in-parallel.mjs";
 
@@ -44,7 +44,10 @@ obey({
   add: (count) => inParallel(concurrency, count, () => boss.send(queue, data)),
   async addInBulk(count) {
     for (let left = count; left > 0; left -= bulk) {
-      await boss.insert(Array.from({ length: Math.min(left, bulk) }, () => ({ name: queue, data })));
+      await boss.insert(
+        queue,
+        Array.from({ length: Math.min(left, bulk) }, () => ({ data })),
+      );
     }
   },
   async isDone() {

@@ -1,12 +1,8 @@
-// The versions of the peers, and why they are not newer.
+// The versions of the peers.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const names = { bullmq: "BullMQ", "graphile-worker": "graphile-worker", "pg-boss": "pg-boss" };
-const newer = {
-  "graphile-worker": "newer ones need Node.js 22.18",
-  "pg-boss": "newer ones need Node.js 22",
-};
 
 export function versionOf(name) {
   const file = join(import.meta.dirname, "../node_modules", name, "package.json");
@@ -17,6 +13,5 @@ export function versionOf(name) {
 export function peerVersions(rows) {
   const used = Object.keys(names).filter((name) => rows.some(({ peers = [] }) => peers.includes(name)));
   if (used.length === 0) return [];
-  const each = used.map((name) => `${names[name]} ${versionOf(name)}${newer[name] ? ` (${newer[name]})` : ""}`);
-  return [`Peers: ${each.join(", ")}`];
+  return [`Peers: ${used.map((name) => `${names[name]} ${versionOf(name)}`).join(", ")}`];
 }

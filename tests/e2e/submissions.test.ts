@@ -1,7 +1,9 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer } from "../harness.js";
-import { makeQueue, makeRunning } from "./handlers.js";
+import { makeFolder, makeQueue, makeRunning } from "./handlers.js";
 import { makePuppets } from "./puppet.js";
 import { expectRefusal, headOf, healthOf, openRaw, reach, statusOf, submit, textCall, unknownJob } from "./wire.js";
 
@@ -28,10 +30,22 @@ describe.concurrent("/run", () => {
 
   it("takes a job that its worker completes", async (test) => {
     const endpoint = await makeRunning(test, server);
-    const job = await submit(server, endpoint, { echo: { answer: 42 } });
+    const gate = join(makeFolder(test), "open");
+    const begunAt = Date.now();
+    const job = await submit(server, endpoint, { echo: { answer: 42 }, gate });
+    await reach(server, endpoint, job, "IN_PROGRESS");
+    const takenBy = Date.now();
+    await statusOf(server, endpoint, job); // a round trip, so that the job takes some time
+    const openedAt = Date.now();
+    writeFileSync(gate, "");
     const body = await reach(server, endpoint, job, "COMPLETED");
+    const endedBy = Date.now();
     expect(body).toMatchObject({ id: job, output: { answer: 42 }, retries: 0 });
-    expect(body.delayTime).toBeGreaterThanOrEqual(0);
+    // the server's times lie within those of its client, up to a rounded millisecond
+    expect(body.executionTime).toBeGreaterThanOrEqual(openedAt - takenBy - 1);
+    expect(body.delayTime).toBeGreaterThan(0); // it had to start a worker
+    expect(body.delayTime).toBeLessThanOrEqual(takenBy - begunAt + 1);
+    expect(body.delayTime + body.executionTime).toBeLessThanOrEqual(endedBy - begunAt + 1);
     expect(Number.isInteger(body.delayTime) && Number.isInteger(body.executionTime)).toBe(true);
     expect(body.workerId).toMatch(/^[a-z0-9]{14}$/);
     expect(body).not.toHaveProperty("error");

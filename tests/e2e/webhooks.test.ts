@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
 import { makeQueue, makeRunning } from "./handlers.js";
 import { makePuppets } from "./puppet.js";
@@ -59,15 +60,15 @@ afterAll(async () => {
 const hook = (path: string) => `http://127.0.0.1:${port}${path}`;
 const callsOf = (path: string) => received.filter((one) => one.path === path);
 const callOf = (path: string, n = 0, withinMs?: number) => until(() => callsOf(path)[n], withinMs);
-const deliveriesOf = async (job: string): Promise<Body[]> => {
-  const reply = await call(server, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
+const deliveriesOf = async (job: string, of = server): Promise<Body[]> => {
+  const reply = await call(of, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
   expect(reply.status).toBe(200);
   return reply.body;
 };
 
 /** Computes the Standard Webhooks signature of a call by hand. */
-async function signatureOf({ headers, text }: Received): Promise<string> {
-  const { body } = await call(server, "GET", "/v1/webhooks/secret");
+async function signatureOf({ headers, text }: Received, of = server): Promise<string> {
+  const { body } = await call(of, "GET", "/v1/webhooks/secret");
   expect(Object.keys(body)).toEqual(["secret"]);
   expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
   const key = Buffer.from(body.secret.slice("whsec_".length), "base64");
@@ -80,6 +81,7 @@ describe.concurrent("a webhook", () => {
     const endpoint = await makeRunning(test, server);
     const webhook = hook("/completed?token=1");
     const input = { echo: { answer: 42 }, name: "n" };
+    const begunAt = Date.now();
     const job = await submit(server, endpoint, input, { webhook });
     const got = await callOf("/completed?token=1");
     expect(got.method).toBe("POST");
@@ -88,7 +90,9 @@ describe.concurrent("a webhook", () => {
     expect(got.body).toEqual({ ...status, input, webhook });
     expect(got.body).toMatchObject({ id: job, status: "COMPLETED", output: { answer: 42 } });
     expect(got.headers["webhook-id"]).toMatch(/\S/);
-    expect(Math.abs(Number(got.headers["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(30);
+    const timestampMs = Number(got.headers["webhook-timestamp"]) * 1_000; // of whole seconds
+    expect(timestampMs).toBeGreaterThan(begunAt - 1_000);
+    expect(timestampMs).toBeLessThanOrEqual(got.at + 1_000);
     expect(String(got.headers["webhook-signature"]).split(" ")).toContain(await signatureOf(got));
     const delivery = await until(async () => {
       const [one] = await deliveriesOf(job);
@@ -97,7 +101,10 @@ describe.concurrent("a webhook", () => {
     expect(delivery).toMatchObject({ jobId: job, url: webhook });
     expect(delivery.attempts).toHaveLength(1);
     expect(delivery.attempts[0]).toMatchObject({ status: 200, at: expect.stringMatching(/^\d{4}-/) });
-    expect(delivery.attempts[0].durationMs).toBeGreaterThanOrEqual(0);
+    const { at, durationMs } = delivery.attempts[0];
+    // the call came during the attempt, up to a rounded millisecond
+    expect(Date.parse(at)).toBeLessThanOrEqual(got.at + 1);
+    expect(Date.parse(at) + durationMs).toBeGreaterThanOrEqual(got.at - 1);
     expect(callsOf("/completed?token=1")).toHaveLength(1);
   });
 
@@ -154,28 +161,39 @@ describe.concurrent("a webhook", () => {
   });
 
   it("is tried three times, ten seconds apart, under one id", { timeout: 60_000 }, async (test) => {
-    const endpoint = await makeRunning(test, server);
+    expect(limits.webhookRetryMs).toBe(10_000);
+    const retryMs = 1_500;
+    const own = await startServer({}, { webhookRetryMs: retryMs });
+    test.onTestFinished(() => own.end());
+    const endpoint = await makeRunning(test, own);
     answers.set("/flaky", [500, 201, 503]);
-    const job = await submit(server, endpoint, { echo: 1 }, { webhook: hook("/flaky") });
-    await callOf("/flaky", 2, 40_000);
-    const delivery = await until(async () => {
-      const [one] = await deliveriesOf(job);
-      return one.attempts.length === 3 && one;
-    });
+    const job = await submit(own, endpoint, { echo: 1 }, { webhook: hook("/flaky") });
+    const afterAttempt = (count: number) =>
+      until(async () => {
+        const [one] = await deliveriesOf(job, own);
+        return one?.attempts.length === count && one;
+      }, 40_000);
+    const planned: number[] = [];
+    for (const count of [1, 2]) {
+      const { attempts, nextAttemptAt } = await afterAttempt(count);
+      const { at, durationMs } = attempts[count - 1];
+      planned.push(Date.parse(nextAttemptAt));
+      expect(Date.parse(nextAttemptAt) - Date.parse(at) - durationMs).toBe(retryMs);
+    }
+    const delivery = await afterAttempt(3);
     expect(delivery.state).toBe("failed");
     expect(delivery.attempts.map((attempt: Body) => attempt.status)).toEqual([500, 201, 503]);
     const calls = callsOf("/flaky");
     expect(calls).toHaveLength(3);
-    for (const n of [1, 2]) {
-      const apart = (calls[n]?.at ?? 0) - (calls[n - 1]?.at ?? 0);
-      expect(apart).toBeGreaterThan(9_000);
-      expect(apart).toBeLessThan(14_000);
+    for (const [n, at] of planned.entries()) {
+      expect(Date.parse(delivery.attempts[n + 1].at)).toBeGreaterThanOrEqual(at);
+      expect(calls[n + 1]?.at).toBeGreaterThanOrEqual(at - 1);
     }
     expect(new Set(calls.map((one) => one.headers["webhook-id"])).size).toBe(1);
     for (const one of calls) {
-      expect(String(one.headers["webhook-signature"]).split(" ")).toContain(await signatureOf(one));
+      expect(String(one.headers["webhook-signature"]).split(" ")).toContain(await signatureOf(one, own));
     }
-    expect((await statusOf(server, endpoint, job)).status).toBe("COMPLETED");
+    expect((await statusOf(own, endpoint, job)).status).toBe("COMPLETED");
   });
 
   it("follows no redirect: a redirect is a failure", async (test) => {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
+import { isHeld } from "../e2e/wire.js";
 import { call, freePort, startServer, type TestServer, until } from "../harness.js";
 import { halted } from "./machine/processes.js";
 import { startProxy } from "./machine/proxy.js";
@@ -59,6 +59,13 @@ async function pollAndHangUp(worker: Puppet, count: number, meanwhile: () => Pro
   await done;
 }
 
+/** Asks for a stream on an open connection; the server can read it when this resolves. */
+async function sendPoll(socket: Socket, url: string, accept: string): Promise<void> {
+  const { host, pathname, search } = new URL(url);
+  const head = `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${server.key}\r\naccept: ${accept}`;
+  await new Promise<unknown>((written) => socket.write(`${head}\r\n\r\n`, written));
+}
+
 describe("the answer to a take that is lost on the way", () => {
   for (const { words, pollsAtOnce } of [
     { words: "one poll after the other", pollsAtOnce: 1 },
@@ -78,8 +85,7 @@ describe("the answer to a take that is lost on the way", () => {
       const states = () => Promise.all(jobs.map((job) => statusOf(endpoint, job)));
       const waiting = { status: "IN_QUEUE", retries: 0 };
       // Well before the worker would count as lost.
-      await until(async () => (await states()).every(({ status }) => status === waiting.status)).catch(() => {});
-      expect(await states()).toEqual(jobs.map(() => expect.objectContaining(waiting)));
+      await expect.poll(states, { timeout: 20_000 }).toEqual(jobs.map(() => expect.objectContaining(waiting)));
       for (const job of jobs) expect((await patient.take({ inProgress: true })).body?.id).toBe(job);
     });
   }
@@ -129,15 +135,14 @@ describe("a client that hangs up", () => {
     const job = await submit(endpoint, {});
     await worker.take();
     const url = `${server.url}/v2/${endpoint}/stream/${job}?wait=5000`;
-    const hanging = new AbortController();
-    const polls = ["application/json", "text/event-stream"].map((accept) =>
-      fetch(url, { headers: { authorization: `Bearer ${server.key}`, accept }, signal: hanging.signal }).then((reply) =>
-        reply.text(),
-      ),
-    );
-    await sleep(200);
-    hanging.abort();
-    for (const poll of polls) await expect(poll).rejects.toThrow();
+    const [poll, events] = [await openConnection(server), await openConnection(server)];
+    const begun = once(events, "data");
+    const answered = once(poll, "data");
+    await sendPoll(events, url, "text/event-stream");
+    await sendPoll(poll, url, "application/json");
+    await begun; // the head of the events is sent as soon as they are held
+    expect(await isHeld(server, endpoint, answered)).toBe(true);
+    for (const socket of [poll, events]) socket.resetAndDestroy();
     for (const output of ["a", "b"]) expect((await worker.chunk(job, { output })).status).toBe(200);
     await hangUpAfter(url, `Bearer ${server.key}`);
     await worker.done(job, { output: [] });

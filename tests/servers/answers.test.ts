@@ -199,25 +199,29 @@ it("unknown keys and endpoints do not cause a full read", async () => {
 describe("a rate limit", () => {
   it("is shared by both servers, however a client spreads its calls", async (test) => {
     const endpoint = await makeQueue(test, here);
-    const accepted: number[] = [];
+    let accepted = 0;
+    let acceptedAtFirst = 0;
     let refused = 0;
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     const cancel = async (server: Member) => {
       const { status, headers } = await call(server, "POST", `/v2/${endpoint}/cancel/${unknownJob}`);
-      if (status === 404) return void accepted.push(Date.now());
+      if (status === 404) {
+        accepted++;
+        if (refused === 0) acceptedAtFirst++;
+        return;
+      }
       expect(status).toBe(429);
       expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
       refused++;
     };
     // Only a few at a time on each server: more would reach the limit of concurrent calls.
     const keepOn = async (server: Member) => {
-      while (refused < 60 && Date.now() < startedAt + 9_000) await Promise.all([1, 2, 3, 4].map(() => cancel(server)));
+      while (refused < 60) await Promise.all([1, 2, 3, 4].map(() => cancel(server)));
     };
     await Promise.all([keepOn(here), keepOn(there)]);
-    const within = accepted.filter((at) => at < startedAt + 9_500).length;
-    console.log(`accepted ${within} of ${accepted.length + refused} cancels, the limit is 100`);
-    expect(refused).toBeGreaterThanOrEqual(60);
-    expect(within).toBeGreaterThanOrEqual(95);
-    expect(within).toBeLessThanOrEqual(105);
+    const windows = 1 + Math.floor((performance.now() - startedAt) / 10_000); // one, unless the machine is very busy
+    console.log(`accepted ${accepted} of ${accepted + refused} cancels in ${windows} × 10 s, the limit is 100`);
+    expect(acceptedAtFirst).toBeGreaterThanOrEqual(95);
+    expect(accepted).toBeLessThanOrEqual(105 * windows);
   });
 });

@@ -104,6 +104,7 @@ export abstract class SceneActs {
     poll.answer = takeJobs(this.parts, { worker, count, holdsNothing, isBusy, gone: client.signal }).then((jobs) => {
       poll.jobs = jobs;
       tookOver(worker, jobs);
+      this.stays.removeEventListener("abort", leave);
     });
     return poll;
   }

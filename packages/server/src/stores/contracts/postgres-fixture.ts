@@ -20,6 +20,38 @@ export async function asAdmin(url: string, text: string): Promise<void> {
   await admin.end();
 }
 
+/** Breaks most connections again and again, each time after a few tens of calls; it is told of each that has ended. */
+export function keepBreaking(url: string) {
+  let isOver = false;
+  let callsLeft = 0;
+  let breakNow = () => {};
+  const breaking = (async () => {
+    for (let breaks = 0; ; breaks++) {
+      callsLeft = 20 + Math.random() * 40;
+      await new Promise<void>((resolve) => {
+        breakNow = resolve;
+        if (isOver) resolve();
+      });
+      if (isOver) return breaks;
+      await asAdmin(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'millrace' AND random() < 0.7",
+      );
+    }
+  })();
+  return {
+    ended(): void {
+      if (--callsLeft <= 0) breakNow();
+    },
+    /** Resolves with how often it has broken them. */
+    stop(): Promise<number> {
+      isOver = true;
+      breakNow();
+      return breaking;
+    },
+  };
+}
+
 /** Empties all tables except the one with the schema's version. */
 const emptied = `
   DO $$ BEGIN

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startPostgres, type TestPostgres } from "../../../../../../scripts/postgres.mjs";
 import { Refusal } from "../../../errors.js";
 import type { Stores } from "../../../store/index.js";
-import { asAdmin, makeDatabase, openAs, openEmptied } from "../../contracts/postgres-fixture.js";
+import { keepBreaking, makeDatabase, openAs, openEmptied } from "../../contracts/postgres-fixture.js";
 import { startProxy, type TestProxy } from "../../contracts/proxy-fixture.js";
 import { completed, day, idsOf, Scene } from "../../contracts/scene.js";
 
@@ -212,15 +212,7 @@ describe("A database that breaks connections again and again", () => {
       refused: 0,
     };
     let over = false;
-    const killing = (async () => {
-      while (!over) {
-        await new Promise((later) => setTimeout(later, 120 + Math.random() * 150));
-        await asAdmin(
-          url,
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'millrace' AND random() < 0.7",
-        );
-      }
-    })();
+    const breaking = keepBreaking(url);
     const tried = async <T>(call: Promise<T>): Promise<T | undefined> => {
       try {
         return await call;
@@ -229,6 +221,8 @@ describe("A database that breaks connections again and again", () => {
         expect((error as Refusal).code).toBe("UNAVAILABLE");
         outcomes.refused++;
         return undefined;
+      } finally {
+        breaking.ended();
       }
     };
     const submitters = times(20).map(async () => {
@@ -278,7 +272,9 @@ describe("A database that breaks connections again and again", () => {
     });
     await Promise.all(submitters);
     over = true;
-    await killing;
+    const breaks = await breaking.stop();
+    console.log(`${breaks} breaks, ${outcomes.refused} calls refused`);
+    expect(breaks).toBeGreaterThan(1);
     await Promise.all(takers);
     expect(outcomes.submitted).toHaveLength(1_200 - outcomes.refused);
     expect([...outcomes.taken.keys()].sort()).toEqual([...outcomes.submitted].sort());
