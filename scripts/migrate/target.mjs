@@ -1,5 +1,5 @@
 import pg from "pg";
-import { numbers } from "../../packages/server/dist/stores/postgres/arrays.js";
+import { numbers } from "../../packages/server/dist/stores/postgres/connection/arrays.js";
 import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
 import { Refused } from "./refused.mjs";
 

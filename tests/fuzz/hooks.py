@@ -37,7 +37,7 @@ BEYOND_SCHEMAS = re.compile(
     r"|A volume can only grow"
     r"|There is no (network volume|template|container registry auth)"
     r"|Directories as images are turned off here"
-    r"|'(tail|since|jobId|follow|format)' must be"
+    r"|'(tail|limit|since|until|jobId|follow|format)' must be"
     r"|in volumeMountPath cannot hold a volume"
     r"|'cursor' must be the nextCursor of a reply"
     r"|is no name of a container image|A container registry auth needs"

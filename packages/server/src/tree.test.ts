@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { importsOf, packages } from "./testing/sources-fixture.js";
@@ -62,5 +62,11 @@ describe("The tree", () => {
   it("has no file of more than 300 lines, whatever its kind", () => {
     const lines = (file: string) => readFileSync(join(root, file), "utf8").split("\n").length - 1;
     expect(all.filter((file) => lines(file) > 300)).toEqual([]);
+  });
+
+  it("imports from a build only what its sources make: an earlier build may have left more", () => {
+    const inBuilds = [...graph.values()].flat().filter((file) => file.includes("/dist/"));
+    expect(inBuilds.length).toBeGreaterThan(5);
+    expect(inBuilds.filter((file) => !existsSync(join(root, file.replace("/dist/", "/src/"))))).toEqual([]);
   });
 });

@@ -241,9 +241,7 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
   if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
     throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
   }
-  const beforeNo = cursor === undefined ? undefined : readCursor(cursor);
-  if (cursor !== undefined && beforeNo === undefined)
-    throw invalid("'cursor' must be the nextCursor of a reply: leave it out to begin with the newest.");
+  const beforeNo = readCursor(cursor);
   return {
     limit: count,
     ...(status === undefined ? {} : { status: status as JobStatus }),

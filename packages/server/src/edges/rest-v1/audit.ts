@@ -9,13 +9,14 @@ import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor
 import { doc } from "./route-schema.js";
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 191, description }));
+const time = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
 const query = Type.Object({
   userId: text("Only changes made with this user's keys."),
   keyId: text("Only changes made with this key."),
   action: text("Only this action, such as endpoint.update."),
   resource: text("Only changes of this resource."),
-  since: text("Only changes from this RFC 3339 time on."),
-  until: text("Only changes before this RFC 3339 time."),
+  since: time("Only changes from this RFC 3339 time on."),
+  until: time("Only changes before this RFC 3339 time."),
   limit: text(`How many entries, 1 to ${limits.auditPageMax}; default ${limits.auditPageDefault}.`),
   cursor: Type.Optional(Type.String({ pattern: cursorPattern, description: "The nextCursor of the page before." })),
 });
@@ -27,10 +28,8 @@ export function auditRoutes(app: FastifyInstance, parts: Parts): void {
   const summary = "List changes, newest first: all for an admin, else those made with your own keys";
   app.get("/audit", doc(summary, "audit", api.AuditPage, { querystring: query }), async (request) => {
     const { userId, keyId, action, resource, since, until, cursor, limit } = request.query as Query;
-    const beforeNo = cursor === undefined ? undefined : readCursor(cursor);
-    if (cursor !== undefined && beforeNo === undefined) throw invalid("'cursor' is not one of this list's cursors.");
     const times = { sinceAt: timeOf("since", since), untilAt: timeOf("until", until) };
-    const asked = { userId, keyId, action, resource, ...times, beforeNo, limit: countOf(limit) };
+    const asked = { userId, keyId, action, resource, ...times, beforeNo: readCursor(cursor), limit: countOf(limit) };
     const { entries, more } = await readAudit(parts, request.caller, asked);
     const last = entries.at(-1);
     return {

@@ -1,13 +1,17 @@
+import { invalid } from "../../../errors.js";
+
 /** The form of a cursor: a number in base 36 and two check digits. */
 export const cursorPattern = "^[0-9a-z]{1,11}-[0-9a-z]{2}$";
 
 /** The cursor for a place in a list. Its check digits reveal a cursor that was mistyped or cut off. */
 export const writeCursor = (place: string): string => `${place}-${check(place)}`;
 
-/** The number in a cursor; undefined for a text that this service did not write. */
-export function readCursor(cursor: string): number | undefined {
+/** The number in a cursor that a caller gave; undefined if none was. Refuses one that this service did not write. */
+export function readCursor(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
   const [place = "", digits] = new RegExp(cursorPattern).test(cursor) ? cursor.split("-") : [];
-  return digits === undefined || digits !== check(place) ? undefined : Number.parseInt(place, 36);
+  if (digits !== undefined && digits === check(place)) return Number.parseInt(place, 36);
+  throw invalid("'cursor' must be the nextCursor of a reply: leave it out to begin with the newest.");
 }
 
 const digitsMax = 36 ** 2;
