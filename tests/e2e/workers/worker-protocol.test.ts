@@ -84,7 +84,7 @@ describe.concurrent("a take", () => {
     expect((await statusOf(server, endpoint, job)).workerId).toBe(worker.id);
   });
 
-  it("is held for 20 seconds and then returns no content, as do polls for stops and polls of ended workers", async (test) => {
+  it("is held for takeHoldMs (20 seconds) and then returns no content, as do polls for stops and polls of ended workers", async (test) => {
     expect(limits.takeHoldMs).toBe(20_000);
     const own = await startServer({}, { takeHoldMs: 3_000 });
     test.onTestFinished(() => own.end());

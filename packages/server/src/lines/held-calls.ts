@@ -1,6 +1,15 @@
-/** Requests and streams that are under way, by the hash of the secret that they came with: they end with their key. */
+import type { Scope } from "../domain/access/key.js";
+
+/** A request or stream that is under way. */
+export interface HeldCall {
+  /** Whether a key with this scope may make this request. */
+  mayStay(scope: Scope): boolean;
+  end(): void;
+}
+
+/** What is under way, by the hash of the secret that it came with: it ends when its key ends, or may not ask that any more. */
 export class HeldCalls {
-  readonly #byHash = new Map<string, Set<() => void>>();
+  readonly #byHash = new Map<string, Set<HeldCall>>();
   readonly #onFirst: () => void;
 
   /** `onFirst` is called when a call is held where there was none. */
@@ -12,23 +21,27 @@ export class HeldCalls {
     return this.#byHash.size;
   }
 
-  /** Holds a call; `end` ends it. The returned function lets go of it. */
-  hold(hash: string, end: () => void): () => void {
+  /** Holds a call. The returned function lets go of it. */
+  hold(hash: string, call: HeldCall): () => void {
     const calls = this.#byHash.get(hash) ?? new Set();
     if (this.size === 0) this.#onFirst();
-    this.#byHash.set(hash, calls.add(end));
+    this.#byHash.set(hash, calls.add(call));
     return () => {
-      calls.delete(end);
+      calls.delete(call);
       if (calls.size === 0 && this.#byHash.get(hash) === calls) this.#byHash.delete(hash);
     };
   }
 
-  /** Ends the calls of all secrets that no longer work. */
-  endInvalid(isValid: (hash: string) => boolean): void {
+  /** Ends the calls that their keys may not make any more; `scopeOf` gives none for a secret that no longer works. */
+  endInvalid(scopeOf: (hash: string) => Scope | undefined): void {
     for (const [hash, calls] of this.#byHash) {
-      if (isValid(hash)) continue;
-      this.#byHash.delete(hash);
-      for (const end of calls) end();
+      const scope = scopeOf(hash);
+      for (const call of calls) {
+        if (scope !== undefined && call.mayStay(scope)) continue;
+        calls.delete(call);
+        call.end();
+      }
+      if (calls.size === 0) this.#byHash.delete(hash);
     }
   }
 }

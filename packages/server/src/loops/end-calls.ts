@@ -3,7 +3,7 @@ import { hasEnded } from "../operations/access/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-/** Ends requests held for keys that were revoked or have expired. Each server does so for its own callers. */
+/** Ends requests held for keys that were revoked, have expired or may not make them any more. Each server does so for its own callers. */
 export function endCallsLoop(needs: Needs<"registry" | "heldCalls" | "clock">): Loop {
   const { registry, heldCalls } = needs;
   return {
@@ -13,7 +13,7 @@ export function endCallsLoop(needs: Needs<"registry" | "heldCalls" | "clock">): 
     async tick(now) {
       heldCalls.endInvalid((hash) => {
         const key = registry.key(hash);
-        return key !== undefined && !hasEnded(needs, key);
+        return key === undefined || hasEnded(needs, key) ? undefined : key.scope;
       });
       return heldCalls.size === 0 ? undefined : now + limits.keyLookMs;
     },

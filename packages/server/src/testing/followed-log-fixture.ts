@@ -48,6 +48,7 @@ export async function followLog(scene: Scene, url: string, headers: Record<strin
         return blocks().length >= count;
       });
     },
+    isOver: () => isOver,
     over: () => scene.until(() => isOver),
     leave: () => leaving.abort(),
   };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
+import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
@@ -13,10 +13,11 @@ export interface GatewayRequest {
   readonly isSocket: boolean;
 }
 
-/** A request that may pass: its endpoint, and the hash of its key. */
+/** A request that may pass: its endpoint, the hash of its key, and whether it may pass with another scope. */
 export interface Admitted {
   readonly endpoint: Endpoint;
   readonly keyHash: string;
+  mayStay(scope: Scope): boolean;
 }
 
 /**
@@ -26,8 +27,8 @@ export interface Admitted {
 export function admitAtOnce(needs: Access, asked: GatewayRequest): Admitted | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, asked.request.headers.authorization);
   const endpoint = caller && needs.registry.endpoint(asked.endpointId);
-  if (!caller || !isVisible(caller, endpoint) || !mayPass(caller, asked)) return undefined;
-  return endpoint.settings.type === "LB" ? { endpoint, keyHash: caller.hash } : undefined;
+  if (!caller || !isVisible(caller, endpoint) || !mayPass(caller.scope, asked)) return undefined;
+  return endpoint.settings.type === "LB" ? admitted(endpoint, caller, asked) : undefined;
 }
 
 /** Admits a request or throws the refusal for the first check that fails: key, endpoint, permission. */
@@ -37,12 +38,18 @@ export async function admit(needs: Access, asked: GatewayRequest): Promise<Admit
   const id = asked.endpointId;
   const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
   if (!isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
-  if (!mayPass(caller, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
-  if (endpoint.settings.type === "LB") return { endpoint, keyHash: caller.hash };
+  if (!mayPass(caller.scope, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
+  if (endpoint.settings.type === "LB") return admitted(endpoint, caller, asked);
   const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;
   throw new Refusal("INVALID_STATE", `This endpoint is queue-based (type QB): ${instead}`);
 }
 
 /** Only the worker knows what a request does, so a read-only key is limited to the methods that only read. */
-const mayPass = ({ scope }: ApiKey, { request, endpointId, isSocket }: GatewayRequest): boolean =>
+const mayPass = (scope: Scope, { request, endpointId, isSocket }: GatewayRequest): boolean =>
   mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));
+
+const admitted = (endpoint: Endpoint, { hash }: ApiKey, asked: GatewayRequest): Admitted => ({
+  endpoint,
+  keyHash: hash,
+  mayStay: (scope) => maySee(scope, endpoint.id) && mayPass(scope, asked),
+});

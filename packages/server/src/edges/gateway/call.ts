@@ -3,7 +3,7 @@ import { PlainSignal, realTime } from "../../clock.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import { keyEnded } from "../../operations/access/authenticate.js";
+import { keyEndedMeanwhile } from "../../operations/access/authenticate.js";
 import type { Found, Needs, OtherServer, Seat } from "../../operations/needs.js";
 import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
@@ -11,7 +11,7 @@ import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
 import { sendPlainRefusal } from "../shared/replies/plain-refusal.js";
 import { asRefusal, requestIdOf } from "../shared/replies/replies.js";
-import { admit, admitAtOnce } from "./admit.js";
+import { type Admitted, admit, admitAtOnce } from "./admit.js";
 import { CallBody, hasBody, mayBeKept } from "./body.js";
 import type { Dialler } from "./connections/dialler.js";
 import { forward, type Outcome } from "./forward.js";
@@ -73,11 +73,11 @@ export class Call {
     }
     const asked = { request: this.#request, endpointId: this.#target.endpointId, isSocket: this.#isSocket };
     const admitted = admitAtOnce(this.#needs, asked);
-    if (admitted) this.#enter(admitted.endpoint, admitted.keyHash);
-    else
-      admit(this.#needs, asked)
-        .then(({ endpoint, keyHash }) => this.#enter(endpoint, keyHash))
-        .catch((error) => this.refuse(error));
+    if (admitted) this.#enter(admitted.endpoint, admitted);
+    else {
+      const entered = admit(this.#needs, asked).then((found) => this.#enter(found.endpoint, found));
+      entered.catch((error) => this.refuse(error));
+    }
   }
 
   /** Admits a request passed on by another server, which has checked the client's key. */
@@ -118,13 +118,13 @@ export class Call {
     this.#served(refusal.status);
   }
 
-  /** Looks for a worker, after reading a small body. Revoking or expiring the request's key ends the request. */
-  #enter(endpoint: Endpoint, keyHash?: string): void {
+  /** Looks for a worker, after reading a small body. The request ends when its key does, or may not make it any more. */
+  #enter(endpoint: Endpoint, admitted?: Admitted): void {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
-    if (keyHash !== undefined) {
-      const leave = this.#needs.heldCalls.hold(keyHash, () => this.#cut());
+    if (admitted) {
+      const leave = this.#needs.heldCalls.hold(admitted.keyHash, { ...admitted, end: () => this.#cut() });
       // once a WebSocket is open, its reply has no socket and never emits "close"
       (this.#asking?.socket ?? this.#reply).once("close", leave);
     }
@@ -146,11 +146,11 @@ export class Call {
     readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
   }
 
-  /** Ends the request because its key was revoked or has expired. */
+  /** Ends the request because its key was revoked, has expired or may not make it any more. */
   #cut(): void {
     if (this.#asking) this.#asking.socket.destroy();
     else if (this.#reply.headersSent) this.#reply.destroy();
-    else this.refuse(keyEnded());
+    else this.refuse(keyEndedMeanwhile());
   }
 
   /** Finds a healthy worker, or else another server that has one; otherwise waits. */

@@ -80,3 +80,16 @@ it("A request that waits for a worker is answered 401 when its key is revoked", 
   await look();
   expect((await asked).status).toBe(401);
 });
+
+it("A WebSocket ends when its key may only read", async () => {
+  const endpoint = await served();
+  const { id, key } = await newKey();
+  const { closed } = await open(endpoint, key);
+  expect((await http.call("PATCH", `/v1/apikeys/${id}`, { body: { name: "still everything" } })).status).toBe(200);
+  await look();
+  expect(scene.parts.heldCalls.size).toBe(1);
+  expect((await http.call("PATCH", `/v1/apikeys/${id}`, { body: { scope: "read" } })).status).toBe(200);
+  await look();
+  await closed;
+  await expect.poll(() => scene.parts.heldCalls.size).toBe(0);
+});

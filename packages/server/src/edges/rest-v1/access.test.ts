@@ -186,4 +186,29 @@ describe("The requests held for a key end with the key:", () => {
     await scene.advance(40_000);
     for (const sync of syncs.slice(1)) expect(await sync).toMatchObject({ status: 200, json: { status: "IN_QUEUE" } });
   });
+
+  it("or when it may not make them any more: others of the same key go on", async () => {
+    const other = await scene.endpoint();
+    const { key, id } = await newKey({});
+    const change = (access: Record<string, string>) => {
+      const endpoints = Object.entries(access).map(([of, may]) => ({ id: of, access: may }));
+      return made(http.call("PATCH", `/v1/apikeys/${id}`, { body: { scope: { endpoints } } }));
+    };
+    const wait = (at: Endpoint) => http.post(`/v2/${at.id}/runsync?wait=100000`, { input: {} }, { key });
+    const [sync, kept] = [wait(endpoint), wait(other)];
+    const log = await followLog(scene, `${http.url}/v1/endpoints/${endpoint.id}/logs?follow=true`, {
+      authorization: `Bearer ${key}`,
+    });
+    await held(1);
+    await change({ [endpoint.id]: "read", [other.id]: "run" });
+    await scene.advance(limits.keyLookMs);
+    expect([(await sync).status, (await sync).json.error]).toEqual([401, expect.stringMatching(/narrowed/)]);
+    expect(log.isOver()).toBe(false);
+    await change({ [other.id]: "run" });
+    await scene.advance(limits.keyLookMs);
+    await log.over();
+    expect(scene.parts.heldCalls.size).toBe(1);
+    await scene.advance(100_000);
+    expect(await kept).toMatchObject({ status: 200, json: { status: "IN_QUEUE" } });
+  });
 });

@@ -3,7 +3,8 @@ import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { realTime } from "../../clock.js";
-import type { ApiKey } from "../../domain/access/key.js";
+import { type ApiKey, maySee } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { fewAtOnce } from "../../domain/few-at-once.js";
 import { momentOf } from "../../domain/workers/log-line.js";
 import { invalid, Refusal } from "../../errors.js";
@@ -79,13 +80,12 @@ const doc = (summary: string, tag: string, name: string) => ({
 
 /** Workers' logs, to read and to follow. */
 export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
-  app.addHook("onRequest", async (request, reply) => holdFor(parts, request.caller, reply));
   app.get(
     "/endpoints/:endpointId/logs",
     doc("The merged output of all of an endpoint's workers", "endpoints", "endpointId"),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-      return answer(parts, request, reply, {
+      return answer(parts, request, reply, endpoint, {
         read: (ask, signal) => readEndpointLog(parts, endpoint, ask, signal),
         follow: (ask, shown, signal) => followEndpointLog(parts, endpoint, ask, shown, signal),
       });
@@ -96,10 +96,10 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
     doc("A worker's output; kept for a day after the worker ends", "workers", "workerId"),
     async (request, reply) => {
       const workerId = idOf(request, "workerId");
-      const { row } = await ownWorker(parts, request.caller, workerId);
+      const { row, endpoint } = await ownWorker(parts, request.caller, workerId);
       const worker = parts.registry.worker(workerId) ?? { row };
       assertKeptHere(parts, worker); // here a refusal can still be a plain reply
-      return answer(parts, request, reply, {
+      return answer(parts, request, reply, endpoint, {
         read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
         follow: (ask, shown, signal) => followWorkerLog(parts, worker, ask, shown, signal),
       });
@@ -115,7 +115,14 @@ interface Log {
   follow(ask: LogAsk, shown: Shown, signal: AbortSignal): AsyncIterable<LogEvent>;
 }
 
-async function answer(parts: LogRouteParts, request: FastifyRequest, reply: FastifyReply, log: Log): Promise<unknown> {
+async function answer(
+  parts: LogRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id }: Endpoint,
+  log: Log,
+): Promise<unknown> {
+  holdFor(parts, request.caller, reply, (scope) => maySee(scope, id));
   const asked = request.query as Query;
   const ask = askOf(asked, parts.clock.now());
   const format = formatOf(asked.format, request.headers.accept);

@@ -1,8 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ApiKey, isVisible, mayChange } from "../../domain/access/key.js";
+import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
-import { authenticate, keyEnded, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import {
+  authenticate,
+  keyEndedMeanwhile,
+  knownKey,
+  refuseWhileDraining,
+} from "../../operations/access/authenticate.js";
 import type { Caller } from "../../operations/access/change-as.js";
 import type { Needs, Parts } from "../../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../../rates.js";
@@ -48,7 +53,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
   request.caller = caller;
   request.endpoint = endpoint;
-  holdFor(needs, caller, reply);
+  holdFor(needs, caller, reply, (scope) => maySee(scope, endpointId) && (!changes || mayChange(scope, endpointId)));
   if (config.rated && needs.rates) await limitRate(needs, needs.rates, config.rated, request, reply);
   if (endpoint.settings.type === "LB" && !config.balanced) throw notQueued(endpointId);
   if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
@@ -56,9 +61,14 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   }
 }
 
-/** Ends the request when its key is revoked or expires. */
-export function holdFor({ heldCalls }: Needs<"heldCalls">, caller: ApiKey, reply: FastifyReply): void {
-  const leave = heldCalls.hold(caller.hash, () => endEarly(reply, keyEnded()));
+/** Ends the request when its key is revoked or expires, or is given a scope with which it may not be made. */
+export function holdFor(
+  { heldCalls }: Needs<"heldCalls">,
+  caller: ApiKey,
+  reply: FastifyReply,
+  mayStay: (scope: Scope) => boolean,
+): void {
+  const leave = heldCalls.hold(caller.hash, { mayStay, end: () => endEarly(reply, keyEndedMeanwhile()) });
   reply.raw.once("close", leave);
 }
 

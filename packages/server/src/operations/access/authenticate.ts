@@ -40,6 +40,12 @@ export const hasEnded = ({ registry, clock }: Needs<"registry" | "clock">, key: 
 
 export const keyEnded = () => unauthorized("This API key was revoked or rotated, or has expired: use another one.");
 
+/** For a request under way whose key has ended, or may not make it any more. */
+export const keyEndedMeanwhile = () =>
+  unauthorized(
+    "This API key was revoked, rotated or narrowed, or has expired, while the request was under way: use another one.",
+  );
+
 /** Whether the header or the token of the URL is the worker's secret. */
 export function hasSecret(
   { vault }: Needs<"vault">,
