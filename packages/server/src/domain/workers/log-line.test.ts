@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from "vitest";
+import { limits } from "../../limits/index.js";
 import { HiddenTexts, isOfJob, markOf, momentOf } from "./log-line.js";
 
 const job = "01890a5d-ac96-774b-bcce-b302099a8057-u1";
@@ -78,5 +79,16 @@ describe("A secret in a log", () => {
     const hidden = new HiddenTexts(["hunter"]);
     hidden.add("hunter2-and-a-long-tail");
     expect(hidden.mask("hunter2-and-a-long-tail hunter")).toBe("**** ****");
+  });
+
+  it("is masked line by line if it is new, and whole if there are many: each line of a log costs a search for each", () => {
+    const { logSecretsMax, logSecretLinesMax, secretLinesMax } = limits;
+    const secretOf = (n: number) => Array.from({ length: secretLinesMax }, (_, at) => `s${n}line${at}`).join("\n");
+    const hidden = new HiddenTexts(["own1\nown2"]);
+    for (let n = 0; n < logSecretsMax; n++) hidden.add(secretOf(n));
+    expect(hidden.size).toBeGreaterThan(logSecretLinesMax / 2);
+    expect(hidden.size).toBeLessThanOrEqual(logSecretLinesMax + 2 * (logSecretsMax + 1));
+    expect(hidden.mask(`own2 s${logSecretsMax - 1}line7 s0line7`)).toBe("**** **** s0line7");
+    expect(hidden.mask(`<${secretOf(0)}>`)).toBe("<****>");
   });
 });

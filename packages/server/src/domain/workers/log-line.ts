@@ -88,9 +88,25 @@ const linesOf = (secret: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line.length >= limits.secretCharsMin);
 
-/** The forms of a secret to mask: whole and line by line, each also as JSON strings may escape it. */
-function formsOf(secret: string): readonly string[] {
-  const texts = [secret, ...linesOf(secret)].filter((text) => text !== "");
+/** A secret's forms to mask, each also as JSON strings may escape it. */
+interface Forms {
+  readonly whole: readonly string[];
+  readonly lines: readonly string[];
+}
+
+function formsOf(secret: string): Forms {
+  let lines: readonly string[] | undefined; // most are never needed: see logSecretLinesMax
+  return {
+    whole: escaped([secret]),
+    get lines() {
+      lines ??= escaped(linesOf(secret));
+      return lines;
+    },
+  };
+}
+
+function escaped(given: readonly string[]): readonly string[] {
+  const texts = given.filter((text) => text !== "");
   const inJson = texts.map((text) => JSON.stringify(text).slice(1, -1));
   const inAscii = inJson.map((text) =>
     text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
@@ -102,14 +118,13 @@ function formsOf(secret: string): readonly string[] {
 /** The texts to mask in a worker's log. Of its jobs' secrets only the newest are kept: a worker may run for ever. */
 export class HiddenTexts implements Iterable<string> {
   /** Each text with its forms: computing them for each line costs more than searching for them. */
-  readonly #own: ReadonlyMap<string, readonly string[]>;
-  readonly #ofJobs = new Map<string, readonly string[]>();
-  /** The longest first: a secret may begin with another one. */
-  #forms: readonly string[] = [];
+  readonly #own: ReadonlyMap<string, Forms>;
+  readonly #ofJobs = new Map<string, Forms>();
+  /** Undefined after a change, until they are needed. */
+  #sorted: readonly string[] | undefined;
 
   constructor(own: Iterable<string>) {
     this.#own = new Map(Array.from(own, (text) => [text, formsOf(text)]));
-    this.#sort();
   }
 
   /** How many UTF-16 units the longest of them has. */
@@ -117,11 +132,16 @@ export class HiddenTexts implements Iterable<string> {
     return this.#forms[0]?.length ?? 0;
   }
 
+  /** How many texts each line is searched for. */
+  get size(): number {
+    return this.#forms.length;
+  }
+
   add(text: string): void {
     this.#ofJobs.delete(text);
     this.#ofJobs.set(text, formsOf(text));
     if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
-    this.#sort();
+    this.#sorted = undefined;
   }
 
   /** The text with every hidden text masked, also inside JSON strings. */
@@ -131,9 +151,20 @@ export class HiddenTexts implements Iterable<string> {
     return shown;
   }
 
-  #sort(): void {
-    const forms = new Set([...this.#own.values(), ...this.#ofJobs.values()].flat());
-    this.#forms = [...forms].sort((a, b) => b.length - a.length);
+  /** The longest first: a secret may begin with another one. Of the lines of jobs' secrets, the newest. */
+  get #forms(): readonly string[] {
+    if (this.#sorted) return this.#sorted;
+    const forms = new Set<string>();
+    let linesLeft: number = limits.logSecretLinesMax;
+    for (const secret of [...this.#own.values(), ...[...this.#ofJobs.values()].reverse()]) {
+      for (const form of secret.whole) forms.add(form);
+      if (linesLeft === 0) continue;
+      const lines = secret.lines.slice(0, linesLeft);
+      for (const form of lines) forms.add(form);
+      linesLeft -= lines.length;
+    }
+    this.#sorted = [...forms].sort((a, b) => b.length - a.length);
+    return this.#sorted;
   }
 
   *[Symbol.iterator](): Iterator<string> {

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { limits } from "../../limits/index.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 
 /** Copies one connection to another at its pace, taking turns with other large transfers. */
@@ -13,7 +14,7 @@ export function pipeInTurns(from: Duplex, to: Duplex): void {
   /** The last part while it waits for its turn: the connection may end meanwhile. */
   let held: Promise<unknown> | undefined;
   from.on("data", (part: Buffer) => {
-    const turn = turnFor(part.length);
+    const turn = turnFor(Math.max(part.length, limits.gatePieceBytes));
     if (turn === undefined) {
       write(part);
       return;

@@ -166,6 +166,7 @@ export class Mask {
   readonly #worker: Logged;
   readonly #known = new Set<number>();
   readonly #secrets = new Set<string>();
+  #hidden = new HiddenTexts([]);
 
   constructor(needs: Needs<"reader" | "vault">, worker: Logged) {
     this.#needs = needs;
@@ -175,23 +176,31 @@ export class Mask {
   /** Lines as callers see them. */
   async shown(lines: readonly LogLine[]): Promise<ShownLine[]> {
     await this.#look();
-    await turns.take(["logs"]);
-    const hidden = new HiddenTexts(this.#secrets);
-    return lines.map((line) => {
-      const text = hidden.mask(line.text);
-      return { ...line, text, ...markOf(text) };
-    });
+    const shown: ShownLine[] = [];
+    let unitsLeft = 0;
+    for (const line of lines) {
+      if (unitsLeft <= 0) {
+        await turns.take(["logs"]);
+        unitsLeft = limits.logMaskUnitsMax;
+      }
+      unitsLeft -= (line.text.length + 1) * (this.#hidden.size + 1);
+      const text = this.#hidden.mask(line.text);
+      shown.push({ ...line, text, ...markOf(text) });
+    }
+    return shown;
   }
 
   /** Called after the lines were read: a job taken meanwhile has its secret in them. */
   async #look(): Promise<void> {
     const { reader } = this.#needs;
     if (this.#worker.row.endedAt !== undefined) return;
+    const { size } = this.#secrets;
     for (const { no } of await reader.heldBy(this.#worker.row.no)) {
       if (this.#known.has(no)) continue;
       this.#known.add(no);
       const secret = accessSecretOf(this.#needs, (await reader.submission(no))?.s3Config);
       if (secret !== undefined) this.#secrets.add(secret);
     }
+    if (this.#secrets.size > size) this.#hidden = new HiddenTexts(this.#secrets);
   }
 }
