@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openDatabase } from "../../packages/server/dist/stores/sqlite/driver.js";
 import { lockDirectory } from "../../packages/server/dist/stores/sqlite/disk/lock.js";
+import { openDatabase } from "../../packages/server/dist/stores/sqlite/driver.js";
 import { schemaVersion } from "../../packages/server/dist/stores/sqlite/schema.js";
 import { wholeText } from "../../packages/server/dist/stores/sqlite/texts/stored-texts.js";
 import { Refused } from "./refused.mjs";
