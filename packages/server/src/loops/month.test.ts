@@ -93,7 +93,7 @@ class Side {
     const name = `${caller.ownerNo}/${endpoint.id}`;
     const admission = this.#rates.admit(name, "run", 0, now);
     expect(admission.ok && (await this.#grants.admit(name, 100, now))).toBe(true);
-    const leave = parts.heldCalls.hold(caller.hash, () => {});
+    const leave = parts.heldCalls.hold(caller.hash, { mayStay: () => true, end: () => {} });
     const gone = new AbortController();
     const ended = awaitEnd(parts, endpoint, job, gone.signal);
     parts.line(endpointNo);
