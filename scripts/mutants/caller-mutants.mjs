@@ -43,8 +43,20 @@ export const callerMutants = [
     patches: [
       {
         file: "lines/held-calls.ts",
-        find: "for (const end of calls) end();",
-        replace: "void calls;",
+        find: "call.end();",
+        replace: "void call;",
+      },
+    ],
+  },
+  {
+    name: "lets-narrowed-calls-live",
+    breaks: "leaves requests and streams open that their key may not make any more",
+    tests: "packages/server/src/edges/rest-v1/access.test.ts",
+    patches: [
+      {
+        file: "lines/held-calls.ts",
+        find: "scope !== undefined && call.mayStay(scope)",
+        replace: "scope !== undefined",
       },
     ],
   },
