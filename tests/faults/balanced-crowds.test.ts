@@ -2,34 +2,27 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeHandler } from "../e2e/handlers.js";
-import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
+import { type TestServer, until } from "../harness.js";
 import { type Balanced, makeBalanced } from "../lb/balanced.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { type Beset, startBeset } from "./crowds/beset.js";
+import { type Bystander, expectUndisturbed } from "./crowds/bystander.js";
 import { crowdOf, expectMemory } from "./crowds/crowd.js";
 
 const usualMostMs = 100;
 const mostMib = 300;
 
 describe("a worker that answers hundreds of requests at one moment delays nobody else", { timeout: 300_000 }, () => {
+  let beset: Beset | undefined;
   let server: TestServer;
   let bystander: Bystander;
   let endpoint: Balanced;
-  const undos: (() => Promise<unknown> | unknown)[] = [];
-  const ending = { onTestFinished: (undo: () => Promise<unknown> | unknown) => void undos.unshift(undo) };
-
   beforeAll(async () => {
-    server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error" });
-    ending.onTestFinished(() => server.end());
-    endpoint = await makeBalanced(ending, server, { workersMin: 1 });
+    beset = await startBeset("SQLite");
+    ({ server, bystander } = beset);
+    endpoint = await makeBalanced(beset.ending, server, { workersMin: 1 });
     await endpoint.fetch("/");
-    const ofBystander = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
-    bystander = await startBystander(server, ofBystander);
-    ending.onTestFinished(() => bystander.end());
   });
-  afterAll(async () => {
-    for (const undo of undos) await undo();
-  });
+  afterAll(() => beset?.end());
 
   it.each([
     ["600 replies of 200 headers", 600, { headers: 200, hints: 0 }, 200],

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startPostgres } from "../../scripts/postgres.mjs";
-import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
-import { makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { makeDatabase } from "../servers/cluster.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { type TestServer, until } from "../harness.js";
+import { type Beset, startBeset } from "./crowds/beset.js";
+import { type Bystander, expectUndisturbed } from "./crowds/bystander.js";
 import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
@@ -20,34 +18,21 @@ describe.each(["SQLite", "PostgreSQL"])(
   "beside readers of a result of 20 MB others are served as usual: %s",
   { timeout: 600_000 },
   (database) => {
+    let beset: Beset | undefined;
     let server: TestServer;
     let bystander: Bystander;
     let path: string;
-    const undos: (() => Promise<unknown> | unknown)[] = [];
-    const ending = { onTestFinished: (undo: () => Promise<unknown> | unknown) => void undos.unshift(undo) };
-
-    async function emptyDatabase(): Promise<string> {
-      const postgres = await startPostgres();
-      ending.onTestFinished(() => postgres.end());
-      return makeDatabase(postgres, "readers");
-    }
-
     beforeAll(async () => {
-      const more = database === "SQLite" ? {} : { MILLRACE_DATABASE_URL: await emptyDatabase() };
-      server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error", ...more });
-      ending.onTestFinished(() => server.end());
-      const { id, puppet } = await makePuppets(ending, server);
+      beset = await startBeset(database);
+      ({ server, bystander } = beset);
+      const { id, puppet } = await makePuppets(beset.ending, server);
       const worker = await puppet();
       const job = await submit(server, id);
       expect((await worker.take()).body?.id).toBe(job);
       expect((await worker.done(job, `{"output":"${"x".repeat(outputBytes)}"}`)).status).toBe(200);
       path = `/v2/${id}/status/${job}`;
-      bystander = await startBystander(server, await makeEndpoint(server, makeHandler(ending), { workersMax: 0 }));
-      ending.onTestFinished(() => bystander.end());
     });
-    afterAll(async () => {
-      for (const undo of undos) await undo();
-    });
+    afterAll(() => beset?.end());
 
     const attack = (name: string, count: number, act: (members: Hostile[]) => Promise<void>) =>
       expectMemory(server, name, mostMib, () =>
@@ -84,8 +69,8 @@ describe.each(["SQLite", "PostgreSQL"])(
       await bystander.expectNothingLost();
     });
 
-    it("1,000, of whom only every fourth reads, over both status routes in turn", async () => {
-      await attack("1,000 readers, of whom 750 read nothing", 1_000, async (members) => {
+    it("1,000, only every fourth of which reads, over both status routes in turn", async () => {
+      await attack("1,000 readers, 750 of which read nothing", 1_000, async (members) => {
         const reading = members.filter((_, at) => at % 4 === 0);
         const deaf = members.filter((_, at) => at % 4 !== 0);
         const bytes = counted(reading);

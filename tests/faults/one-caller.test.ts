@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startPostgres } from "../../scripts/postgres.mjs";
 import { makeHandler } from "../e2e/handlers.js";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
-import { call, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { makeDatabase } from "../servers/cluster.js";
+import { call, makeEndpoint, type TestServer, until } from "../harness.js";
 import { attackMs, deaf, manage, sendLarge, startSlowReceiver } from "./crowds/attacks.js";
-import { type Bystander, expectUndisturbed, startBystander } from "./crowds/bystander.js";
+import { type Beset, startBeset } from "./crowds/beset.js";
+import { type Bystander, expectUndisturbed } from "./crowds/bystander.js";
 import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
 
 const mib = 2 ** 20;
@@ -17,33 +16,20 @@ const mostMib = 700;
 const usualMostMs = 100;
 
 describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout: 300_000 }, (database) => {
+  let beset: Beset | undefined;
   let server: TestServer;
   let bystander: Bystander;
+  let ending: Beset["ending"];
   let endpoint: string;
   let worker: Puppet;
-  const undos: (() => Promise<unknown> | unknown)[] = [];
-  const ending = { onTestFinished: (undo: () => Promise<unknown> | unknown) => void undos.unshift(undo) };
-
-  async function emptyDatabase(): Promise<string> {
-    const postgres = await startPostgres();
-    ending.onTestFinished(() => postgres.end());
-    return makeDatabase(postgres, "callers");
-  }
-
   beforeAll(async () => {
-    const more = database === "SQLite" ? {} : { MILLRACE_DATABASE_URL: await emptyDatabase() };
-    server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error", ...more });
-    ending.onTestFinished(() => server.end());
+    beset = await startBeset(database);
+    ({ server, bystander, ending } = beset);
     const made = await makePuppets(ending, server);
     endpoint = made.id;
     worker = await made.puppet();
-    const ofBystander = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
-    bystander = await startBystander(server, ofBystander);
-    ending.onTestFinished(() => bystander.end());
   });
-  afterAll(async () => {
-    for (const undo of undos) await undo();
-  });
+  afterAll(() => beset?.end());
 
   async function attack(name: string, act: () => Promise<void>): Promise<void> {
     await expectMemory(server, name, mostMib, () => expectUndisturbed(bystander, name, act, usualMostMs));

@@ -18,7 +18,7 @@ export const logs = {
   logSearchBytesMax: 64 * mib, // read per request, so that a search for an unknown job does not read 1 GB
   logReadsMax: 4, // such replies made at a time; others wait
   logBlockBytes: 256 * kib, // read from a file at a time; a line must fit
-  logSecretLinesMax: 4_000, // lines of secrets, in all their forms, masked in a worker's log one by one; of jobs' the newest
+  logSecretLinesMax: 4_000, // lines of secrets, in all forms, masked one by one in a worker's log; of jobs, the newest
   logMaskUnitsMax: 8_000_000, // text in UTF-16 units times texts masked in one turn: about 4 ms
   logSecretsMax: 1_000, // newest secrets of jobs masked in a worker's log: each costs every line a search; fits a batch
   logHideMs: 2 * second, // a job whose secret must be masked waits this long for the provider; its poll is held

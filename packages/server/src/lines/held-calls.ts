@@ -7,7 +7,10 @@ export interface HeldCall {
   end(): void;
 }
 
-/** What is under way, by the hash of the secret that it came with: it ends when its key ends, or may not ask that any more. */
+/**
+ * What is under way, by the hash of the secret that it came with. It ends when its key ends, or loses the right to
+ * make it.
+ */
 export class HeldCalls {
   readonly #byHash = new Map<string, Set<HeldCall>>();
   readonly #onFirst: () => void;
@@ -32,7 +35,7 @@ export class HeldCalls {
     };
   }
 
-  /** Ends the calls that their keys may not make any more; `scopeOf` gives none for a secret that no longer works. */
+  /** Ends the calls that their keys may no longer make. `scopeOf` returns undefined for a secret that no longer works. */
   endInvalid(scopeOf: (hash: string) => Scope | undefined): void {
     for (const [hash, calls] of this.#byHash) {
       const scope = scopeOf(hash);

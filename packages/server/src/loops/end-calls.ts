@@ -3,7 +3,10 @@ import { hasEnded } from "../operations/access/authenticate.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
-/** Ends requests held for keys that were revoked, have expired or may not make them any more. Each server does so for its own callers. */
+/**
+ * Ends requests held for keys that were revoked, have expired or may no longer make them. Each server does so for its
+ * own callers.
+ */
 export function endCallsLoop(needs: Needs<"registry" | "heldCalls" | "clock">): Loop {
   const { registry, heldCalls } = needs;
   return {

@@ -94,7 +94,12 @@ describe("A volume's content", () => {
 
   it("includes its directory and, if containers use it, the engine's own volume", async () => {
     let engines = async () => new Map([[volume.id, 3 * 2 ** 20]]);
-    const held = { nameOf: String, remove: async () => {}, measure: () => engines() };
+    const held = {
+      nameOf: String,
+      unbounded: "The provider keeps them.",
+      remove: async () => {},
+      measure: () => engines(),
+    };
     const here = { ...scene.parts.here, volumes: { ...scene.parts.here.volumes, held } };
     write(1);
     scene.run(new VolumeMeasuring({ ...scene.parts, here }).loop());

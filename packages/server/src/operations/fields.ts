@@ -131,3 +131,10 @@ export function holdsControls(field: string, isLined: boolean): string {
   const which = isLined ? "a control character other than tabs and line breaks" : "a control character";
   return `'${field}' contains ${which}; remove it.`;
 }
+
+/** The time in an RFC 3339 text, in ms since 1970. Refuses any other text in the name of its field. */
+export function timeIn(field: string, text: string): number {
+  const at = Date.parse(text.toUpperCase().replace(/:60(?=[.Z+-])/, ":59")); // RFC 3339 has leap seconds
+  if (Number.isNaN(at)) throw invalid(`'${field}' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.`);
+  return at;
+}

@@ -96,6 +96,8 @@ export interface VolumesHere {
 export interface HeldVolumes {
   /** The name by which people find it at its provider. */
   nameOf(volumeId: string): string;
+  /** Why their size cannot be limited. */
+  readonly unbounded: string;
   remove(volumeId: string): Promise<void>;
   /** Bytes used, by network volume id. Volumes that no worker has used are left out. */
   measure(): Promise<ReadonlyMap<string, number>>;

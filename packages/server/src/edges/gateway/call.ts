@@ -118,7 +118,7 @@ export class Call {
     this.#served(refusal.status);
   }
 
-  /** Looks for a worker, after reading a small body. The request ends when its key does, or may not make it any more. */
+  /** Looks for a worker, after reading a small body. The request ends when its key may no longer make it. */
   #enter(endpoint: Endpoint, admitted?: Admitted): void {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
@@ -146,7 +146,7 @@ export class Call {
     readWhole(this.#request, endpoint.ownerNo, { then, refuse: (error) => this.refuse(error) });
   }
 
-  /** Ends the request because its key was revoked, has expired or may not make it any more. */
+  /** Ends the request because its key was revoked, has expired or may no longer make it. */
   #cut(): void {
     if (this.#asking) this.#asking.socket.destroy();
     else if (this.#reply.headersSent) this.#reply.destroy();

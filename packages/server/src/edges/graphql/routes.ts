@@ -19,7 +19,7 @@ import { admitToManagement, presentCaller } from "../../operations/access/authen
 import type { Caller } from "../../operations/access/change-as.js";
 import { turns } from "../../turns.js";
 import { checkExtent } from "../shared/bodies/extent.js";
-import { viaOf } from "../shared/via.js";
+import { callerOf } from "../shared/caller.js";
 import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
 import { type Context, resolvers } from "./resolvers.js";
@@ -104,7 +104,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   }
   await turns.take([request.caller.ownerNo]); // comparing its fields may have used up this turn
   const caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
-  request.caller = { ...caller, via: viaOf(request) };
+  request.caller = callerOf(request, caller);
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {

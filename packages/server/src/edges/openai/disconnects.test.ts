@@ -1,39 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import type { LiveWorker } from "../../memory/registry.js";
-import { type Call, type Http, openHttp } from "../../testing/http-fixture.js";
-import { Scene } from "../../testing/scene-fixture.js";
+import { describe, expect, it, vi } from "vitest";
+import { asked, base, chat, endpoint, http, openAsking, scene, waiting, worker } from "./asking-fixture.js";
 
-let scene: Scene;
-let http: Http;
-let endpoint: Endpoint;
-let worker: LiveWorker;
-let base: string;
-beforeAll(async () => {
-  scene = await Scene.open();
-  http = await openHttp(scene);
-});
-beforeEach(async () => {
-  endpoint = await scene.endpoint();
-  worker = await scene.worker(endpoint);
-  base = `/v2/${endpoint.id}/openai`;
-});
-afterAll(async () => {
-  await http.close();
-  await scene.close();
-});
-
-const chat = "/v1/chat/completions";
-const waiting = () => scene.until(async () => (await scene.health(endpoint)).waiting > 0);
-
-/** Sends a request whose job the worker takes; the answer comes once the worker has reported its result. */
-async function asked(body: unknown, more: Call & { method?: string; path?: string } = {}) {
-  const { method = "POST", path = chat, ...call } = more;
-  const answer = http.call(method, `${base}${path}`, { ...call, ...(body === undefined ? {} : { body }) });
-  await waiting();
-  const [job] = await scene.take(worker);
-  return { answer, job: job!, id: job!.id };
-}
+openAsking();
 
 describe("A client that disconnects", () => {
   it("before its job is taken cancels it", async () => {

@@ -1,41 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { describe, expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
-import type { LiveWorker } from "../../memory/registry.js";
 import { Rates } from "../../rates.js";
-import { type Answer, type Call, type Http, openHttp } from "../../testing/http-fixture.js";
+import { type Answer, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { asked, askUnderSdk, base, chat, endpoint, http, openAsking, scene, worker } from "./asking-fixture.js";
 
-let scene: Scene;
-let http: Http;
-let endpoint: Endpoint;
-let worker: LiveWorker;
-let base: string;
-beforeAll(async () => {
-  scene = await Scene.open();
-  http = await openHttp(scene);
-});
-beforeEach(async () => {
-  endpoint = await scene.endpoint();
-  worker = await scene.worker(endpoint);
-  base = `/v2/${endpoint.id}/openai`;
-});
-afterAll(async () => {
-  await http.close();
-  await scene.close();
-});
-
-const chat = "/v1/chat/completions";
-const waiting = () => scene.until(async () => (await scene.health(endpoint)).waiting > 0);
-
-/** Sends a request whose job the worker takes; the answer comes once the worker has reported its result. */
-async function asked(body: unknown, more: Call & { method?: string; path?: string } = {}) {
-  const { method = "POST", path = chat, ...call } = more;
-  const answer = http.call(method, `${base}${path}`, { ...call, ...(body === undefined ? {} : { body }) });
-  await waiting();
-  const [job] = await scene.take(worker);
-  return { answer, job: job!, id: job!.id };
-}
+openAsking();
 
 async function answered(word: unknown, body: unknown = { model: "m" }): Promise<Answer> {
   const { answer, id } = await asked(body);
@@ -85,7 +55,7 @@ describe("A request", () => {
   });
 
   it("is answered under /sdk/v2 alike", async () => {
-    base = `/sdk${base}`;
+    askUnderSdk();
     expect((await answered({ output: { a: 1 } })).json).toEqual({ a: 1 });
   });
 });

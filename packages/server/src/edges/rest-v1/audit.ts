@@ -4,6 +4,7 @@ import Type from "typebox";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { readAudit, showEntry } from "../../operations/access/read-audit.js";
+import { timeIn } from "../../operations/fields.js";
 import type { Parts } from "../../operations/needs.js";
 import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { doc } from "./route-schema.js";
@@ -25,7 +26,8 @@ type Query = Record<string, string | undefined>;
 
 /** The audit log: who changed what, when, from where. */
 export function auditRoutes(app: FastifyInstance, parts: Parts): void {
-  const summary = "List changes, newest first: all for an admin, else those made with your own keys";
+  const summary =
+    "List changes, newest first: all of them for an admin, otherwise only changes made with your own keys";
   app.get("/audit", doc(summary, "audit", api.AuditPage, { querystring: query }), async (request) => {
     const { userId, keyId, action, resource, since, until, cursor, limit } = request.query as Query;
     const times = { sinceAt: timeOf("since", since), untilAt: timeOf("until", until) };
@@ -39,12 +41,8 @@ export function auditRoutes(app: FastifyInstance, parts: Parts): void {
   });
 }
 
-function timeOf(name: string, given: string | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  const at = Date.parse(given);
-  if (Number.isNaN(at)) throw invalid(`'${name}' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.`);
-  return at;
-}
+const timeOf = (name: string, given: string | undefined): number | undefined =>
+  given === undefined ? undefined : timeIn(name, given);
 
 function countOf(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;

@@ -1,41 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../limits/index.js";
-import type { LiveWorker } from "../../memory/registry.js";
-import { plainSpec, workerChanges } from "../../testing/facts-fixture.js";
+import { plainSpec } from "../../testing/facts-fixture.js";
 import { followLog } from "../../testing/followed-log-fixture.js";
-import { type Http, openHttp } from "../../testing/http-fixture.js";
-import { Scene } from "../../testing/scene-fixture.js";
+import {
+  end,
+  endpoint,
+  http,
+  now,
+  ofEndpoint,
+  ofWorker,
+  openPrinting,
+  running,
+  say,
+  scene,
+  worker,
+} from "./printing-fixture.js";
 
-let scene: Scene;
-let http: Http;
-let endpoint: Endpoint;
-let worker: LiveWorker;
-let now: number;
-beforeEach(async () => {
-  scene = await Scene.open();
-  http = await openHttp(scene);
-  endpoint = await scene.endpoint();
-  worker = await running(endpoint);
-  now = scene.clock.now();
-});
-afterEach(async () => {
-  await http.close();
-  await scene.close();
-});
-
-async function running(of: Endpoint): Promise<LiveWorker> {
-  const made = await scene.worker(of);
-  await scene.provider.start(plainSpec(made.row.id));
-  return made;
-}
-const say = (text: string, at = now, by = worker) => scene.provider.say(by.row.id, at, text);
-const end = async (of: LiveWorker) => {
-  scene.provider.end(of.row.id, { code: 0 });
-  await scene.parts.registry.changeWorker(of, { ...workerChanges.end, endedAt: scene.clock.now() });
-};
-const ofWorker = (query = "", of = worker) => `/v1/workers/${of.row.id}/logs${query}`;
-const ofEndpoint = (query = "") => `/v1/endpoints/${endpoint.id}/logs${query}`;
+openPrinting();
 
 const follow = (path: string, headers: Record<string, string> = {}) => followLog(scene, http.url + path, headers);
 

@@ -22,10 +22,10 @@ import {
 } from "../../operations/templates/save-template.js";
 import { showWorkers } from "../../operations/workers/show-workers.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
+import { callerOf } from "../shared/caller.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { viaOf } from "../shared/via.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
 import { takeJson } from "./json-body.js";
@@ -54,14 +54,14 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   const refuseOthers = otherMethods(app);
   app.addHook("onRequest", async (request) => {
     const caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
-    request.caller = { ...caller, via: viaOf(request) };
+    request.caller = callerOf(request, caller);
     if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
       throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
     }
   });
   app.addHook("preHandler", async (request) => {
     const caller = presentCaller(parts, request.caller, request.method !== "GET"); // the body may have taken minutes
-    request.caller = { ...caller, via: viaOf(request) };
+    request.caller = callerOf(request, caller);
   });
   // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {

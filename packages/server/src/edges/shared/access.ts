@@ -61,7 +61,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   }
 }
 
-/** Ends the request when its key is revoked or expires, or is given a scope with which it may not be made. */
+/** Ends the request when its key is revoked, expires, or is given a scope that does not allow it. */
 export function holdFor(
   { heldCalls }: Needs<"heldCalls">,
   caller: ApiKey,

@@ -40,7 +40,7 @@ export const hasEnded = ({ registry, clock }: Needs<"registry" | "clock">, key: 
 
 export const keyEnded = () => unauthorized("This API key was revoked or rotated, or has expired: use another one.");
 
-/** For a request under way whose key has ended, or may not make it any more. */
+/** For a request under way whose key has ended or may no longer make it. */
 export const keyEndedMeanwhile = () =>
   unauthorized(
     "This API key was revoked, rotated or narrowed, or has expired, while the request was under way: use another one.",

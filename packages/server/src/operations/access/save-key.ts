@@ -4,7 +4,7 @@ import type { User } from "../../domain/access/user.js";
 import { endpointNotFound, invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
-import { checkFields, nameRule } from "../fields.js";
+import { checkFields, nameRule, timeIn } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { type Caller, changeAccessAs } from "./change-as.js";
@@ -198,15 +198,9 @@ function checkedName(name: string | undefined): string {
 
 /** When a key ends. An expiring key cannot make or change a key to outlive it. */
 function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number | undefined {
-  const at = given === undefined || given === null ? undefined : timeOf(given);
+  const at = given === undefined || given === null ? undefined : timeIn("expiresAt", given);
   if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;
   throw unauthorized(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
-}
-
-function timeOf(given: string): number {
-  const at = Date.parse(given.toUpperCase().replace(/:60(?=[.Z+-])/, ":59")); // RFC 3339 has leap seconds
-  if (Number.isNaN(at)) throw invalid("'expiresAt' must be a time in RFC 3339 format, as in 2030-01-31T12:00:00Z.");
-  return at;
 }
 
 const shownScope = (scope: Scope): ShownScope => {

@@ -46,7 +46,7 @@ export function ownUser(needs: Needs<"registry">, caller: ApiKey, id: string): U
   return userFor(needs, caller, id);
 }
 
-/** A user whom the caller may change. Only the first admin's own keys may change the first admin. */
+/** The user with this id, if the caller may change it. Only the first admin's own keys may change the first admin. */
 function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   const user = ownUser(needs, caller, id);
   if (needs.registry.isFirstAdmin(user.no) && user.no !== caller.ownerNo)
@@ -142,7 +142,7 @@ export async function deleteUser(needs: Parts, asking: Caller, id: string, estat
   });
 }
 
-/** A user whom the caller may delete: anyone but the first admin, for an admin. */
+/** The user with this id, if the caller may delete it: an admin may delete every user but the first admin. */
 function deletable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   mayAdminister(caller);
   const user = ownUser(needs, caller, id);

@@ -75,8 +75,8 @@ export function updateRegistryAuth(
 }
 
 /**
- * Deletes credentials that neither a template nor the current or serving version of an endpoint uses. `ownerNo`: whose
- * they are.
+ * Deletes credentials that neither a template nor the current or serving version of an endpoint uses. `ownerNo`: the
+ * owner that they must have.
  */
 export function deleteRegistryAuth(
   needs: Saving,

@@ -85,7 +85,12 @@ describe("A volume's size", () => {
 
   it("does not count as enforced if containers use the engine's own volume", async () => {
     await scene.close();
-    const held = { nameOf: String, remove: async () => {}, measure: async () => new Map() };
+    const held = {
+      nameOf: String,
+      unbounded: "The provider keeps them.",
+      remove: async () => {},
+      measure: async () => new Map(),
+    };
     scene = await Scene.open({ volumes: { quota, held } });
     const volume = await create();
     expect([quota.bounds.get(pathOf(volume)), isEnforced(volume)]).toEqual([10 * gib, false]);

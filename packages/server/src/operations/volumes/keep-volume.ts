@@ -22,7 +22,7 @@ export async function boundVolume({ here, emit }: Keeping, volume: Pick<Volume, 
   const before = bounds.get(volume.id);
   if (before?.bytes === bytes && before.why === undefined) return;
   const unbound = await quota.bound(join(dir, volume.id), bytes).catch((error: Error) => error.message);
-  const why = unbound ?? (held ? "Containers use the engine's own volume, whose size cannot be limited." : undefined);
+  const why = unbound ?? held?.unbounded;
   bounds.set(volume.id, { bytes, why });
   const told = { volumeId: volume.id, sizeGb: volume.size };
   if (why === undefined) emit({ type: "volume.bounded", ...told, by: quota.by ?? "nothing" });

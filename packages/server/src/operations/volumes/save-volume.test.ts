@@ -35,7 +35,14 @@ describe("A volume", () => {
     };
     await scene.close();
     scene = await Scene.open({
-      volumes: { held: { nameOf: (id) => `millrace-${id}`, remove: removeEngines, measure: async () => new Map() } },
+      volumes: {
+        held: {
+          unbounded: "",
+          nameOf: (id) => `millrace-${id}`,
+          remove: removeEngines,
+          measure: async () => new Map(),
+        },
+      },
     });
     const [first, second] = [await create(), await create()];
     await remove(first.id);

@@ -66,7 +66,7 @@ export async function updateVolume(
 
 /**
  * Deletes a volume and its files. Unknown, malformed or still attached is 400 (contract: Network volume). `ownerNo`:
- * whose it is.
+ * the owner that it must have.
  */
 export async function deleteVolume(
   needs: Saving,

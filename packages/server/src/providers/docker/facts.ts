@@ -28,6 +28,7 @@ export function engineFacts(engine: Engine) {
 
 /** The engine's own volumes that stand for network volumes. */
 const engineVolumes = (engine: Engine) => ({
+  unbounded: "Containers use the engine's own volume, whose size cannot be limited.",
   nameOf: (volumeId: string) => `the container engine's volume ${engineVolume(volumeId)}`,
   async remove(volumeId: string): Promise<void> {
     await answered(engine.docker.getVolume(engineVolume(volumeId)).remove(), engine.host).catch((error) => {
