@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../limits/index.js";
-import { splitChunk } from "./json.js";
-import { cutOutput } from "./split.js";
+import { partOf, splitChunk } from "./json.js";
+import { cutOutput, ofNoPart, withParts } from "./split.js";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -94,5 +94,21 @@ describe("A chunk that is too large is cut", () => {
     expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
     expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
     expect(strings.length).toBeLessThan(9);
+  });
+});
+
+describe("A piece", () => {
+  it.each([undefined, "{}", '{"tokens": 3}', '{"part":9,"parts":9}'])("is known by its metrics, with %s", (metrics) => {
+    const partsOf = (part: number) => partOf({ output: '"x"', metrics: withParts(metrics, part, 3) });
+    expect(partsOf(0)).toEqual({ isFirst: true, isLast: false, parts: 3 });
+    expect(partsOf(2)).toEqual({ isFirst: false, isLast: true, parts: 3 });
+    expect(JSON.parse(withParts(metrics, 1, 3))).toMatchObject({ part: 1, parts: 3 });
+  });
+
+  it("is no chunk whose worker says that it is one", () => {
+    const metrics = ofNoPart('{"a":1,"part":0,"parts":99}');
+    expect(partOf({ output: '"x"', metrics })).toBeUndefined();
+    expect(JSON.parse(metrics)).toEqual({ a: 1, part: 0, parts: 99 });
+    expect(ofNoPart('{"parts":99}')).toBe('{"parts":99}');
   });
 });

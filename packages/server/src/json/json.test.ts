@@ -13,6 +13,7 @@ import {
   elementsOf,
   jsonOf,
   memberOf,
+  stringOf,
   textOf,
 } from "./json.js";
 
@@ -221,7 +222,7 @@ describe("The beginning of a value", () => {
 });
 
 describe("The elements of an array", () => {
-  const all = async (text: string) => [...((await elementsOf(text)) ?? [])];
+  const all = async (text: string) => [...((await elementsOf(text)) ?? [])].map(stringOf);
 
   it.each([
     ["a small one", [1, "a", { b: [2] }, null]],

@@ -9,13 +9,19 @@ import { scanUtf8 } from "./utf8.js";
 
 export { Joined } from "./joined.js";
 export type { Scan, Span } from "./scan.js";
-export { pieceOf } from "./split.js";
+export { charactersIn, textIn } from "./slices.js";
+export { ofNoPart, opensValue, type Part, partOf, startsWith, withParts } from "./split.js";
 
 /** A checked text: its bytes, which may have been moved, and the findings. */
 export interface Checked {
   readonly bytes: Buffer;
   readonly scan: Scan;
 }
+
+/** A JSON value in pieces. */
+export type Pieced = readonly JsonText[];
+
+const lane = ["json"] as const;
 
 /** A text that was sent to us: in one piece, or being moved to the thread that checks it. */
 export type ReceivedText = Buffer | ArrivingText;
@@ -43,18 +49,30 @@ export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
 const arrayBounds: Bounds = { ...wordBounds, names: [] };
 
 /**
- * The elements of a JSON array as texts; undefined if the text is no array. Each is made only when it is asked for, and
- * even the positions of elements are found a piece of the array at a time, because there may be millions.
+ * The elements of a JSON array; undefined if the text is no array. Each is made only when it is asked for, and even the
+ * positions of elements are found a piece of the array at a time, because there may be millions.
  */
-export async function elementsOf(text: string): Promise<Iterable<string> | undefined> {
-  const { bytes, scan } = await check(Buffer.from(text), { ...arrayBounds, pieceBytes: limits.jsonPieceBytes });
+export async function elementsOf(array: JsonText): Promise<Iterable<JsonText> | undefined> {
+  const { bytes, scan } = await check(await copyOf(array), { ...arrayBounds, pieceBytes: limits.jsonPieceBytes });
   return scan.ok && scan.kind === "array" ? elementsIn(bytes, scan.runs) : undefined;
 }
 
-function* elementsIn(bytes: Buffer, runs: readonly Span[]): Generator<string> {
+/** A copy that may be moved to a thread: others may be reading the original. */
+async function copyOf(json: JsonText): Promise<ReceivedText> {
+  if (typeof json === "string") return Buffer.from(json);
+  if (json.length < limits.jsonThreadBytes) return Buffer.from(new Uint8Array(json).buffer);
+  const copy = new ArrivingText(json.length);
+  for (let at = 0; at < json.length; at += limits.jsonTransferBytes) {
+    if (turns.isOver) await turns.take(lane);
+    copy.add(Buffer.from(json.buffer, json.byteOffset + at, Math.min(limits.jsonTransferBytes, json.length - at)));
+  }
+  return copy;
+}
+
+function* elementsIn(bytes: Buffer, runs: readonly Span[]): Generator<JsonText> {
   for (const run of runs) {
     const isOneElement = run.end - run.start + 2 > limits.jsonPieceBytes;
-    if (isOneElement) yield textOf(bytes, run);
+    if (isOneElement) yield jsonOf(bytes, run);
     else yield* elementsAtOnce(Buffer.from(`[${textOf(bytes, run)}]`));
   }
 }
@@ -64,10 +82,9 @@ function* elementsAtOnce(bytes: Buffer): Generator<string> {
   if (scan.ok) for (const span of scan.elements) yield textOf(bytes, span);
 }
 
-/** Whether joined pieces are the JSON of an object or array. Pieces of a string hardly ever are. */
-export async function isJsonText(text: string): Promise<boolean> {
-  return /^\s*[{[]/.test(text) && (await check(Buffer.from(text), arrayBounds)).scan.ok;
-}
+/** Whether joined pieces are JSON. Pieces of a string hardly ever are. */
+export const isJson = async (text: JsonText): Promise<boolean> =>
+  (await check(await copyOf(text), arrayBounds)).scan.ok;
 
 /** The text of a span. */
 export const textOf = (bytes: Buffer, span: Span): string => bytes.toString("utf8", span.start, span.end);
@@ -97,6 +114,21 @@ function endOfCharacters(bytes: Buffer, start: number, end: number, charsMax: nu
 /** The JSON of a span, for passing on. A large one stays bytes: as a string it would be copied at every step. */
 export const jsonOf = (bytes: Buffer, span: Span): JsonText =>
   span.end - span.start < limits.jsonThreadBytes ? textOf(bytes, span) : bytes.subarray(span.start, span.end);
+
+/** A JSON value in one piece. Its pieces may be many megabytes, whose copying takes turns with other work. */
+export async function wholeOf(pieces: Pieced): Promise<JsonText> {
+  const [first] = pieces;
+  if (pieces.length === 1 && first !== undefined) return first;
+  const bytes = pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
+  const whole = Buffer.allocUnsafeSlow(bytes.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of bytes) {
+    if (turns.isOver) await turns.take(lane);
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
 
 /** JSON as a string, for callers that must look into it. */
 export const stringOf = (json: JsonText): string =>

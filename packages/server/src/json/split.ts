@@ -1,3 +1,4 @@
+import type { JsonText } from "../domain/jobs/job.js";
 import { limits } from "../limits/index.js";
 import { scanJson } from "./scan.js";
 
@@ -40,13 +41,33 @@ function cutText(text: string, bytesMax: number): string[] {
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 
-/**
- * The text of a piece that {@link cutOutput} made from something other than an array; undefined if it is not such a
- * piece.
- */
-export function pieceOf(output: string, metrics: string | undefined): { text: string; isLast: boolean } | undefined {
-  if (!output.startsWith('"') || !metrics?.includes('"parts"')) return undefined;
-  const { part, parts } = JSON.parse(metrics) as { part?: unknown; parts?: unknown };
-  if (typeof part !== "number" || typeof parts !== "number") return undefined;
-  return { text: JSON.parse(output), isLast: part + 1 >= parts };
+/** Which of the pieces that {@link cutOutput} made from something other than an array. */
+export interface Part {
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+  readonly parts: number;
 }
+
+const partPattern = /"part":(\d+),"parts":(\d+)\}$/;
+
+/** A piece's metrics. */
+export const withParts = (metrics: string | undefined, part: number, parts: number): string =>
+  `${metrics && metrics !== "{}" ? `${metrics.slice(0, -1)},` : "{"}"part":${part},"parts":${parts}}`;
+
+/** A worker's own metrics, in a spelling that says of no chunk that it is a piece. */
+export const ofNoPart = (metrics: string): string =>
+  partPattern.test(metrics) ? `${metrics.slice(0, -1)} }` : metrics;
+
+/** Undefined for a chunk that is no such piece. */
+export function partOf({ output, metrics }: { output: JsonText; metrics: string | undefined }): Part | undefined {
+  const [, part, parts] = partPattern.exec(metrics ?? "") ?? [];
+  if (part === undefined || !startsWith(output, '"')) return undefined;
+  return { isFirst: Number(part) === 0, isLast: Number(part) + 1 >= Number(parts), parts: Number(parts) };
+}
+
+/** Whether the first of such pieces may be the beginning of an object's or array's JSON. */
+export const opensValue = (first: JsonText): boolean => startsWith(first, '"{') || startsWith(first, '"[');
+
+/** Whether JSON begins with these ASCII characters. */
+export const startsWith = (json: JsonText, text: string): boolean =>
+  typeof json === "string" ? json.startsWith(text) : [...text].every((char, at) => json[at] === char.charCodeAt(0));

@@ -45,4 +45,5 @@ export const jobs = {
   sseKeepAliveMs: 15 * second,
   openaiReadBytesMax: 256 * kib, // read at a time from a stream that is followed live
   openaiEventBytesMax: 2 * mib, // of an event that a worker has not ended; longer ones are passed on as they are
+  openaiHeldCharsMax: 32 * mib, // of such events of all streams; beyond it, every event is passed on as it comes
 } as const;

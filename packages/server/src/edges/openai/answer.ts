@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Signal } from "../../clock.js";
-import { isFinal, type JobReport } from "../../domain/jobs/job.js";
+import { isFinal, type JobReport, type JsonText } from "../../domain/jobs/job.js";
 import { errorIn, errorOfEnd, jobExpired, serviceStopping } from "../../domain/jobs/openai-error.js";
 import { Refusal } from "../../errors.js";
-import { elementsOf } from "../../json/json.js";
+import { elementsOf, type Pieced, startsWith, stringOf, wholeOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { awaitEnd } from "../../operations/jobs/await-end.js";
 import { noRoom, wholeJob } from "../../operations/jobs/lend-status.js";
@@ -47,9 +47,9 @@ async function send(
   gone: Signal,
 ): Promise<void> {
   if (gone.aborted) return void reply.hijack();
-  const { job, share: own } = await wholeJob(parts, endpoint, found, gone);
+  const { job, output, share: own } = await wholeJob(parts, endpoint, found, gone);
   let share = own;
-  // room for the strings of a large reply and the bytes made from them; asked for while no other room is held
+  // room for a large reply and the values that were made whole; asked for while no other room is held
   const makeRoom = async (bytes = 2 * limits.outputBytesMax) => {
     share = await parts.shares.ask(endpoint.ownerNo, bytes, gone);
     if (!share) throw noRoom();
@@ -58,32 +58,33 @@ async function send(
   try {
     const failed = errorOfEnd(job);
     if (failed) return void sendError(reply, failed);
-    const text = await resultOf(parts, job, makeRoom);
-    const error = isShort(text) ? errorIn(JSON.parse(text)) : undefined;
-    if (error) return void sendError(reply, error);
-    if (isShort(text)) return void sendJson(reply, text);
-    const bytes = Buffer.from(text);
-    const { release } = share ?? (await makeRoom(bytes.length));
-    await sendLentReply(parts, reply, { pieces: [bytes], release, isWanted: () => parts.shares.isWanted });
+    const pieces = await resultOf(parts, job, output, makeRoom);
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    if (bytes <= limits.errorCharsMax) {
+      const text = pieces.map(stringOf).join("");
+      const error = errorIn(JSON.parse(text));
+      return void (error ? sendError(reply, error) : sendJson(reply, text));
+    }
+    const { release } = share ?? (await makeRoom(bytes));
+    await sendLentReply(parts, reply, { pieces, release, isWanted: () => parts.shares.isWanted });
   } finally {
     share?.release();
   }
 }
 
-const isShort = (text: string) => text.length <= limits.errorCharsMax;
-
-/** The first two elements: enough to tell whether there is just one. */
-async function firstTwo(array: string): Promise<string[]> {
-  const [first, second] = (await elementsOf(array)) ?? [];
-  return [first, second].filter((element) => element !== undefined);
-}
-
 /** The job's output; a list of one without its brackets. If a worker streamed unasked, the output is in its chunks. */
-async function resultOf(parts: Parts, job: JobReport, makeRoom: () => Promise<unknown>): Promise<string> {
-  const output = job.output?.trim();
-  const isEmpty = output === undefined || /^\[\s*\]$/.test(output);
-  const chunks = isEmpty ? await readChunks(parts, job, makeRoom) : [];
-  const elements = isEmpty ? chunks : output.startsWith("[") ? await firstTwo(output) : [output];
-  if (elements.length === 1) return elements[0] as string;
-  return output !== undefined && !isEmpty ? output : elements.length > 0 ? `[${elements.join(",")}]` : "{}";
+async function resultOf(
+  parts: Parts,
+  job: JobReport,
+  output: Pieced | undefined,
+  makeRoom: () => Promise<unknown>,
+): Promise<Pieced> {
+  if (output && !startsWith(output[0] as JsonText, "[")) return output;
+  const [first, second] = (output && (await elementsOf(await wholeOf(output)))) ?? [];
+  if (output && first !== undefined) return second === undefined ? [first] : output;
+  const chunks = await readChunks(parts, job, makeRoom);
+  if (chunks.length === 1) return chunks[0] as Pieced;
+  return chunks.length === 0
+    ? ["{}"]
+    : ["[", ...chunks.flatMap((chunk, n) => (n === 0 ? chunk : [",", ...chunk])), "]"];
 }

@@ -4,6 +4,7 @@ import { errorText, type OpenAiError, serviceStopping } from "../../domain/jobs/
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
 import { sendJson } from "../shared/replies/replies.js";
+import { slicesOf } from "../shared/replies/send-lent.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 
 /** A reply that becomes an event stream with its first text. Until then it may still become an error with a status. */
@@ -52,10 +53,9 @@ export class EventReply {
   /** Writes long text in slices, so that the reader can show progress and others get their turn. */
   async #write(text: string): Promise<void> {
     if (text.length <= limits.lentWriteBytes) return this.#writeSlice(text);
-    const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length && !this.#gone.aborted; at += limits.lentWriteBytes) {
-      const slice = bytes.subarray(at, at + limits.lentWriteBytes);
+    for (const slice of slicesOf(text)) {
       await turnFor(slice.length);
+      if (this.#gone.aborted) return;
       await this.#writeSlice(slice);
     }
   }

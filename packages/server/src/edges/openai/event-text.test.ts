@@ -1,15 +1,23 @@
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../limits/index.js";
 import { withTurns } from "../../testing/turns-fixture.js";
-import { EventText } from "./event-text.js";
+import { type Added, EventText } from "./event-text.js";
 
 const chunk = (value: unknown) => ({ output: JSON.stringify(value), metrics: undefined });
+
+/** The texts that were added together, and the error that ended them. */
+async function all(texts: AsyncIterable<Added>): Promise<Added> {
+  const whole: Added[] = [];
+  for await (const added of texts) whole.push(added);
+  const error = whole.at(-1)?.error;
+  return { text: whole.map(({ text }) => text).join(""), ...(error && { error }) };
+}
 
 /** The text that is sent for each of these chunks, and at the end. */
 async function told(...values: unknown[]): Promise<string[]> {
   const text = new EventText();
   const parts: string[] = [];
-  for (const value of values) parts.push((await text.addAll([chunk(value)])).text);
+  for (const value of values) parts.push((await all(text.addAll([chunk(value)]))).text);
   return [...parts, text.end()];
 }
 
@@ -41,10 +49,10 @@ describe("Raw text", () => {
 
   it("of an event without an end is bounded", async () => {
     const text = new EventText();
-    const { text: given } = await text.add(JSON.stringify(`data: ${"x".repeat(limits.openaiEventBytesMax)}`));
+    const { text: given } = await all(text.add(JSON.stringify(`data: ${"x".repeat(limits.openaiEventBytesMax)}`)));
     expect(given.length).toBe(limits.openaiEventBytesMax + 6);
     expect(text.isInEvent).toBe(true);
-    expect((await text.add('"\\n\\n"')).text).toBe("\n\n");
+    expect((await all(text.add('"\\n\\n"'))).text).toBe("\n\n");
     expect(text.isInEvent).toBe(false);
   });
 });
@@ -77,8 +85,8 @@ describe("Very many short strings without an end", () => {
   const whole = `data: ${words.join("")}`;
 
   it.each([
-    { it: "in a list", act: (text: EventText) => text.add(JSON.stringify(["data: ", ...words])) },
-    { it: "as chunks", act: (text: EventText) => text.addAll(["data: ", ...words].map(chunk)) },
+    { it: "in a list", act: (text: EventText) => all(text.add(JSON.stringify(["data: ", ...words]))) },
+    { it: "as chunks", act: (text: EventText) => all(text.addAll(["data: ", ...words].map(chunk))) },
   ])("$it are joined, while other work has its turns", async ({ act }) => {
     const text = new EventText();
     const { waits } = await withTurns(() => act(text));
@@ -93,7 +101,7 @@ describe("Very many short strings without an end", () => {
       chars += this.length;
       return lastIndexOf.apply(this, search);
     });
-    await new EventText().add(JSON.stringify(["data: ", ...words]));
+    await all(new EventText().add(JSON.stringify(["data: ", ...words])));
     counting.mockRestore();
     expect(chars).toBeLessThan(20 * words.length);
   });
@@ -114,8 +122,10 @@ describe("Objects", () => {
   it("keep their numbers as written, and lose their line breaks", async () => {
     const text = new EventText();
     const odd = '{"big": 12345678901234567890,\n "huge": 1e400}';
-    expect((await text.add(odd)).text).toBe('data: {"big": 12345678901234567890,  "huge": 1e400}\n\n');
-    expect((await text.add('[{"big": 12345678901234567890}]')).text).toBe('data: {"big": 12345678901234567890}\n\n');
+    expect((await all(text.add(odd))).text).toBe('data: {"big": 12345678901234567890,  "huge": 1e400}\n\n');
+    expect((await all(text.add('[{"big": 12345678901234567890}]'))).text).toBe(
+      'data: {"big": 12345678901234567890}\n\n',
+    );
   });
 
   it("after raw text with [DONE] send no second [DONE]", async () => {
@@ -137,7 +147,9 @@ describe("Objects", () => {
 
   it("that are errors end the stream, after the chunks before them", async () => {
     const text = new EventText();
-    const added = await text.addAll([chunk({ n: 1 }), chunk([{ n: 2 }, { object: "error", message: "m", code: 400 }])]);
+    const added = await all(
+      text.addAll([chunk({ n: 1 }), chunk([{ n: 2 }, { object: "error", message: "m", code: 400 }])]),
+    );
     expect(added).toMatchObject({ text: 'data: {"n":1}\n\ndata: {"n":2}\n\n', error: { status: 400, message: "m" } });
   });
 });
@@ -152,19 +164,21 @@ describe("A value that was too large for one chunk", () => {
 
   it("is an object again if it was one", async () => {
     const text = new EventText();
-    expect(await text.addAll(pieces('{"embedding":[1,2,3]}', 3))).toEqual({ text: 'data: {"embedding":[1,2,3]}\n\n' });
+    expect(await all(text.addAll(pieces('{"embedding":[1,2,3]}', 3)))).toEqual({
+      text: 'data: {"embedding":[1,2,3]}\n\n',
+    });
     expect(text.end()).toBe("data: [DONE]\n\n");
   });
 
   it("is raw text again if it was raw text", async () => {
     const text = new EventText();
-    expect(await text.addAll(pieces(events, 3))).toEqual({ text: events });
+    expect(await all(text.addAll(pieces(events, 3)))).toEqual({ text: events });
     expect(text.end()).toBe("");
   });
 
   it("is raw text if it continues an event that has begun", async () => {
     const text = new EventText();
-    await text.addAll([chunk("data: ")]);
-    expect(await text.addAll([...pieces('{"n":1}', 2), chunk("\n\n")])).toEqual({ text: 'data: {"n":1}\n\n' });
+    await all(text.addAll([chunk("data: ")]));
+    expect(await all(text.addAll([...pieces('{"n":1}', 2), chunk("\n\n")]))).toEqual({ text: 'data: {"n":1}\n\n' });
   });
 });

@@ -8,6 +8,9 @@ const fieldChars = 6;
 /** By the first character of a line, the field that the line must begin with to be part of an event. */
 const fieldBy = new Map(fields.map((field) => [field.charCodeAt(0), field]));
 
+/** Of all streams together. */
+let charsHeldBack = 0;
+
 /** Where the last complete event in a text ends; 0 if none does. */
 const endOfEvents = (text: string): number =>
   Math.max(
@@ -45,7 +48,7 @@ function mayBeField(text: string, at: number): boolean {
 /**
  * Text of server-sent events that arrives cut anywhere. Events are returned only whole: half an event would make what
  * follows unreadable if the worker failed in between. A line that is not part of an event is returned as it comes.
- * Nothing is scanned twice: a handler may output one character at a time.
+ * Nothing is scanned twice: a handler may output one character at a time. What is held back must be taken in the end.
  */
 export class RawText {
   #held: string[] = [];
@@ -81,6 +84,7 @@ export class RawText {
   take(): string {
     const held = this.#held.join("");
     this.#held = [];
+    charsHeldBack -= this.#heldChars;
     this.#heldChars = 0;
     return held;
   }
@@ -118,9 +122,11 @@ export class RawText {
     }
     this.#held.push(text.slice(at));
     this.#heldChars += text.length - at;
+    charsHeldBack += text.length - at;
     this.#edge = seen.slice(-edgeChars);
-    this.#isCut ||= this.#heldChars > limits.openaiEventBytesMax;
-    return { given: this.#heldChars > limits.openaiEventBytesMax ? this.take() : "", at: text.length };
+    const isTooLong = this.#heldChars > limits.openaiEventBytesMax || charsHeldBack > limits.openaiHeldCharsMax;
+    this.#isCut ||= isTooLong;
+    return { given: isTooLong ? this.take() : "", at: text.length };
   }
 }
 

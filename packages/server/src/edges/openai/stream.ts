@@ -11,6 +11,7 @@ import {
   workerLost,
 } from "../../domain/jobs/openai-error.js";
 import type { Refusal } from "../../errors.js";
+import { type Pieced, stringOf, wholeOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { followOutput } from "../../operations/jobs/follow-output.js";
 import { wholeJob } from "../../operations/jobs/lend-status.js";
@@ -48,6 +49,8 @@ export async function sendStream(
     if (!reply.sent && refusal.code !== "JOB_NOT_FOUND") throw refusal;
     answer.fail(asError(refusal));
     return refusal.code === "JOB_NOT_FOUND" ? "all" : "part";
+  } finally {
+    answer.drop();
   }
 }
 
@@ -74,23 +77,24 @@ class Answer {
   /** Called when the job starts over. False if the client has already seen the beginning of another answer. */
   again(): boolean {
     if (this.#events.hasSpoken) this.fail(workerLost);
+    this.drop();
     this.#text = new EventText();
     return !this.#events.hasSpoken;
   }
 
   /** Adds chunks; false if they contained an error. */
-  async add(chunks: Parameters<EventText["addAll"]>[0]): Promise<boolean> {
-    return this.#tell(await this.#text.addAll(chunks));
+  add(chunks: Parameters<EventText["addAll"]>[0]): Promise<boolean> {
+    return this.#tell(this.#text.addAll(chunks));
   }
 
   /** `read` fetches the job with its texts; not needed if the client has received everything already. */
   async end({ status }: JobReport, read: () => ReturnType<typeof wholeJob>): Promise<void> {
     if (status === "COMPLETED" && this.#events.hasSpoken) return this.#close();
-    const { job, share } = await read();
+    const { job, output, share } = await read();
     try {
       const error = errorOfEnd(job);
       if (error) this.fail(error);
-      else if (this.#events.hasSpoken || (await this.#tell(await this.#whole(job.output)))) this.#close();
+      else if (this.#events.hasSpoken || (await this.#tellWhole(output))) this.#close();
     } finally {
       share?.release();
     }
@@ -100,10 +104,19 @@ class Answer {
     this.#events.fail(error, this.#text.isInEvent ? "\n\n" : "");
   }
 
-  async #tell({ text, error }: Added): Promise<boolean> {
-    await this.#events.speak(text);
-    if (error) this.fail(error);
-    return error === undefined;
+  /** Forgets the text that is held back. */
+  drop(): void {
+    this.#text.end();
+  }
+
+  async #tell(texts: AsyncIterable<Added>): Promise<boolean> {
+    for await (const { text, error } of texts) {
+      await this.#events.speak(text);
+      if (!error) continue;
+      this.fail(error);
+      return false;
+    }
+    return true;
   }
 
   #close(): void {
@@ -111,10 +124,12 @@ class Answer {
     this.#events.end(text === "" && !this.#events.hasSpoken ? "data: [DONE]\n\n" : text);
   }
 
-  /** Adds the output of a handler that does not stream. */
-  async #whole(output: string | undefined): Promise<Added> {
-    if (output === undefined) return { text: "" };
-    const chunk = output.length < limits.jsonThreadBytes ? chunkOfCompletion(JSON.parse(output)) : undefined;
-    return this.#text.add(chunk === undefined ? output : JSON.stringify(chunk));
+  /** Sends the output of a handler that does not stream. */
+  async #tellWhole(pieces: Pieced | undefined): Promise<boolean> {
+    if (pieces === undefined) return true;
+    const output = await wholeOf(pieces);
+    const isShort = output.length < limits.jsonThreadBytes;
+    const chunk = isShort ? chunkOfCompletion(JSON.parse(stringOf(output))) : undefined;
+    return this.#tell(this.#text.add(chunk === undefined ? output : JSON.stringify(chunk)));
   }
 }

@@ -8,10 +8,12 @@ import {
   checkWord,
   jsonOf,
   memberOf,
+  ofNoPart,
   type ReceivedText,
   type Span,
   splitChunk,
   textOf,
+  withParts,
 } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -121,11 +123,8 @@ export async function appendChunk(
 function metricsOf({ bytes, scan }: Checked): string | undefined {
   const span = scan.ok ? scan.members.get("metrics") : undefined;
   if (!span || bytes[span.start] !== 0x7b || span.end - span.start > limits.chunkMetricsBytesMax) return undefined;
-  return textOf(bytes, span);
+  return ofNoPart(textOf(bytes, span));
 }
-
-const withParts = (metrics: string | undefined, part: number, parts: number): string =>
-  `${metrics && metrics !== "{}" ? `${metrics.slice(0, -1)},` : "{"}"part":${part},"parts":${parts}}`;
 
 async function settle(needs: Finishing, worker: LiveWorker, jobId: string, last: Verdict): Promise<void> {
   const now = needs.clock.now();

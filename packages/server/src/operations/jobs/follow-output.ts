@@ -82,6 +82,6 @@ async function look(
 
 /** Only the chunks of this start: a later start gives a different answer. */
 async function chunksOf(lent: LentChunks, { no, starts }: JobReport, next: number): Promise<Chunk[]> {
-  const found = await lent.read(no, next, limits.openaiReadBytesMax);
+  const found = await lent.readValues(no, next, limits.openaiReadBytesMax);
   return found.filter(({ start }) => start === starts);
 }

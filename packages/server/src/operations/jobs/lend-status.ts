@@ -3,6 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JobReport, JobTexts } from "../../domain/jobs/job.js";
 import { statusPieces } from "../../domain/jobs/status-text.js";
 import { jobNotFound, Refusal } from "../../errors.js";
+import type { Pieced } from "../../json/json.js";
 import type { LentTexts } from "../../lines/lent-texts.js";
 import type { Share } from "../../lines/shares.js";
 import type { Needs } from "../needs.js";
@@ -47,21 +48,28 @@ async function lendTexts(
   return lent;
 }
 
-/** Memory per byte of text: two bytes of UTF-16 string, and one of the reply made from it. */
-const stringsOf = 3;
+/** Memory per byte of text: the output, and the copy in one piece that callers may make of it. */
+const copies = 2;
+
+interface WholeJob {
+  /** With its error. */
+  readonly job: JobReport;
+  readonly output: Pieced | undefined;
+  readonly share: Share | undefined;
+}
 
 /**
- * A job with its texts as strings, for callers who must look into them. The share covers that copy and the bytes of a
- * reply made from it. A small job needs no share.
+ * A job with its texts, for callers who must look into them. The share covers the output and a copy of it. A small job
+ * needs no share.
  */
 export async function wholeJob(
   { reader, shares, clock }: Needs<"reader" | "shares" | "clock">,
   endpoint: Endpoint,
   found: JobReport,
   gone: Signal,
-): Promise<{ job: JobReport; share: Share | undefined }> {
+): Promise<WholeJob> {
   for (let bytes = found.unreadBytes; bytes > 0; ) {
-    const share = await shares.ask(endpoint.ownerNo, stringsOf * bytes, gone);
+    const share = await shares.ask(endpoint.ownerNo, copies * bytes, gone);
     if (!share) throw noRoom(resultOf(endpoint, found));
     try {
       const read = await reader.findTexts({
@@ -72,29 +80,24 @@ export async function wholeJob(
         gone,
       });
       if (!read) throw jobNotFound(found.id);
-      if (read.texts) return { job: withStrings(read.job, read.texts), share };
+      if (read.texts) return { ...withTexts(read.job, read.texts), share };
       share.release(); // the texts have grown since
       bytes = read.job.unreadBytes;
-      if (bytes === 0) return { job: read.job, share: undefined };
+      if (bytes === 0) return { ...withOutput(read.job), share: undefined };
     } catch (error) {
       share.release();
       throw error;
     }
   }
-  return { job: found, share: undefined };
+  return { ...withOutput(found), share: undefined };
 }
 
-function withStrings(job: JobReport, { output, error, progress }: JobTexts): JobReport {
-  const text = (pieces: readonly Uint8Array[] | undefined) => pieces && Buffer.concat(pieces).toString();
-  const sentence = text(error);
-  return {
-    ...job,
-    output: text(output),
-    error: sentence === undefined ? undefined : (JSON.parse(sentence) as string),
-    progress: text(progress),
-    unreadBytes: 0,
-  };
+function withTexts(job: JobReport, { output, error }: JobTexts): Omit<WholeJob, "share"> {
+  const sentence = error && (JSON.parse(Buffer.concat(error).toString()) as string);
+  return { job: { ...job, error: sentence, unreadBytes: 0 }, output };
 }
+
+const withOutput = (job: JobReport) => ({ job, output: job.output === undefined ? undefined : [job.output] });
 
 /** The status body of a job whose texts were too large to be read with it. */
 export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobReport, gone: Signal): Promise<LentBody> {

@@ -1,4 +1,5 @@
 import type { Signal } from "../../clock.js";
+import { opensValue, partOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { Share } from "../../lines/shares.js";
 import type { Chunk } from "../../store/index.js";
@@ -9,6 +10,9 @@ interface Found {
   readonly chunks: Chunk[];
   readonly more: boolean;
 }
+
+/** Of a value's pieces: as the text of strings, JSON takes more bytes. */
+const piecesBytesMax = 2 * limits.outputBytesMax;
 
 /** Reads a stream's chunks for one client into borrowed memory. Each read gives back the memory of the last. */
 export class LentChunks {
@@ -29,6 +33,17 @@ export class LentChunks {
     const chunks = await this.#needs.chunks.read({ jobNo, fromIndex, bytesMax });
     this.keep(chunks);
     return chunks;
+  }
+
+  /** The same, but all pieces of a large value come together. */
+  async readValues(jobNo: number, fromIndex: number, bytesMax: number): Promise<Chunk[]> {
+    const chunks = await this.read(jobNo, fromIndex, bytesMax);
+    const at = chunks.findLastIndex((chunk) => partOf(chunk)?.isFirst && opensValue(chunk.output));
+    const begun = chunks[at];
+    if (!begun || chunks.slice(at).some((chunk) => partOf(chunk)?.isLast)) return chunks;
+    if (at > 0) return chunks.slice(0, at);
+    const pieces = partOf(begun)?.parts ?? 1;
+    return this.read(jobNo, fromIndex, Math.min(pieces * limits.chunkBytesMax, piecesBytesMax));
   }
 
   /** Takes the chunks not yet handed out. Memory for the largest possible result is held until `keep`. */

@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../../domain/endpoints/endpoint.js";
+import { type Pieced, stringOf, wholeOf } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import type { LiveWorker } from "../../../memory/registry.js";
 import { wholeJob } from "../../../operations/jobs/lend-status.js";
@@ -62,8 +63,8 @@ describe("A body", () => {
     expect([job?.id, input.toString() === json(size)]).toEqual([id, true]);
     expect((await done(id, Buffer.from(`{"output":${json(size)}}`), chunked)).status).toBe(200);
     const found = (await scene.parts.reader.find({ endpointNo: endpoint.no, jobId: id, now: scene.clock.now() }))!;
-    const { job: whole, share } = await wholeJob(scene.parts, endpoint, found, scene.stays);
-    expect(whole.output === json(size)).toBe(true);
+    const { output, share } = await wholeJob(scene.parts, endpoint, found, scene.stays);
+    expect(stringOf(await wholeOf(output as Pieced)) === json(size)).toBe(true);
     share?.release();
   });
 

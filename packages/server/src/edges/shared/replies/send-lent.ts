@@ -97,7 +97,7 @@ export async function writeLent(
 const encoder = new TextEncoder();
 
 /** The slices handed to a socket one at a time. A string, too, is encoded only one slice at a time. */
-function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
+export function* slicesOf(piece: string | Uint8Array): Generator<Uint8Array> {
   const size = limits.lentWriteBytes;
   if (typeof piece !== "string") {
     for (let at = 0; at < piece.length; at += size) yield piece.subarray(at, at + size);
