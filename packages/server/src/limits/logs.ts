@@ -17,6 +17,7 @@ export const logs = {
   logReplyBytesMax: 16 * mib, // of lines in a reply, which is made in memory
   logSearchBytesMax: 64 * mib, // read per request, so that a search for an unknown job does not read 1 GB
   logReadsMax: 4, // such replies made at a time; others wait
+  logFramesPerTurn: 500, // of an engine, parsed in one turn: about 3 ms
   logBlockBytes: 256 * kib, // read from a file at a time; a line must fit
   logSecretLinesMax: 4_000, // lines of secrets, in all forms, masked one by one in a worker's log; of jobs, the newest
   logMaskUnitsMax: 8_000_000, // text in UTF-16 units times texts masked in one turn: about 4 ms

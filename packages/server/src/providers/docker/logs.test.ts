@@ -2,7 +2,9 @@ import { Readable } from "node:stream";
 import type Docker from "dockerode";
 import { expect, it } from "vitest";
 import { HiddenTexts, type LogLine } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import type { LogQuery } from "../../provider.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { containerLogs } from "./logs.js";
 
 const startedAt = 1_790_000_000;
@@ -39,12 +41,37 @@ function container(lines: readonly Line[]): Docker.Container {
   return { logs } as unknown as Docker.Container;
 }
 
-async function linesOf(of: Docker.Container, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
+async function linesOf(
+  of: Docker.Container,
+  query: Partial<LogQuery> = {},
+  secrets: readonly string[] = [],
+): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  const contained = { workerId: "worker00000001", container: of, secrets: new HiddenTexts([]) };
+  const contained = { workerId: "worker00000001", container: of, secrets: new HiddenTexts(secrets) };
   for await (const some of containerLogs(contained, "engine", { signal: never, ...query }, 0)) lines.push(...some);
   return lines;
 }
+
+it("a log of very many lines is parsed in turns with other work", async () => {
+  const lines = Array.from({ length: 10 * limits.logFramesPerTurn }, (_, n) => ({ ns: n * 1_000_000, text: `${n}` }));
+  const { value, waits } = await withTurns(() => linesOf(container(lines)));
+  expect(value.map(({ text }) => text)).toEqual(lines.map(({ text }) => text));
+  expect(waits).toBeGreaterThanOrEqual(10);
+  const last = await linesOf(container(lines), { tail: 700 });
+  expect(last.map(({ text }) => text)).toEqual(lines.slice(-700).map(({ text }) => text));
+});
+
+it("lines that are searched for many secrets are parsed a few in each turn", async () => {
+  const secrets = Array.from({ length: 1_000 }, (_, n) => `secret-number-${n}`);
+  const lines = Array.from({ length: 20 }, (_, n) => ({
+    ns: n * 1_000_000,
+    text: `${"x".repeat(8_000)}secret-number-7`,
+  }));
+  const { value, waits } = await withTurns(() => linesOf(container(lines), {}, secrets));
+  expect(value).toHaveLength(20);
+  expect(value.some(({ text }) => text.includes("secret-number-7"))).toBe(false);
+  expect(waits).toBeGreaterThanOrEqual(10);
+});
 
 it("lines that came within one microsecond can be requested since the time shown for each of them", async () => {
   const lines = Array.from({ length: 20 }, (_, n) => ({ ns: 5_000_000 + n * 100, text: `line ${n}` }));

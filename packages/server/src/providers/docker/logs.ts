@@ -1,12 +1,12 @@
 import { rmSync } from "node:fs";
 import type { Readable } from "node:stream";
-import { setImmediate as turn } from "node:timers/promises";
 import type Docker from "dockerode";
 import { realTime } from "../../clock.js";
 import { hiddenTexts } from "../../domain/access/secret.js";
 import type { HiddenTexts, LogLine, LogStream } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import type { LogQuery } from "../../provider.js";
+import { turns } from "../../turns.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
 import { wantedBy } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
@@ -46,14 +46,9 @@ export async function* containerLogs(
   const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
   if (tail === 0) lines.beginAt(askedAt);
   if (query.search) query.search.bytesLeft -= there.length;
-  const last = [...lines.push(there), ...(query.follow ? [] : lines.end())].filter(isWanted);
-  const found = query.tail === undefined ? last : last.slice(Math.max(0, last.length - query.tail));
-  if (found.length > 0) yield found;
+  yield* lastOf(wanted(lines.push(there, { isLast: !query.follow }), isWanted), query.tail);
   while (query.follow && !query.signal.aborted) {
-    for await (const batch of come(contained.container, lines, query.signal)) {
-      const wanted = batch.filter(isWanted);
-      if (wanted.length > 0) yield wanted;
-    }
+    yield* wanted(come(contained.container, lines, query.signal), isWanted);
     // a restarting engine hangs up, but its containers may live on
     if (query.signal.aborted || (await hasEnded(contained, host, query.signal))) break;
   }
@@ -61,8 +56,30 @@ export async function* containerLogs(
   // the engine may hang up before it has sent the last lines
   lines.dropFrame();
   const left = await stored(contained, host, { since: lines.since, signal: query.signal }).catch(nothing);
-  const rest = [...lines.push(left), ...lines.end()].filter(isWanted);
-  if (rest.length > 0) yield rest;
+  yield* wanted(lines.push(left, { isLast: true }), isWanted);
+}
+
+type Batches = AsyncIterable<readonly LogLine[]>;
+
+async function* wanted(batches: Batches, isWanted: (line: LogLine) => boolean): AsyncGenerator<readonly LogLine[]> {
+  for await (const batch of batches) {
+    const found = batch.filter(isWanted);
+    if (found.length > 0) yield found;
+  }
+}
+
+/** The last lines; all if `count` is undefined. */
+async function* lastOf(batches: Batches, count: number | undefined): AsyncGenerator<readonly LogLine[]> {
+  if (count === undefined) return yield* batches;
+  const last: (readonly LogLine[])[] = [];
+  let held = 0;
+  for await (const batch of batches) {
+    last.push(batch);
+    held += batch.length;
+    while (held - (last[0]?.length ?? 0) >= count) held -= last.shift()?.length ?? 0;
+  }
+  const found = last.flat();
+  if (held > 0 && count > 0) yield found.slice(-count);
 }
 
 /** The log of a container that was removed meanwhile. */
@@ -72,19 +89,13 @@ const nothing = () => Buffer.alloc(0);
 export async function keepContainerLog(contained: Contained, host: string, logsDir: string): Promise<void> {
   const lines = new EngineLines(contained);
   const there = await stored(contained, host, {});
-  const said = [...lines.push(there), ...lines.end()];
   const path = logPath(logsDir, contained.workerId);
   for (const each of [path, `${path}.1`]) rmSync(each, { force: true }); // start over if a crash left part of it
   const file = new LogFile(path);
-  for (let at = 0; at < said.length; at += linesPerTurn) {
-    const some = said.slice(at, at + linesPerTurn);
+  for await (const some of lines.push(there, { isLast: true }))
     file.append(some.map(({ atUs, stream, text }) => `${storedLine(atUs, stream, text)}\n`).join(""));
-    await turn();
-  }
   file.close();
 }
-
-const linesPerTurn = 1_000;
 
 /** The output that the engine keeps of a container, in frames. Its size is bounded by the container's log options. */
 async function stored(
@@ -117,8 +128,7 @@ async function* come(
     frames = (await container.logs(options)) as unknown as Readable;
     signal.addEventListener("abort", leave);
     for await (const chunk of frames) {
-      const found = lines.push(chunk as Buffer);
-      if (found.length > 0) yield found;
+      yield* lines.push(chunk as Buffer);
     }
   } catch {
     // the engine or the reader is gone; the caller decides whether to try again
@@ -188,22 +198,38 @@ class EngineLines {
     this.#rest = Buffer.alloc(0);
   }
 
-  push(chunk: Buffer): LogLine[] {
-    let rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    const lines: LogLine[] = [];
-    while (rest.length >= headerBytes) {
-      const end = headerBytes + rest.readUInt32BE(4);
-      if (rest.length < end) break;
-      const line = this.#message(rest[0] === 2 ? "stderr" : "stdout", rest.toString("utf8", headerBytes, end));
-      if (line) lines.push(line);
-      rest = rest.subarray(end);
+  /** The lines of these frames, in batches that each take a turn. `isLast`: no more frames will come. */
+  async *push(chunk: Buffer, { isLast = false } = {}): AsyncGenerator<LogLine[]> {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (let hasMore = true; hasMore; ) {
+      await turns.take(["logs"]);
+      const lines: LogLine[] = [];
+      hasMore = this.#parse(lines);
+      if (isLast && !hasMore) lines.push(...this.#end());
+      yield lines;
     }
-    this.#rest = rest;
-    return lines;
+  }
+
+  /** Parses frames until there are no more, which returns false, or a turn's worth of work is done. */
+  #parse(lines: LogLine[]): boolean {
+    let unitsLeft: number = limits.logMaskUnitsMax;
+    for (let frames = 0; this.#rest.length >= headerBytes; frames++) {
+      const end = headerBytes + this.#rest.readUInt32BE(4);
+      if (this.#rest.length < end) return false;
+      if (frames === limits.logFramesPerTurn || unitsLeft <= 0) return true;
+      const line = this.#message(
+        this.#rest[0] === 2 ? "stderr" : "stdout",
+        this.#rest.toString("utf8", headerBytes, end),
+      );
+      if (line) lines.push(line);
+      unitsLeft -= end * (this.#contained.secrets.size + 1);
+      this.#rest = this.#rest.subarray(end);
+    }
+    return false;
   }
 
   /** The lines that came without a line break. */
-  end(): LogLine[] {
+  #end(): LogLine[] {
     const lines = [...this.#pieces].map(([stream, { atUs, text }]) => this.#line(stream, atUs, text));
     this.#pieces.clear();
     return lines.sort((one, other) => one.atUs - other.atUs);
