@@ -4,6 +4,7 @@ import { kib, mib, minute, second } from "./units.js";
 export const webhooks = {
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
+  webhookHintsMax: 16, // informational replies (100, 103) before the reply itself
   webhookBytesMax: 64 * mib, // of all large bodies being delivered; a larger one is delivered alone
   webhookPieceBytes: mib, // of a body, signed at a time: other work gets its turn in between
   webhookConcurrency: 512, // an owner has at most as many as are still free

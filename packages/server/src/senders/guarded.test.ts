@@ -4,6 +4,8 @@ import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
+import { useUpTurn } from "../testing/turns-fixture.js";
+import { turns } from "../turns.js";
 import { guardedSender, isPublicAddress } from "./guarded.js";
 
 const never = new AbortController().signal;
@@ -239,6 +241,28 @@ describe("A guarded sender", () => {
     await closed;
     // Data in the sockets' buffers counts as written, too.
     expect(written).toBeLessThan(limits.webhookReplyBytesMax + 20 * 1_024 * 1_024);
+  });
+
+  it("ends a call whose receiver sends one informational reply after another", async () => {
+    await reopen(({ socket }) => {
+      const hint = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(10)), 10);
+      socket.once("close", () => clearInterval(hint));
+    });
+    const { status, error } = await post();
+    expect([status, error]).toEqual([undefined, "the receiver sent more than 16 informational replies"]);
+  });
+
+  it("reads what receivers answer in turns with other work", async () => {
+    const wait = vi.spyOn(turns, "wait");
+    await reopen((_, response) => {
+      useUpTurn();
+      response.end("ok");
+      useUpTurn();
+      turns.wait(["others"], useUpTurn);
+    });
+    expect((await post()).status).toBe(200);
+    expect(wait.mock.calls.map(([lane]) => lane)).toContainEqual(["receivers", "127.0.0.1"]);
+    wait.mockRestore();
   });
 
   it("uses a connection again after a reply that it did not need", async () => {

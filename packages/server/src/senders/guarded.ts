@@ -1,9 +1,10 @@
 import { lookup as resolve } from "node:dns";
 import { Readable } from "node:stream";
 import ipaddr from "ipaddr.js";
-import { Agent, request } from "undici";
+import { Agent, buildConnector, request } from "undici";
 import { realTime } from "../clock.js";
 import { limits } from "../limits/index.js";
+import { readInTurns } from "../read-in-turns.js";
 import type { Sender } from "../sender.js";
 
 /**
@@ -26,30 +27,44 @@ const isWebPort = (port: string): boolean => port === "" || port === "80" || por
 class Refused extends Error {}
 const late = `no whole answer within ${limits.webhookTimeoutMs / 1_000} s`;
 
+/** Connects only to addresses checked after name resolution. What receivers answer is read in turns. */
+function guardedConnector(allowPrivate: boolean): buildConnector.connector {
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: limits.webhookTimeoutMs,
+    lookup: (hostname, options, callback) => {
+      resolve(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error) return callback(error, "", 0);
+        const forbidden = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
+        // naming the address would reveal our network to the caller
+        if (forbidden) return callback(new Refused("its address is not a public one"), "", 0);
+        if (options.all) return callback(null, addresses);
+        callback(null, addresses[0]!.address, addresses[0]!.family);
+      });
+    },
+  });
+  return (to, done) =>
+    connect(to, (...[error, socket]) => {
+      if (error) return done(error, null);
+      readInTurns(socket, ["receivers", to.hostname]);
+      done(null, socket);
+    });
+}
+
 /** A sender that connects only to addresses checked after name resolution. */
 export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Sender {
   const agent = new Agent({
     connections: limits.webhookConcurrencyPerHost,
     headersTimeout: limits.webhookTimeoutMs,
     bodyTimeout: limits.webhookTimeoutMs,
-    connect: {
-      timeout: limits.webhookTimeoutMs,
-      lookup: (hostname, options, callback) => {
-        resolve(hostname, { ...options, all: true }, (error, addresses) => {
-          if (error) return callback(error, "", 0);
-          const forbidden = allowPrivate ? undefined : addresses.find(({ address }) => !isPublicAddress(address));
-          // naming the address would reveal our network to the caller
-          if (forbidden) return callback(new Refused("its address is not a public one"), "", 0);
-          if (options.all) return callback(null, addresses);
-          callback(null, addresses[0]!.address, addresses[0]!.family);
-        });
-      },
-    },
+    allowH2: false,
+    connect: guardedConnector(allowPrivate),
   });
   return {
     async post(url, body, headers, signal) {
       if (signal.aborted) return { status: undefined, error: "the server stops" };
       const over = new AbortController();
+      let why = late;
       const abort = () => over.abort();
       const timer = realTime.after(limits.webhookTimeoutMs, abort);
       signal.addEventListener("abort", abort, { once: true });
@@ -63,8 +78,14 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         if (!allowPrivate && !isWebPort(port)) {
           return { status: undefined, error: `the target was refused: port ${port} is not one of web servers` };
         }
+        let hints = 0;
         const reply = await request(url, {
           method: "POST",
+          onInfo: () => {
+            if (++hints <= limits.webhookHintsMax) return;
+            why = `the receiver sent more than ${limits.webhookHintsMax} informational replies`;
+            abort();
+          },
           body: body.length === 1 ? body[0]! : Readable.from(body),
           headers: { ...headers, "content-length": String(body.reduce((bytes, { length }) => bytes + length, 0)) },
           dispatcher: agent,
@@ -73,7 +94,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         await drop(reply.body);
         return { status: reply.statusCode, error: undefined };
       } catch (error) {
-        return { status: undefined, error: over.signal.aborted ? late : reason(error) };
+        return { status: undefined, error: over.signal.aborted ? why : reason(error) };
       } finally {
         realTime.cancel(timer);
         signal.removeEventListener("abort", abort);

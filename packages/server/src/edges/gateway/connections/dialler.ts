@@ -6,8 +6,8 @@ import type { Worker } from "../../../domain/workers/worker.js";
 import type { WorkerAddress } from "../../../domain/workers/worker-address.js";
 import { limits } from "../../../limits/index.js";
 import { dialled } from "../../../operations/workers/find-worker.js";
+import { readInTurns } from "../../../read-in-turns.js";
 import { Connections } from "./connections.js";
-import { readInTurns } from "./read-in-turns.js";
 
 interface Dialled {
   /** The worker's address as in its row. */

@@ -1,10 +1,10 @@
 import { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { useUpTurn } from "../../../testing/turns-fixture.js";
 import { readInTurns } from "./read-in-turns.js";
+import { useUpTurn } from "./testing/turns-fixture.js";
 
-describe("A worker's connection", () => {
+describe("A connection to a worker or receiver", () => {
   /** What a reader of the connection is told, in order. */
   function connection() {
     const socket = new Socket();

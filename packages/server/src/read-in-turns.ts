@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Lane, turns } from "../../../turns.js";
+import { type Lane, turns } from "./turns.js";
 
 /**
  * Has a connection's bytes read in turns of the event loop: hundreds of replies that arrive together, each with
