@@ -23,6 +23,11 @@ export type AuditEntry = Static<typeof AuditEntry>;
 /** A page of the audit log, newest first. */
 export const AuditPage = Type.Object({
   entries: Type.Array(AuditEntry),
-  nextCursor: Type.Optional(Type.String({ description: "Fetches the next page; absent on the last one." })),
+  nextCursor: Type.Optional(
+    Type.String({
+      description:
+        "Fetches the next page; absent on the last one. A page may be short, or empty, and others follow it.",
+    }),
+  ),
 });
 export type AuditPage = Static<typeof AuditPage>;

@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { realTime, type Timer } from "./clock.js";
 import { limits } from "./limits/index.js";
 
@@ -157,3 +158,28 @@ export class Turns {
 
 /** The event loop of this process. */
 export const turns = new Turns(limits.turnMs);
+
+/**
+ * Has a connection's bytes read in turns of the event loop: hundreds of replies that arrive together, each with
+ * hundreds of headers or hints, take longer to parse than other requests should wait.
+ */
+export function readInTurns(socket: EventEmitter, lane: Lane): void {
+  const emit = socket.emit.bind(socket);
+  let isWaiting = false;
+  const read = (): boolean => {
+    isWaiting = false;
+    return emit("readable");
+  };
+  socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
+    if (event === "readable") {
+      if (isWaiting) return true; // that turn reads everything
+      if (!turns.isOver) return emit(event);
+      isWaiting = true;
+      turns.wait(lane, () => isWaiting && read());
+      return true;
+    }
+    // what arrived before the connection ended belongs to the reply
+    if (isWaiting && (event === "error" || event === "close")) read();
+    return emit(event, ...args);
+  };
+}

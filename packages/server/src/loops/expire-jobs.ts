@@ -35,6 +35,10 @@ async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.decisions.forget(now - limits.decisionKeptMs);
   const auditBefore = now - (needs.here.auditKeptMs ?? limits.auditKeptMsDefault);
   while ((await needs.audit.forget(auditBefore, limits.auditForgottenAtOnce)) === limits.auditForgottenAtOnce);
+  for (const { no } of needs.registry.users()) {
+    const { auditEntriesPerUserMax: kept, auditForgottenAtOnce: some } = limits;
+    while ((await needs.audit.trim(no, kept, some)) === some);
+  }
   await needs.shared?.forgetSilent(now - limits.hostKeptMs);
 }
 

@@ -4,8 +4,8 @@ import ipaddr from "ipaddr.js";
 import { Agent, buildConnector, request } from "undici";
 import { realTime } from "../clock.js";
 import { limits } from "../limits/index.js";
-import { readInTurns } from "../read-in-turns.js";
 import type { Sender } from "../sender.js";
+import { readInTurns } from "../turns.js";
 
 /**
  * Whether an address is public: not private, loopback, link-local, multicast, reserved or unassigned, nor such an

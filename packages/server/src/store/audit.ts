@@ -15,9 +15,19 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
+/** What was found among a bounded number of entries. */
+export interface AuditPage {
+  /** Newest first. */
+  readonly entries: AuditEntry[];
+  /** Older entries than this one were not looked at; undefined if there are none. */
+  readonly lookedTo: number | undefined;
+}
+
 export interface AuditStore {
-  /** Entries, newest first. */
-  list(query: AuditQuery): Promise<AuditEntry[]>;
+  /** Looks for entries from the newest on, among the user's, the resource's or all. */
+  list(query: AuditQuery): Promise<AuditPage>;
+  /** Deletes a user's oldest entries beyond the newest `keep`, at most so many; returns how many were deleted. */
+  trim(userNo: number, keep: number, most: number): Promise<number>;
   /** Deletes entries made before a time, at most so many; returns how many were deleted. */
   forget(before: number, most: number): Promise<number>;
 }

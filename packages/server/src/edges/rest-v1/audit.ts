@@ -32,11 +32,10 @@ export function auditRoutes(app: FastifyInstance, parts: Parts): void {
     const { userId, keyId, action, resource, since, until, cursor, limit } = request.query as Query;
     const times = { sinceAt: timeOf("since", since), untilAt: timeOf("until", until) };
     const asked = { userId, keyId, action, resource, ...times, beforeNo: readCursor(cursor), limit: countOf(limit) };
-    const { entries, more } = await readAudit(parts, request.caller, asked);
-    const last = entries.at(-1);
+    const { entries, lookedTo } = await readAudit(parts, request.caller, asked);
     return {
       entries: entries.map((entry) => showEntry(request.caller, entry)),
-      ...(more && last ? { nextCursor: writeCursor(last.no.toString(36)) } : {}),
+      ...(lookedTo === undefined ? {} : { nextCursor: writeCursor(lookedTo.toString(36)) }),
     };
   });
 }

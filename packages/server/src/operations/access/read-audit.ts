@@ -2,6 +2,7 @@ import type { AuditEntry } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { limits } from "../../limits/index.js";
 import type { AuditQuery } from "../../store/index.js";
+import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { userFor } from "./save-key.js";
@@ -12,17 +13,37 @@ type Asked = Omit<AuditQuery, "userNo" | "limit"> & {
   readonly limit?: number | undefined;
 };
 
-/** A page of the changes that a caller may see, newest first: an admin sees all, a member those of its own keys. */
+/** A page of the changes that a caller may see. */
+interface SeenPage {
+  /** Newest first. */
+  readonly entries: AuditEntry[];
+  /** Where the next page begins; undefined at the end. */
+  readonly lookedTo: number | undefined;
+}
+
+/**
+ * A page of the changes that a caller may see: an admin sees all, a member those of its own keys. It ends when it is
+ * full, or when many changes were looked at: it may then be short, or empty, and others come after it.
+ */
 export async function readAudit(
   needs: Needs<"registry" | "audit">,
   caller: ApiKey,
   { userId, limit = limits.auditPageDefault, ...query }: Asked,
-): Promise<{ entries: AuditEntry[]; more: boolean }> {
+): Promise<SeenPage> {
   seesMore(caller, "the audit log");
   const whose = userId === undefined ? undefined : userFor(needs, caller, userId).no;
   const userNo = caller.isAdmin ? whose : caller.ownerNo;
-  const entries = await needs.audit.list({ ...query, userNo, limit: limit + 1 });
-  return { entries: entries.slice(0, limit), more: entries.length > limit };
+  const found: AuditEntry[] = [];
+  let beforeNo = query.beforeNo;
+  for (let reads = 0; reads < limits.auditReadsMax; reads++) {
+    await turns.take([caller.ownerNo, "audit"]);
+    const page = await needs.audit.list({ ...query, userNo, beforeNo, limit: limit + 1 - found.length });
+    found.push(...page.entries);
+    beforeNo = page.lookedTo;
+    if (found.length > limit) return { entries: found.slice(0, limit), lookedTo: found[limit - 1]?.no };
+    if (beforeNo === undefined) break;
+  }
+  return { entries: found, lookedTo: beforeNo };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import type { Setting } from "./scene.js";
 
@@ -13,7 +14,8 @@ export function audit(setting: () => Setting): void {
         auditing.note(note as never);
         return stores.secrets.create({ id, ownerNo: 80, name: id, description: "", createdAt: 5, value: "v" });
       });
-    const list = (more: object = {}) => stores.audit.list({ userNo: 80, limit: 10, ...more });
+    const list = (more: object = {}) =>
+      stores.audit.list({ userNo: 80, limit: 10, ...more }).then(({ entries }) => entries);
     const { no } = await make("audited0000001");
     const [entry] = await list();
     expect(entry).toEqual({
@@ -41,18 +43,38 @@ export function audit(setting: () => Setting): void {
       });
     }
     const found = async (more: object) =>
-      (await stores.audit.list({ userNo: 81, limit: 10, ...more })).map(({ resource }) => resource);
+      (await stores.audit.list({ userNo: 81, limit: 10, ...more })).entries.map(({ resource }) => resource);
     expect(await found({})).toEqual(["r5", "r4", "r3", "r2", "r1"]);
     expect(await found({ limit: 2 })).toEqual(["r5", "r4"]);
     expect(await found({ keyId: "key 0" })).toEqual(["r4", "r2"]);
     expect(await found({ action: "thing.3" })).toEqual(["r3"]);
     expect(await found({ resource: "r3" })).toEqual(["r3"]);
     expect(await found({ sinceAt: 2, untilAt: 4 })).toEqual(["r3", "r2"]);
-    const [, second] = await stores.audit.list({ userNo: 81, limit: 2 });
-    expect(await found({ beforeNo: second?.no })).toEqual(["r3", "r2", "r1"]);
+    const { entries, lookedTo } = await stores.audit.list({ userNo: 81, limit: 2 });
+    expect(lookedTo).toBe(entries[1]?.no);
+    expect((await stores.audit.list({ userNo: 81, limit: 10 })).lookedTo).toBeUndefined();
+    expect(await found({ beforeNo: lookedTo })).toEqual(["r3", "r2", "r1"]);
     expect([await stores.audit.forget(4, 2), await stores.audit.forget(4, 2), await stores.audit.forget(4, 2)]).toEqual(
       [2, 1, 0],
     );
     expect(await found({})).toEqual(["r5", "r4"]);
+  });
+
+  it("of very many entries a read looks at some, and says how far it came; the oldest are trimmed", async () => {
+    const { stores } = setting().scene;
+    const count = limits.auditRowsPerRead + 10;
+    await auditing.run({ ...actor, userNo: 82 }, async () => {
+      for (let n = 0; n < count; n++) auditing.note({ action: n === 3 ? "rare" : "usual", resource: `n${n}` });
+      await stores.access.noteUses(new Map([[1, 1]]));
+    });
+    const rare = { userNo: 82, action: "rare", limit: 2 };
+    const { entries, lookedTo } = await stores.audit.list(rare);
+    expect(entries).toEqual([]);
+    const rest = await stores.audit.list({ ...rare, beforeNo: lookedTo });
+    expect([rest.entries.map(({ resource }) => resource), rest.lookedTo]).toEqual([["n3"], undefined]);
+    const trim = () => stores.audit.trim(82, 5, count - 10);
+    expect([await trim(), await trim(), await trim()]).toEqual([count - 10, 5, 0]);
+    const left = await stores.audit.list({ userNo: 82, limit: 10 });
+    expect(left.entries.map(({ resource }) => resource)).toEqual([1, 2, 3, 4, 5].map((n) => `n${count - n}`));
   });
 }

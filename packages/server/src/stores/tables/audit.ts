@@ -1,5 +1,6 @@
 import type { CompiledQuery, Selectable } from "kysely";
 import type { AuditEntry } from "../../domain/access/audit.js";
+import { limits } from "../../limits/index.js";
 import { type AuditStore, auditing, type NewAuditEntry } from "../../store/audit.js";
 import type { Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
@@ -44,15 +45,32 @@ export function auditStore(runner: Runner): AuditStore {
   const { sql } = runner;
   return {
     list: async ({ userNo, keyId, action, resource, sinceAt, untilAt, beforeNo, limit }) => {
-      let query = sql.selectFrom("audit").selectAll();
-      if (userNo !== undefined) query = query.where("user_no", "=", userNo);
+      // by an index; the other conditions are looked for in what these select, so many at a time
+      let these = sql.selectFrom("audit");
+      if (userNo !== undefined) these = these.where("user_no", "=", userNo);
+      if (resource !== undefined) these = these.where("resource", "=", resource);
+      if (beforeNo !== undefined) these = these.where("no", "<", beforeNo);
+      const newest = these.select("no").orderBy("no", "desc").limit(limits.auditRowsPerRead);
+      const first = sql
+        .selectFrom(newest.as("newest"))
+        .select(({ fn }) => [fn.min("no").as("no"), fn.countAll().as("count")]);
+      const [read] = await runner.read(first.compile());
+      if (read === undefined || read.no === null) return { entries: [], lookedTo: undefined };
+      const { no, count } = read;
+      let query = these.selectAll().where("no", ">=", Number(no));
       if (keyId !== undefined) query = query.where("key_id", "=", keyId);
       if (action !== undefined) query = query.where("action", "=", action);
-      if (resource !== undefined) query = query.where("resource", "=", resource);
       if (sinceAt !== undefined) query = query.where("at", ">=", sinceAt);
       if (untilAt !== undefined) query = query.where("at", "<", untilAt);
-      if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
-      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toEntry);
+      const entries = (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toEntry);
+      const isAll = Number(count) < limits.auditRowsPerRead && entries.length < limit;
+      return { entries, lookedTo: entries.length === limit ? entries.at(-1)?.no : isAll ? undefined : Number(no) };
+    },
+    trim: async (userNo, keep, most) => {
+      const ofUser = sql.selectFrom("audit").select("no").where("user_no", "=", userNo);
+      const old = ofUser.orderBy("no", "desc").limit(most).offset(keep);
+      const [rows] = await runner.write([sql.deleteFrom("audit").where("no", "in", old).returning("no").compile()]);
+      return rows?.length ?? 0;
     },
     forget: async (before, most) => {
       const old = sql.selectFrom("audit").select("no").where("at", "<", before).orderBy("at").limit(most);

@@ -6,7 +6,7 @@ import type { Worker } from "../../../domain/workers/worker.js";
 import type { WorkerAddress } from "../../../domain/workers/worker-address.js";
 import { limits } from "../../../limits/index.js";
 import { dialled } from "../../../operations/workers/find-worker.js";
-import { readInTurns } from "../../../read-in-turns.js";
+import { readInTurns } from "../../../turns.js";
 import { Connections } from "./connections.js";
 
 interface Dialled {

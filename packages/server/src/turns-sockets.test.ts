@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { readInTurns } from "./read-in-turns.js";
 import { useUpTurn } from "./testing/turns-fixture.js";
+import { readInTurns } from "./turns.js";
 
 describe("A connection to a worker or receiver", () => {
   /** What a reader of the connection is told, in order. */
