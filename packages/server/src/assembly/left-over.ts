@@ -1,6 +1,5 @@
 import type { WorkersDoor } from "../edges/worker-protocol/door.js";
 import type { Registry } from "../memory/registry.js";
-import { clearEndpoint } from "../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../operations/needs.js";
 import { settleOrphans } from "../operations/workers/worker-life.js";
 
@@ -15,12 +14,7 @@ export async function openAgain(sideDoor: WorkersDoor, registry: Registry, hostN
   }
 }
 
-/** Resumes what a previous server has begun: jobs without a holder, and jobs of deleted endpoints. */
+/** Resumes what a previous server has begun: jobs without a holder. */
 export async function goOn(parts: Parts): Promise<void> {
   await settleOrphans(parts, await parts.reader.orphaned(), true);
-  for (const endpoint of parts.registry.endpoints()) {
-    if (endpoint.deletedAt === undefined) continue;
-    const message = "a deleted endpoint's jobs could not be cancelled";
-    clearEndpoint(parts, endpoint.no).catch((error) => parts.emit({ type: "server.warning", message, error }));
-  }
 }

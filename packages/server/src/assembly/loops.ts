@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { clearDeletedLoop } from "../loops/clear-deleted.js";
 import { endCallsLoop, noteUsesLoop } from "../loops/end-calls.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { forgetEndedLoop } from "../loops/forget-ended.js";
@@ -60,6 +61,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
     // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),
+    own(() => clearDeletedLoop(parts)),
     own(() => timeOutJobsLoop(parts)),
     serve(forgetEndedLoop(parts)),
     serve(endCallsLoop(parts)),

@@ -5,6 +5,8 @@ export const management = {
   managementBytesMax: 256 * kib, // an environment of 20,000 variables takes 45 ms to check and save, one of 1 MB 310 ms
   managementValuesMax: 10_000, // names and values of its JSON: 5,000 variables; 60,000 take 50 ms to parse and check
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
+  changesWaitingMax: 2_000, // of one owner; more are refused until some are made
+  releasedAtOnce: 20, // endpoints that a change of their template releases before other owners' changes
   listItemsMax: 100, // of a list in a body, such as the words of a command
   ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
   settingsBytesMax: 128 * mib, // of one owner's endpoints and templates, which every server keeps in memory

@@ -3,6 +3,7 @@ import type { Release } from "../domain/endpoints/release.js";
 import type { Template } from "../domain/endpoints/template.js";
 import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
+import { FairLine } from "../domain/fair-line.js";
 import type { Worker } from "../domain/workers/worker.js";
 import type { Host, Server, Sign, Stores } from "../store/index.js";
 import { turns } from "../turns.js";
@@ -38,7 +39,7 @@ export class Registry {
   readonly #workers: Workers;
   readonly #misses: Misses;
   readonly #cursor: Cursor;
-  #lastChange: Promise<unknown> = Promise.resolve();
+  readonly #changes = new FairLine();
   /** The hosts that run workers; empty if there is one server, which knows its own. */
   hosts: readonly Host[] = [];
   /** The servers on this database, including this one; empty if there can be no others. */
@@ -179,21 +180,23 @@ export class Registry {
   removeUser = (...removed: Parameters<Access["removeUser"]>) => this.#access.removeUser(...removed);
   forgetUsers = (...before: Parameters<Access["forgetUsers"]>) => this.#access.forgetUsers(...before);
 
-  /** Runs changes of resources one after the other, across all servers: each sees what earlier changes have written. */
-  exclusively<T>(change: () => Promise<T>): Promise<T> {
+  /**
+   * Runs changes of resources one after the other, across all servers: each sees what earlier changes have written.
+   * Owners take turns.
+   */
+  exclusively<T>(ownerNo: number, change: () => Promise<T>): Promise<T> {
     const { shared } = this.#stores;
-    const run = async () => {
+    return this.#changes.do(ownerNo, async () => {
       await turns.take(["changes"]);
       if (!shared) return change();
       return shared.exclusively(async () => {
         await this.refresh();
         return change();
       });
-    };
-    const next = this.#lastChange.then(run);
-    this.#lastChange = next.catch(() => {});
-    return next;
+    });
   }
+  /** How many of an owner's changes wait for their turn. */
+  changesWaiting = (ownerNo: number): number => this.#changes.waitingOf(ownerNo);
 
   endpoint = (id: string) => this.#endpoints.byId(id);
   endpointByNo = (no: number) => this.#endpoints.byNo(no);

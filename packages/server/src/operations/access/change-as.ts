@@ -1,6 +1,7 @@
 import type { Actor, Via } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
-import { unauthorized } from "../../errors.js";
+import { Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import type { Needs } from "../needs.js";
 import { presentCaller } from "./authenticate.js";
@@ -17,11 +18,16 @@ export interface Caller extends ApiKey {
  * then: its request may have been admitted minutes ago. Throws a refusal if the key has ended or lost its right to change
  * resources. What the change notes is recorded under the caller.
  */
-export const changeAs = <T>(needs: Asking, caller: Caller, change: (caller: ApiKey) => Promise<T>): Promise<T> =>
-  needs.registry.exclusively(async () => {
+export async function changeAs<T>(needs: Asking, caller: Caller, change: (caller: ApiKey) => Promise<T>): Promise<T> {
+  if (needs.registry.changesWaiting(caller.ownerNo) >= limits.changesWaitingMax)
+    throw new Refusal("UNAVAILABLE", "Too many changes of yours are waiting; send this one again in a second.", {
+      retryAfterSeconds: 1,
+    });
+  return needs.registry.exclusively(caller.ownerNo, async () => {
     const present = presentCaller(needs, caller, true);
     return auditing.run(actorOf(needs, present, caller.via), () => change(present));
   });
+}
 
 /**
  * Like {@link changeAs}, for users, keys and their secrets. The text that a key had before it was rotated changes none of

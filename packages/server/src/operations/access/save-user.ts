@@ -3,16 +3,17 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
 import { servingVersion } from "../../domain/endpoints/endpoint.js";
-import { isPath, type Template } from "../../domain/endpoints/template.js";
+import { isPath } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
+import { turns } from "../../turns.js";
 import { deleteEndpoint } from "../endpoints/save-endpoint.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
 import { iso } from "../show-resources.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
-import { deleteTemplate, usersOf } from "../templates/save-template.js";
+import { deleteTemplate } from "../templates/save-template.js";
 import { deleteVolume } from "../volumes/save-volume.js";
 import { type Caller, changeAccessAs, changeAs } from "./change-as.js";
 import { mayKeep, userFor } from "./save-key.js";
@@ -153,8 +154,9 @@ function deletable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
 
 /** Refuses to delete public templates that other users' endpoints use. */
 function checkUsedByOthers({ registry }: Needs<"registry">, { no, id }: User): void {
-  const isForeign = (template: Template) => usersOf({ registry }, template).some(({ ownerNo }) => ownerNo !== no);
-  const count = registry.templates().filter((template) => template.ownerNo === no && isForeign(template)).length;
+  const others = registry.endpoints().filter((each) => each.ownerNo !== no && each.deletedAt === undefined);
+  const used = new Set(others.map(({ settings }) => settings.templateId));
+  const count = registry.templates().filter((template) => template.ownerNo === no && used.has(template.id)).length;
   if (count === 0) return;
   const which = count === 1 ? "A public template" : `${count} public templates`;
   throw new Refusal(
@@ -259,6 +261,7 @@ async function secretsAskedBy(
   const envs = [...endpoints, ...templates].map(({ settings }) => settings.env);
   for (const endpoint of endpoints)
     for (const n of new Set([endpoint.version, servingVersion(endpoint)])) {
+      await turns.take(["changes"]);
       const release = await registry.release(endpoint.no, n);
       if (release) envs.push(release.settings.env, release.template.env);
     }

@@ -1,9 +1,11 @@
 import { topics } from "../../bell.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { FairLine } from "../../domain/fair-line.js";
 import { mayHappen, settleLoss } from "../../domain/jobs/job.js";
 import { invalid, jobNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { HeldJob, Settled } from "../../store/index.js";
+import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { findJob } from "./read-job.js";
 
@@ -71,15 +73,22 @@ export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now:
   return more;
 }
 
+/** Batches of all purges: many at once would be one long commit. */
+const purges = new FairLine();
+
 /** Cancels the jobs that are waiting at the time of the call, in batches so that other writes are not held up. */
 export async function cancelWaiting(needs: Changing, endpointNo: number, error: string): Promise<number> {
+  const ownerNo = needs.registry.endpointByNo(endpointNo)?.ownerNo ?? 0;
   const upToPlace = await needs.reader.lastPlace();
   let removed = 0;
   for (;;) {
     const now = needs.clock.now();
     const purge = { endpointNo, upToPlace, error, now, limit: limits.purgeBatch };
-    const batch = await needs.jobs.cancelWaiting(purge);
-    for (const ended of batch) announceEnd(needs, endpointNo, ended);
+    const batch = await purges.do(ownerNo, () => needs.jobs.cancelWaiting(purge));
+    for (const ended of batch) {
+      if (turns.isOver) await turns.take([ownerNo, endpointNo]);
+      announceEnd(needs, endpointNo, ended);
+    }
     removed += batch.length;
     if (batch.length < limits.purgeBatch) return removed;
   }

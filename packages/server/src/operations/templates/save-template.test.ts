@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { templateDefaults } from "../../domain/endpoints/template.js";
+import { limits } from "../../limits/index.js";
 import { handlerCommand } from "../../providers/process/process-provider.js";
 import { plainHost } from "../../testing/facts-fixture.js";
 import { showReleases } from "../../testing/releases-fixture.js";
@@ -182,6 +183,18 @@ describe("A change of a template", () => {
     await updateTemplate(scene.parts, scene.admin, template, { name: "renamed", readme: "new", isPublic: true });
     expect([scene.now(user).version, worker.row.wanted]).toEqual([1, "running"]);
   });
+});
+
+it("A change of a template with many endpoints lets other owners' changes through", async () => {
+  const template = await scene.template();
+  for (let n = 0; n < 2 * limits.releasedAtOnce; n++) await scene.endpoint({ templateId: template.id });
+  const { caller: other } = await scene.stranger();
+  const changed = updateTemplate(scene.parts, scene.admin, template, { env: { A: "1" } });
+  const versions = () => scene.parts.registry.endpoints().filter(({ version }) => version > 1).length;
+  await createTemplate(scene.parts, other, { name: "of another", imageName: image });
+  expect(versions()).toBeLessThan(2 * limits.releasedAtOnce);
+  await changed;
+  expect(versions()).toBe(2 * limits.releasedAtOnce);
 });
 
 describe("Deleting a template", () => {

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { isMountPath } from "../../domain/endpoints/mount-path.js";
 import {
@@ -15,6 +16,7 @@ import {
   templateDefaults,
 } from "../../domain/endpoints/template.js";
 import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleTemplates } from "../access/visible.js";
@@ -87,24 +89,43 @@ export async function updateTemplate(
     checkHandler(needs, draft);
     await checkImage(needs, draft);
   }
-  return changeAs(needs, asking, async (caller) => {
+  const { before, saved } = await changeAs(needs, asking, async (caller) => {
     const current = ownTemplate(needs, caller, template.id);
     const settings = merge(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
     checkKept(needs, caller.ownerNo, settings, current.settings);
     auditing.note(changed("template.update", current.id, { ...current.settings }, { ...settings }));
-    const saved = await needs.registry.saveTemplate(current, settings);
-    const made = { template: settings, madeAt: needs.clock.now() };
-    for (const endpoint of usersOf(needs, current)) {
-      const present = await needs.registry.release(endpoint.no, endpoint.version);
-      // Compared with the endpoint's version, so that a change sent again reaches the endpoints that it missed; after a
-      // rollback with the template, so that sending it again does not undo the rollback.
-      const was = present?.rollbackOf === undefined ? present?.template : current.settings;
-      const release = changesWorkers(was ?? current.settings, settings) ? made : undefined;
-      await saveAndRelease(needs, endpoint, endpoint.settings, release);
-    }
-    return saved;
+    return { before: current.settings, saved: await needs.registry.saveTemplate(current, settings) };
   });
+  const users = usersOf(needs, saved);
+  for (let at = 0; at < users.length; at += limits.releasedAtOnce) {
+    const some = users.slice(at, at + limits.releasedAtOnce);
+    await changeAs(needs, asking, () => releaseTo(needs, some, before, saved));
+  }
+  return saved;
+}
+
+/** Saves endpoints that use a template that was changed, with a new version if the change makes other workers. */
+async function releaseTo(
+  needs: Saving,
+  endpoints: readonly Endpoint[],
+  before: TemplateSettings,
+  saved: Template,
+): Promise<void> {
+  const settings = needs.registry.template(saved.id)?.settings;
+  if (!settings) return; // deleted meanwhile
+  for (const { no } of endpoints) {
+    const endpoint = needs.registry.endpointByNo(no);
+    if (!endpoint || endpoint.deletedAt !== undefined || endpoint.settings.templateId !== saved.id) continue;
+    const present = await needs.registry.release(endpoint.no, endpoint.version);
+    // Compared with the endpoint's version, so that a change sent again reaches the endpoints that it missed; after a
+    // rollback with the template, so that sending it again does not undo the rollback.
+    const was = present?.rollbackOf === undefined ? present?.template : before;
+    const release = changesWorkers(was ?? before, settings)
+      ? { template: settings, madeAt: needs.clock.now() }
+      : undefined;
+    await saveAndRelease(needs, endpoint, endpoint.settings, release);
+  }
 }
 
 /** Deletes a template that no endpoint uses. A public one may be in use by endpoints that its owner does not see. */
