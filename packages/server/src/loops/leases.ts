@@ -2,6 +2,16 @@ import type { Clock } from "../clock.js";
 import type { Needs } from "../operations/needs.js";
 import { type Loop, runLoop } from "./loop.js";
 
+/** The loops that only one of the servers runs. */
+export const ownedLoops: readonly string[] = [
+  "scale",
+  "watch-workers",
+  "deliver-webhooks",
+  "expire-jobs",
+  "time-out-jobs",
+  "clear-deleted",
+];
+
 /** Which loops this server owns. An owner that cannot renew its lease stops before another server may begin. */
 export class Leases {
   readonly #clock: Clock;
@@ -65,6 +75,7 @@ export async function runOwned(
   if (!leases) return runLoop(make(), needs, signal);
   for (let loop = make(); ; loop = make()) {
     const { name, tick } = loop;
+    if (!ownedLoops.includes(name)) throw new Error(`no server would ever own the loop '${name}'`);
     await becomesOwner(leases, name, signal);
     if (signal.aborted) return;
     const term = new AbortController();

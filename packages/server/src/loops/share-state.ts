@@ -4,13 +4,10 @@ import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
 import type { Needs, OtherServer } from "../operations/needs.js";
 import type { Server, SharedStore } from "../store/index.js";
-import type { Leases } from "./leases.js";
+import { type Leases, ownedLoops } from "./leases.js";
 import type { Loop } from "./loop.js";
 
 type Sharing = Needs<"registry" | "clock" | "here" | "emit" | "gate" | "bell">;
-
-/** The loops that only one of the servers runs. */
-export const ownedLoops = ["scale", "watch-workers", "deliver-webhooks", "expire-jobs", "time-out-jobs"] as const;
 
 /**
  * Once a second, a server reports that it is alive and what it has heard from workers, renews its leases, and learns

@@ -228,6 +228,16 @@ describe("A guarded sender", () => {
     expect(receiver.connections).toBeLessThanOrEqual(2);
   });
 
+  it("closes a connection that is no longer used, whatever its receiver offers", async () => {
+    let closed = 0;
+    await reopen((request, response) => {
+      request.socket.once("close", () => closed++);
+      response.writeHead(200, { "keep-alive": "timeout=600" }).end();
+    });
+    await post();
+    await vi.waitFor(() => expect(closed).toBe(1), { timeout: 10_000 });
+  });
+
   it("ends a call when its signal aborts", async () => {
     let heard = () => {};
     const asked = new Promise<void>((resolve) => (heard = resolve));

@@ -57,6 +57,8 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
     connections: limits.webhookConcurrencyPerHost,
     headersTimeout: limits.webhookTimeoutMs,
     bodyTimeout: limits.webhookTimeoutMs,
+    keepAliveTimeout: limits.webhookIdleMs,
+    keepAliveMaxTimeout: limits.webhookIdleMs,
     allowH2: false,
     connect: guardedConnector(allowPrivate),
   });
