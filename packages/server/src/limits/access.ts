@@ -25,6 +25,5 @@ export const access = {
   auditRowsPerRead: 2_000, // entries searched in one read: a few milliseconds
   auditReadsMax: 25, // such reads for a page; a page that found too little by then is short, and says where to go on
   auditEntriesPerUserMax: 100_000, // newest kept: a caller that changes things in a loop fills no disk
-  auditForgottenAtOnce: 500, // entries deleted in one commit
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
 } as const;

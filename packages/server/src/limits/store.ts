@@ -51,6 +51,8 @@ export const store = {
   databasePatienceMs: 10 * second, // clients' calls wait this long for a database that is away, workers' twice as long
   workerRowKeptMs: 24 * hour,
   changesTrustedMs: 5 * minute, // a server that has not looked at changed rows for this long reads all rows
+  chunksTrimmedAtOnce: 2_000, // chunks deleted in one commit: a job may have a million
+  forgottenAtOnce: 500, // old records deleted in one commit
   forgetMs: 10 * minute, // between two searches for records that have outlived their time
   decisionKeptMs: 24 * hour,
   decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them

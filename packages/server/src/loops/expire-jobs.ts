@@ -31,15 +31,19 @@ export function expireJobsLoop(needs: Expiring): Loop {
 async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
   await needs.registry.forgetUsers(now - limits.userRowKeptMs);
-  await needs.deliveries.forget(now - limits.deliveryKeptMs);
-  await needs.decisions.forget(now - limits.decisionKeptMs);
+  const { audit, deliveries, decisions } = needs;
   const auditBefore = now - (needs.here.auditKeptMs ?? limits.auditKeptMsDefault);
-  while ((await needs.audit.forget(auditBefore, limits.auditForgottenAtOnce)) === limits.auditForgottenAtOnce);
-  for (const { no } of needs.registry.users()) {
-    const { auditEntriesPerUserMax: kept, auditForgottenAtOnce: some } = limits;
-    while ((await needs.audit.trim(no, kept, some)) === some);
-  }
+  await inBatches((most) => deliveries.forget(now - limits.deliveryKeptMs, most));
+  await inBatches((most) => decisions.forget(now - limits.decisionKeptMs, most));
+  await inBatches((most) => audit.forget(auditBefore, most));
+  for (const { no } of needs.registry.users())
+    await inBatches((most) => audit.trim(no, limits.auditEntriesPerUserMax, most));
   await needs.shared?.forgetSilent(now - limits.hostKeptMs);
+}
+
+/** Deletes all that is due, a few rows in each commit: others' writes come in between. */
+async function inBatches(forget: (most: number) => Promise<number>): Promise<void> {
+  while ((await forget(limits.forgottenAtOnce)) === limits.forgottenAtOnce);
 }
 
 /** Ends running jobs that have exceeded their execution timeout. */

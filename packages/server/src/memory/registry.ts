@@ -5,6 +5,7 @@ import type { Volume } from "../domain/endpoints/volume.js";
 import { weightOf } from "../domain/endpoints/weight.js";
 import { FairLine } from "../domain/fair-line.js";
 import type { Worker } from "../domain/workers/worker.js";
+import { limits } from "../limits/index.js";
 import type { Host, Server, Sign, Stores } from "../store/index.js";
 import { turns } from "../turns.js";
 import { Access } from "./access.js";
@@ -265,7 +266,8 @@ export class Registry {
   /** Deletes the rows of workers that ended long ago. */
   async forgetWorkers(endedBefore: number): Promise<void> {
     this.#workers.forget(endedBefore);
-    await this.#stores.workers.forget(endedBefore);
+    const { forgottenAtOnce: most } = limits;
+    while ((await this.#stores.workers.forget(endedBefore, most)) === most);
   }
   /** Forgets which rows were changed long ago: all servers have read them. */
   forgetChanges = (): Promise<void> => this.#cursor.forget();

@@ -40,6 +40,8 @@ export interface ChunkStore {
   handOut(asked: Omit<ChunkPage, "fromIndex">): Promise<{ chunks: Chunk[]; more: boolean }>;
   /** Gives back chunks that a reply could not deliver, unless more were handed out since. */
   handBack(undelivered: { readonly jobNo: number; readonly chunks: readonly Chunk[] }): Promise<void>;
+  /** Deletes the first chunks of jobs, at most so many; returns how many there were. */
+  trim(jobNos: readonly number[], most: number): Promise<number>;
   /** Reads chunks without consuming them. */
   read(page: ChunkPage): Promise<Chunk[]>;
 }

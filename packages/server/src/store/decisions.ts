@@ -16,5 +16,5 @@ export interface DecisionStore {
     readonly ended?: { untilAt: number; times: number } | undefined;
   }): Promise<void>;
   list(endpointNo: number, limit: number): Promise<Decision[]>;
-  forget(before: number): Promise<void>;
+  forget(before: number, most: number): Promise<number>;
 }

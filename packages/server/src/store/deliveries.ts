@@ -48,5 +48,5 @@ export interface DeliveryStore {
   record(made: AttemptMade): Promise<void>;
   list(query: DeliveryQuery): Promise<(Delivery & { attempts: Attempt[] })[]>;
   /** Deletes deliveries that ended before `before`, with their attempts. */
-  forget(before: number): Promise<void>;
+  forget(before: number, most: number): Promise<number>;
 }

@@ -29,5 +29,5 @@ export interface WorkerStore {
   find(id: string): Promise<Worker | undefined>;
   /** Of these ids, returns the ids of workers that have a secret and have not ended. */
   existing(ids: readonly string[]): Promise<string[]>;
-  forget(endedBefore: number): Promise<void>;
+  forget(endedBefore: number, most: number): Promise<number>;
 }

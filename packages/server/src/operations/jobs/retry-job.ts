@@ -7,7 +7,7 @@ import { stopWorker } from "../workers/worker-life.js";
 import { ringWaiting } from "./change-job.js";
 import { findJob } from "./read-job.js";
 
-type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
+type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here" | "chunks">;
 
 /** Puts a FAILED or TIMED_OUT job at the back of the queue (contract: `/retry`). */
 export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: string): Promise<void> {
@@ -16,6 +16,7 @@ export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: strin
     throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a FAILED or TIMED_OUT job can be retried.`);
   }
   if (job.stopWanted && job.workerNo !== undefined) await replaceHolder(needs, job.workerNo);
+  while ((await needs.chunks.trim([job.no], limits.chunksTrimmedAtOnce)) === limits.chunksTrimmedAtOnce);
   const retried = await needs.jobs.change({ job, change: { by: "retry" }, now: needs.clock.now() });
   if (!retried) return retryJob(needs, endpoint, jobId);
   ringWaiting(needs, endpoint.no, jobId);

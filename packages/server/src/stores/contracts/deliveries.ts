@@ -118,7 +118,8 @@ export function deliveries(setting: () => Setting): void {
         attempt: attempt(scene.now),
         outcome: { state: "delivered" },
       });
-      await scene.stores.deliveries.forget(scene.now + day);
+      const forget = (most: number) => scene.stores.deliveries.forget(scene.now + day, most);
+      expect([await forget(1), await forget(1)]).toEqual([1, 0]);
       expect(await scene.deliveries()).toMatchObject([{ state: "pending" }]);
     });
   });

@@ -58,6 +58,21 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.deliveries()).toEqual([]);
     });
 
+    it("sweeps a job of very many chunks in several steps, and others meanwhile", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first, { ttlEndAt: startAt + 10_000 });
+      const { no } = await scene.job(id);
+      await scene.append(id, first, ...Array.from({ length: limits.chunksTrimmedAtOnce + 10 }, (_, n) => `${n}`));
+      await scene.settle(id, first);
+      const left = async () =>
+        (await scene.stores.chunks.read({ jobNo: no, fromIndex: limits.chunksTrimmedAtOnce, bytesMax: 1_000 })).length;
+      scene.now += 10_000;
+      const sweep = () => scene.stores.jobs.sweep({ now: scene.now, limit: 10 });
+      expect(await sweep()).toMatchObject({ deleted: 0, more: true });
+      expect([await left(), await scene.find(id)]).toEqual([10, undefined]);
+      expect(await sweep()).toMatchObject({ deleted: 1, more: false });
+      expect(await left()).toBe(0);
+    });
+
     it("sweeps in batches, the oldest first, and says whether there are more", async () => {
       for (const n of [3, 1, 2]) await scene.submit({ id: `old-${n}`, ttlEndAt: startAt + n * 1_000 });
       scene.now += 3_000;

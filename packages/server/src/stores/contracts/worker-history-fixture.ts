@@ -122,7 +122,7 @@ export class WorkerHistory {
       case "race":
         return this.#race(each.worker, each.changes);
       case "forget":
-        await this.#scene.stores.workers.forget(each.endedBefore);
+        await this.#scene.stores.workers.forget(each.endedBefore, 1_000);
         this.#workers = this.#workers.map((known) => (known && endedBy(known, each.endedBefore) ? undefined : known));
     }
   }

@@ -172,7 +172,7 @@ async function cool(): Promise<Record<string, string>> {
   await workers.find("worker00000001");
   await workers.change(1, workerChanges.close);
   await workers.place(1, { hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 }, placedAt: 1 });
-  await workers.forget(1);
+  await workers.forget(1, 1);
   await deliveries.due({ now: 1, limit: 10 });
   await deliveries.due({ now: 1, limit: 10, after: { no: 1, nextAt: 1 } });
   await deliveries.nextDue();
@@ -183,14 +183,14 @@ async function cool(): Promise<Record<string, string>> {
   });
   await deliveries.list({ endpointNos: [1, 2], limit: 10 });
   await deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
-  await deliveries.forget(1);
+  await deliveries.forget(1, 1);
   await decisions.record({
     endpointNo: 1,
     decision: { at: 1, inputs: "", outcome: "", reason: "" },
     ended: { untilAt: 1, times: 1 },
   });
   await decisions.list(1, 10);
-  await decisions.forget(1);
+  await decisions.forget(1, 1);
   await access.keys();
   await access.users();
   await hosts.ensure("host", 1);

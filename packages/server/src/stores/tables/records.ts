@@ -121,12 +121,14 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         attempts: attempts.filter((attempt) => attempt.delivery_no === row.no).map(toAttempt),
       }));
     },
-    forget: async (before) => {
-      const old = sql.selectFrom("delivery").select("no").where("ended_at", "<=", before);
-      await runner.write([
+    forget: async (before, most) => {
+      const ended = sql.selectFrom("delivery").select("no").where("ended_at", "<=", before);
+      const old = ended.orderBy("ended_at").orderBy("no").limit(most);
+      const [, deleted] = await runner.write([
         sql.deleteFrom("attempt").where("delivery_no", "in", old).compile(),
-        sql.deleteFrom("delivery").where("ended_at", "<=", before).compile(),
+        sql.deleteFrom("delivery").where("no", "in", old).returning("no").compile(),
       ]);
+      return deleted?.length ?? 0;
     },
   };
 }
@@ -161,8 +163,15 @@ export function decisionStore(runner: Runner): DecisionStore {
       const query = sql.selectFrom("decision").selectAll().where("endpoint_no", "=", endpointNo);
       return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toDecision);
     },
-    forget: async (before) => {
-      await runner.write([sql.deleteFrom("decision").where("until_at", "<=", before).compile()]);
+    forget: async (before, most) => {
+      const old = sql
+        .selectFrom("decision")
+        .select("no")
+        .where("until_at", "<=", before)
+        .orderBy("until_at")
+        .limit(most);
+      const [rows] = await runner.write([sql.deleteFrom("decision").where("no", "in", old).returning("no").compile()]);
+      return rows?.length ?? 0;
     },
   };
 }

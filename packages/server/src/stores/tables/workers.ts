@@ -145,8 +145,11 @@ export function workerStore(runner: Runner): WorkerStore {
         .where("secret_hash", "is not", null);
       return (await runner.read(query.compile())).map(({ id }) => id);
     },
-    forget: async (endedBefore) => {
-      await runner.write([sql.deleteFrom("worker").where("ended_at", "<=", endedBefore).compile()]);
+    forget: async (endedBefore, most) => {
+      const ended = sql.selectFrom("worker").select("no").where("ended_at", "<=", endedBefore);
+      const old = ended.orderBy("ended_at").limit(most);
+      const [rows] = await runner.write([sql.deleteFrom("worker").where("no", "in", old).returning("no").compile()]);
+      return rows?.length ?? 0;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { limits } from "../../../limits/index.js";
 import type { DueBatch, Swept } from "../../../store/index.js";
 import { type HeldRow, heldColumns, toHeldJob } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
@@ -6,6 +7,7 @@ import type { Connection } from "../connection/connection.js";
 import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import { tallied } from "../tallies.js";
+import { trimChunks } from "../texts/chunks.js";
 import type { Group, Verb } from "../writer.js";
 
 interface ExpiredRow {
@@ -81,6 +83,16 @@ async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Pro
   const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
   const stopped =
     running.length > 0 ? await connection.query<HeldRow>(...sweepSql.vanish.with({ ...keys(running), now })) : [];
+  const chunks =
+    over.length === 0
+      ? 0
+      : await trimChunks(
+          connection,
+          over.map((row) => row.no),
+          limits.chunksTrimmedAtOnce,
+        );
+  // the jobs of this batch stay, hidden, until all their chunks are gone
+  if (chunks === limits.chunksTrimmedAtOnce) return { deleted: 0, stopped: stopped.map(toHeldJob), more: true };
   if (over.length > 0) await connection.query(...sweepSql.drop.with(keys(over)));
   await connection.query(sweepSql.dropKeys, [now, limit]);
   return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };

@@ -5,6 +5,7 @@ import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
 import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
 import { numbers, texts } from "../connection/arrays.js";
+import type { Connection } from "../connection/connection.js";
 import type { Connections } from "../connection/connections.js";
 import { statement } from "../connection/statement.js";
 import type { Lanes, Verb } from "../writer.js";
@@ -63,6 +64,12 @@ export const chunkSql = {
     `UPDATE stream SET handed_index = :index::bigint WHERE job_no = :jobNo AND handed_index = :handedIndex
     AND EXISTS (SELECT 1 FROM chunk WHERE job_no = :jobNo AND "index" = :index AND start = :start)`,
   ),
+  trim: `
+  WITH gone AS (
+    DELETE FROM chunk WHERE (job_no, "index") IN
+      (SELECT job_no, "index" FROM chunk WHERE job_no = ANY ($1::bigint[]) ORDER BY job_no, "index" LIMIT $2)
+    RETURNING 1)
+  SELECT count(*)::bigint AS count FROM gone`,
   /** A large page is read without its texts. */
   read: `SELECT "index", start, ${["output", "metrics"].map((text) => `CASE WHEN bytes <= ${limits.textReadBytesMax} THEN ${text} END AS ${text}`).join(", ")}
     FROM (${fittingFrom("$3")}) f ORDER BY "index"`,
@@ -135,6 +142,20 @@ const handBackVerb: Verb<[Undelivered], void> = {
   },
 };
 
+const trimVerb: Verb<[readonly number[], number], number> = {
+  callsMax: 1,
+  async run({ connection }, [args]) {
+    const [jobNos, most] = args as [readonly number[], number];
+    return [await trimChunks(connection, jobNos, most)];
+  },
+};
+
+/** Deletes the first chunks of jobs, at most so many; returns how many there were. */
+export async function trimChunks(connection: Connection, jobNos: readonly number[], most: number): Promise<number> {
+  const [row] = await connection.query<{ count: number }>(chunkSql.trim, [numbers(jobNos), most]);
+  return Number(row?.count ?? 0);
+}
+
 const bytesOf = (pieces: readonly NewChunk[]): number =>
   pieces.reduce((sum, { output, metrics }) => sum + output.length + (metrics?.length ?? 0), 0);
 
@@ -171,6 +192,7 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
     },
     handOut: (asked) => words.call(handOutVerb, [asked]),
     handBack: (undelivered) => words.call(handBackVerb, [undelivered]),
+    trim: (jobNos, most) => words.call(trimVerb, [jobNos, most]),
     read: (page) => {
       const asked = [page.jobNo, page.bytesMax, page.fromIndex];
       return pages.read(page, async (begin) => {

@@ -1,3 +1,4 @@
+import { limits } from "../../../limits/index.js";
 import { heldColumns } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
@@ -143,6 +144,8 @@ export const jobStatements = (db: Database) => ({
   clearOutput: db.prepare("DELETE FROM job_output WHERE job_no = ?"),
   clearStream: db.prepare("DELETE FROM stream WHERE job_no = ?"),
   clearChunks: db.prepare("DELETE FROM chunk WHERE job_no = ?"),
+  trimChunks: db.prepare(`DELETE FROM chunk WHERE job_no = ?1
+    AND "index" IN (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT ?2)`),
   note: prepareNamed(
     db,
     ["jobNo", "at", "event", "workerNo", "note"],
@@ -169,7 +172,8 @@ export const jobStatements = (db: Database) => ({
     WHERE no = ?2 AND status = ${code.IN_PROGRESS} RETURNING ${heldColumns}`),
   textBytes: db.prepare(`SELECT coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = ?1), 0)
     + coalesce((SELECT ${bytes("o.output")} FROM job_output o WHERE o.job_no = ?1), 0)
-    + coalesce((SELECT sum(${bytes("c.output")}) FROM chunk c WHERE c.job_no = ?1), 0) AS bytes`),
+    + coalesce((SELECT sum(${bytes("c.output")}) FROM chunk c WHERE c.job_no = ?1 AND c."index" < coalesce(
+      (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT 1 OFFSET ${limits.chunksTrimmedAtOnce}), 1e18)), 0) AS bytes`),
   deleteJob: db.prepare("DELETE FROM job WHERE no = ?"),
   deleteInput: db.prepare("DELETE FROM job_input WHERE job_no = ?"),
   deleteEvents: db.prepare("DELETE FROM job_event WHERE job_no = ?"),

@@ -204,6 +204,7 @@ export class SqliteJobs {
     const rows = this.#sql.expired.all(now, limit);
     const stopped: HeldJob[] = [];
     let room: number = limits.sweepBytesMax;
+    let chunksLeft: number = limits.chunksTrimmedAtOnce;
     let deleted = 0;
     for (const row of rows) {
       if (room <= 0) return { deleted, stopped, more: true };
@@ -218,10 +219,12 @@ export class SqliteJobs {
         this.#tallies.add(row.endpoint_no, { running: -1 });
         continue;
       }
+      room -= this.#sql.textBytes.get(row.no).bytes;
+      chunksLeft -= Number(this.#sql.trimChunks.run(row.no, chunksLeft).changes);
+      if (chunksLeft <= 0) return { deleted, stopped, more: true }; // it stays, hidden, until all its chunks are gone
       if (row.status === code.IN_QUEUE)
         this.#tallies.add(row.endpoint_no, { waiting: -1, waitingNormal: row.low_priority - 1 });
       if (row.keyed && !row.vanished) this.#sql.keepStatus.run(row.status, row.no);
-      room -= this.#sql.textBytes.get(row.no).bytes;
       deleted++;
       this.#clearResult(row.no);
       this.#sql.deleteInput.run(row.no);

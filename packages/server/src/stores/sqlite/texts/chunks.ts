@@ -43,6 +43,8 @@ class SqliteChunks {
           CASE WHEN ${bytes("c.output")} <= ${limits.chunkTextBytesMax} THEN output
             ELSE CAST(${whole("c.output")} AS BLOB) END AS output
         FROM chunk c WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
+      trim: db.prepare(`DELETE FROM chunk WHERE job_no = ?1
+        AND "index" IN (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT ?2)`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
       handBack: prepareNamed(
         db,
@@ -83,6 +85,12 @@ class SqliteChunks {
     this.#sql.handBack.run({ index, jobNo, handedIndex: index + chunks.length, start });
   }
 
+  trim(jobNos: readonly number[], most: number): number {
+    let left = most;
+    for (const no of jobNos) if (left > 0) left -= Number(this.#sql.trim.run(no, left).changes);
+    return most - left;
+  }
+
   /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
   read({ jobNo, fromIndex, bytesMax }: ChunkPage): Chunk[] {
     let count = 0;
@@ -103,6 +111,7 @@ export function chunkVerbs(db: Database): Verbs {
     appendChunks: chunks.append.bind(chunks),
     handOut: chunks.handOut.bind(chunks),
     handBack: chunks.handBack.bind(chunks),
+    trim: chunks.trim.bind(chunks),
   };
 }
 
@@ -127,6 +136,7 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
     // only their places: the thread does not need the outputs
     handBack: ({ jobNo, chunks }) =>
       writer.word("handBack", [{ jobNo, chunks: chunks.map(({ index, start }) => ({ index, start })) }]),
+    trim: (jobNos, most) => writer.word("trim", [jobNos, most]),
     read: (page) =>
       pages.read(page, (begin) =>
         turns.run(["chunks"], () => {
