@@ -11,4 +11,6 @@ export const graphql = {
   graphqlSelectionsMax: 300, // fields are compared pairwise: 300 take 10 ms, 2,000 take 600 ms; introspection has 82
   graphqlInputFieldsMax: 200, // of an object in the variables; the largest input type has 30
   graphqlDepthMax: 12,
+  graphqlLinesMax: 5_000, // of a query
+  graphqlMistakesMax: 20, // told of a query
 } as const;

@@ -41,6 +41,16 @@ describe("A query", () => {
     expect((await said(of(1_992)))[2]).toBe("GRAPHQL_PARSE_FAILED");
   });
 
+  it("has a limited number of lines, and only its first mistakes are told: each is looked for from the beginning", async () => {
+    const { graphqlLinesMax: most, graphqlMistakesMax: told } = limits;
+    const of = (lines: number) =>
+      `${"\n".repeat(lines - 1)}{${Array.from({ length: 150 }, (_, n) => `f${n}`).join(" ")}}`;
+    const { json } = await ask(of(most), {});
+    expect(json.errors.length).toBeLessThanOrEqual(told + 1); // the last says that there are more
+    expect(json.errors[0].locations).toEqual([{ line: most, column: 2 }]);
+    expect(await said(of(most + 1))).toEqual([400, "The query has more than 5000 lines.", "GRAPHQL_PARSE_FAILED"]);
+  });
+
   it.each([
     ["fragments", (count: number) => `{myself{${"...F ".repeat(count)}}}fragment F on Myself{id}`],
     ["inline fragments", (count: number) => `{${"...{myself{id}}".repeat(count / 2)}}`],

@@ -85,8 +85,20 @@ function asRefusal(error: unknown): Refusal | undefined {
   return statusCode >= 400 && statusCode < 500 ? malformed() : undefined;
 }
 
+/** Finding the line of a mistake means counting all lines before it. */
+function hasManyLines(query: string): boolean {
+  const ends = /[\n\r]/g;
+  let lines = 1;
+  while (lines <= limits.graphqlLinesMax && ends.test(query)) lines++;
+  return lines > limits.graphqlLinesMax;
+}
+
 async function answer(parts: Context["parts"], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const call = readCall(request.body);
+  if (hasManyLines(call.query)) {
+    const message = `The query has more than ${limits.graphqlLinesMax} lines.`;
+    return send(reply, 400, { errors: [coded(new GraphQLError(message), "GRAPHQL_PARSE_FAILED")] });
+  }
   let document: DocumentNode;
   try {
     document = parse(call.query, { maxTokens: limits.graphqlTokensMax });
@@ -97,7 +109,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     const message = `The query selects more than ${limits.graphqlSelectionsMax} fields and fragments.`;
     return send(reply, 400, { errors: [coded(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")] });
   }
-  const mistakes = [...validate(schema, document)];
+  const mistakes = [...validate(schema, document, undefined, { maxErrors: limits.graphqlMistakesMax })];
   if (mistakes.length === 0 && tooDeep(document)) mistakes.push(new GraphQLError("The query is nested too deep."));
   if (mistakes.length > 0) {
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
