@@ -86,7 +86,7 @@ const linesOf = (secret: string): string[] =>
   secret
     .split(/[\r\n]+/, limits.secretLinesMax)
     .map((line) => line.trim())
-    .filter((line) => line.length >= limits.secretCharsMin);
+    .filter((line) => line.length >= limits.secretCharsMin && line !== secret);
 
 /** A secret's forms to mask, each also as JSON strings may escape it. */
 interface Forms {
@@ -120,6 +120,7 @@ export class HiddenTexts implements Iterable<string> {
   /** Each text with its forms: computing them for each line costs more than searching for them. */
   readonly #own: ReadonlyMap<string, Forms>;
   readonly #ofJobs = new Map<string, Forms>();
+  #units = 0;
   /** Undefined after a change, until they are needed. */
   #sorted: readonly string[] | undefined;
 
@@ -138,10 +139,15 @@ export class HiddenTexts implements Iterable<string> {
   }
 
   add(text: string): void {
-    this.#ofJobs.delete(text);
+    if (this.#ofJobs.delete(text)) this.#units -= text.length;
+    else this.#sorted = undefined;
     this.#ofJobs.set(text, formsOf(text));
-    if (this.#ofJobs.size > limits.logSecretsMax) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
-    this.#sorted = undefined;
+    this.#units += text.length;
+    for (const [oldest] of this.#ofJobs) {
+      if (this.#ofJobs.size <= limits.logSecretsMax && this.#units <= limits.logSecretUnitsMax) return;
+      this.#ofJobs.delete(oldest);
+      this.#units -= oldest.length;
+    }
   }
 
   /** The text with every hidden text masked, also inside JSON strings. */

@@ -6,6 +6,7 @@ import { plainSpec, workerChanges } from "../../testing/facts-fixture.js";
 import { followLog } from "../../testing/followed-log-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 
 let scene: Scene;
 let http: Http;
@@ -41,6 +42,19 @@ describe("The accessSecret of a job", () => {
     accessSecret,
     bucketName: "b",
     endpointUrl: "http://s3",
+  });
+
+  it("is read once for all readers of a log, in turns with other work", async () => {
+    const count = 40;
+    for (let n = 0; n < count; n++)
+      await scene.running(endpoint, worker, { input: {}, s3Config: s3Config(`secret-${n}`) });
+    say("secret-0 and secret-39");
+    const read = vi.spyOn(scene.parts.reader, "submission");
+    const { value, waits } = await withTurns(() => Promise.all(Array.from({ length: 10 }, texts)));
+    expect(new Set(value.flat())).toEqual(new Set(["**** and ****"]));
+    expect(read).toHaveBeenCalledTimes(count);
+    expect(waits).toBeGreaterThanOrEqual(count);
+    read.mockRestore();
   });
 
   it("is hidden while its worker holds the job, also in JSON text and in a log that is followed", async () => {

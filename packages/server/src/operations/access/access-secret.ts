@@ -1,6 +1,7 @@
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Provider } from "../../provider.js";
+import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 
 interface Secretive {
@@ -45,15 +46,19 @@ export async function hideSecrets(
   { row }: LiveWorker,
   jobs: readonly Secretive[],
 ): Promise<void> {
-  const secrets = new Set(jobs.map(({ s3Config }) => accessSecretOf(needs, s3Config)));
-  secrets.delete(undefined);
+  const secrets = new Set<string>();
+  for (const { s3Config } of jobs) {
+    if (turns.isOver) await turns.take(["secrets"]);
+    const secret = accessSecretOf(needs, s3Config);
+    if (secret !== undefined) secrets.add(secret);
+  }
   const over = new AbortController();
   const late = needs.clock.sleep(limits.logHideMs, over.signal).then(() => {
     if (!over.signal.aborted) throw new Error("Its provider did not answer in time");
   });
   try {
     // if the keeper is gone, so are its workers
-    await Promise.race([Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret as string))), late]);
+    await Promise.race([Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret))), late]);
   } catch (error) {
     const message = `the s3Config.accessSecret of a job may be shown in the log of worker ${row.id}`;
     needs.emit({ type: "server.warning", message, error });

@@ -2,6 +2,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { LogQuery } from "../../provider.js";
+import { maskOf } from "./mask.js";
 import {
   assertKeptHere,
   behind,
@@ -11,7 +12,6 @@ import {
   type LogAsk,
   type Logged,
   type LogParts,
-  Mask,
   readable,
   type ShownLine,
   workersWithLogs,
@@ -58,7 +58,7 @@ async function* come(
   ask: LogAsk,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ShownLine[]> {
-  const mask = new Mask(needs, worker);
+  const mask = maskOf(worker);
   const begunUs = needs.clock.now() * 1_000;
   let { after } = ask;
   let query: Pick<LogQuery, "tail" | "sinceUs" | "search"> = behind(ask);
@@ -69,7 +69,7 @@ async function* come(
     for await (const batch of readable(
       needs.logs(row.id, row.handle, { ...query, jobId: ask.jobId, follow, signal }),
     )) {
-      const lines = (await mask.shown(batch)).filter((line) => isBehind(after, line));
+      const lines = (await mask.shown(needs, batch)).filter((line) => isBehind(after, line));
       after = lines.at(-1) ?? after;
       if (lines.length > 0) yield lines;
     }

@@ -1,21 +1,21 @@
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { HiddenTexts, type LogLine, type LogMark, markOf } from "../../domain/workers/log-line.js";
-import type { Worker } from "../../domain/workers/worker.js";
 import { logElsewhere, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { LogSearch, Provider } from "../../provider.js";
-import { turns } from "../../turns.js";
-import { accessSecretOf } from "../access/access-secret.js";
 import type { Needs } from "../needs.js";
+import { type Logged, maskOf, type ShownLine } from "./mask.js";
+
+export type { Logged, ShownLine } from "./mask.js";
+
+/** Lines, oldest first, and a note on missing lines. */
+export interface LogPage {
+  readonly lines: readonly ShownLine[];
+  readonly note?: string | undefined;
+}
 
 export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "here"> {
   readonly logs: Provider["logs"];
-}
-
-/** A worker, live or long ended. While it lives its row is replaced as it changes. */
-export interface Logged {
-  readonly row: Worker;
 }
 
 /** Which lines a caller wants. */
@@ -33,15 +33,6 @@ export interface LogAsk {
 export interface LinePosition {
   readonly atUs: number;
   readonly workerId: string;
-}
-
-/** A line as callers see it. */
-export interface ShownLine extends LogLine, LogMark {}
-
-/** Lines, oldest first, and a note on missing lines. */
-export interface LogPage {
-  readonly lines: readonly ShownLine[];
-  readonly note?: string | undefined;
 }
 
 /** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
@@ -135,11 +126,11 @@ export function behind(ask: LogAsk): LogAsk {
 
 async function linesOf(needs: LogParts, worker: Logged, ask: LogAsk, signal: AbortSignal): Promise<ShownLine[]> {
   const { row } = worker;
-  const mask = new Mask(needs, worker);
+  const mask = maskOf(worker);
   const { tail, sinceUs, jobId, search } = behind(ask);
   const lines: ShownLine[] = [];
   for await (const batch of readable(needs.logs(row.id, row.handle, { tail, sinceUs, jobId, search, signal }))) {
-    for (const line of await mask.shown(batch)) if (isBehind(ask.after, line)) lines.push(line);
+    for (const line of await mask.shown(needs, batch)) if (isBehind(ask.after, line)) lines.push(line);
   }
   return lines;
 }
@@ -154,53 +145,5 @@ export async function* readable<T>(lines: AsyncIterable<T>): AsyncGenerator<T> {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Refusal("UNAVAILABLE", `The worker's log cannot be read just now: ${why}.`, { retryAfterSeconds: 1 });
-  }
-}
-
-/**
- * Hides the `accessSecret` of the jobs that a worker holds or has held since reading began. Its provider hides these
- * and earlier jobs' secrets too; but after a restart, a provider whose engine keeps the log no longer knows them.
- */
-export class Mask {
-  readonly #needs: Needs<"reader" | "vault">;
-  readonly #worker: Logged;
-  readonly #known = new Set<number>();
-  readonly #secrets = new Set<string>();
-  #hidden = new HiddenTexts([]);
-
-  constructor(needs: Needs<"reader" | "vault">, worker: Logged) {
-    this.#needs = needs;
-    this.#worker = worker;
-  }
-
-  /** Lines as callers see them. */
-  async shown(lines: readonly LogLine[]): Promise<ShownLine[]> {
-    await this.#look();
-    const shown: ShownLine[] = [];
-    let unitsLeft = 0;
-    for (const line of lines) {
-      if (unitsLeft <= 0) {
-        await turns.take(["logs"]);
-        unitsLeft = limits.logMaskUnitsMax;
-      }
-      unitsLeft -= (line.text.length + 1) * (this.#hidden.size + 1);
-      const text = this.#hidden.mask(line.text);
-      shown.push({ ...line, text, ...markOf(text) });
-    }
-    return shown;
-  }
-
-  /** Called after the lines were read: a job taken meanwhile has its secret in them. */
-  async #look(): Promise<void> {
-    const { reader } = this.#needs;
-    if (this.#worker.row.endedAt !== undefined) return;
-    const { size } = this.#secrets;
-    for (const { no } of await reader.heldBy(this.#worker.row.no)) {
-      if (this.#known.has(no)) continue;
-      this.#known.add(no);
-      const secret = accessSecretOf(this.#needs, (await reader.submission(no))?.s3Config);
-      if (secret !== undefined) this.#secrets.add(secret);
-    }
-    if (this.#secrets.size > size) this.#hidden = new HiddenTexts(this.#secrets);
   }
 }

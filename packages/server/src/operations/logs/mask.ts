@@ -1,0 +1,96 @@
+import { HiddenTexts, type LogLine, type LogMark, markOf } from "../../domain/workers/log-line.js";
+import type { Worker } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import { turns } from "../../turns.js";
+import { accessSecretOf } from "../access/access-secret.js";
+import type { Needs } from "../needs.js";
+
+/** A worker, live or long ended. While it lives its row is replaced as it changes. */
+export interface Logged {
+  readonly row: Worker;
+}
+
+/** A line as callers see it. */
+export interface ShownLine extends LogLine, LogMark {}
+
+type Masking = Needs<"reader" | "vault">;
+
+const lane = ["logs"] as const;
+const masks = new WeakMap<Logged, Mask>();
+
+/** The mask of a worker's log, which all its readers share. */
+export function maskOf(worker: Logged): Mask {
+  const mask = masks.get(worker) ?? new Mask(worker);
+  masks.set(worker, mask);
+  return mask;
+}
+
+/**
+ * Hides the `accessSecret` of the jobs that a worker holds or has held since its log was first read. Its provider hides
+ * these and earlier jobs' secrets too; but after a restart, a provider whose engine keeps the log no longer knows them.
+ */
+class Mask {
+  readonly #worker: Logged;
+  readonly #known = new Set<number>();
+  readonly #hidden = new HiddenTexts([]);
+  #looking: Promise<void> | undefined;
+  /** Begins when the present look is over. */
+  #next: Promise<void> | undefined;
+
+  constructor(worker: Logged) {
+    this.#worker = worker;
+  }
+
+  /** Lines as callers see them. */
+  async shown(needs: Masking, lines: readonly LogLine[]): Promise<ShownLine[]> {
+    // a job taken while the lines were read has its secret in them
+    if (this.#worker.row.endedAt === undefined) await this.#look(needs);
+    const shown: ShownLine[] = [];
+    let unitsLeft = 0;
+    for (const line of lines) {
+      if (unitsLeft <= 0) {
+        await turns.take(lane);
+        unitsLeft = limits.logMaskUnitsMax;
+      }
+      const isJson = line.text.startsWith("{");
+      unitsLeft -= (line.text.length + 1) * (this.#hidden.size + (isJson ? limits.logParseFactor : 1));
+      const text = this.#hidden.mask(line.text);
+      shown.push({ ...line, text, ...markOf(text) });
+    }
+    return shown;
+  }
+
+  /** Waits for a look that began after this call. */
+  #look(needs: Masking): Promise<void> {
+    if (this.#looking) {
+      this.#next ??= this.#looking.then(
+        () => this.#lookNext(needs),
+        () => this.#lookNext(needs),
+      );
+      return this.#next;
+    }
+    this.#looking = this.#learn(needs).finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  #lookNext(needs: Masking): Promise<void> {
+    this.#next = undefined;
+    return this.#look(needs);
+  }
+
+  async #learn(needs: Masking): Promise<void> {
+    await turns.take(lane);
+    const held = await needs.reader.heldBy(this.#worker.row.no);
+    const nos = new Set(held.map(({ no }) => no));
+    for (const no of this.#known) if (!nos.has(no)) this.#known.delete(no);
+    for (const no of nos) {
+      if (this.#known.has(no)) continue;
+      if (turns.isOver) await turns.take(lane);
+      const secret = accessSecretOf(needs, (await needs.reader.submission(no))?.s3Config);
+      if (secret !== undefined) this.#hidden.add(secret);
+      this.#known.add(no);
+    }
+  }
+}
