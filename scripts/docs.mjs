@@ -48,7 +48,7 @@ async function errorsPage() {
 /** The schema after all migrations. */
 async function schemaDump() {
   const { openDatabase } = await import(join(root, "packages/server/dist/stores/sqlite/driver.js"));
-  const { migrate } = await import(join(root, "packages/server/dist/stores/sqlite/schema.js"));
+  const { migrate } = await import(join(root, "packages/server/dist/stores/sqlite/migrate.js"));
   const db = openDatabase(":memory:");
   migrate(db);
   const rows = db.prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").all();

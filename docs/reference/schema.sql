@@ -199,3 +199,5 @@ CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_user ON audit (user_no, no);
 
 CREATE INDEX audit_resource ON audit (resource, no);
+
+CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'pending' AND next_at IS NOT NULL;

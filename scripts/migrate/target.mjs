@@ -1,6 +1,6 @@
 import pg from "pg";
 import { numbers } from "../../packages/server/dist/stores/postgres/connection/arrays.js";
-import { migrate } from "../../packages/server/dist/stores/postgres/schema.js";
+import { migrate } from "../../packages/server/dist/stores/postgres/migrate.js";
 import { Refused } from "./refused.mjs";
 
 /** Tables that exist only for servers that share a database. */

@@ -10,6 +10,7 @@ export const webhooks = {
   webhookPieceBytes: mib, // of a body, signed at a time: other work gets its turn in between
   webhookConcurrency: 512, // an owner has at most as many as are still free
   webhookPage: 500,
+  webhookHeads: 100, // endpoints whose first deliveries are looked at while a round over all of them goes on
   webhookLookMs: second, // between two looks while deliveries are under way; an end rings earlier
   webhookConcurrencyPerHost: 4,
   webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses besides an address that hangs

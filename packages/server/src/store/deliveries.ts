@@ -22,6 +22,12 @@ export interface DueDelivery extends Delivery {
   readonly bytes: number;
 }
 
+export interface HeadsQuery {
+  readonly now: number;
+  readonly afterEndpointNo: number;
+  readonly endpoints: number;
+}
+
 /** An attempt of a delivery, and the delivery's new state. */
 export interface AttemptMade {
   readonly deliveryNo: number;
@@ -43,6 +49,11 @@ export interface DeliveryStore {
     limit: number;
     after?: Pick<Delivery, "no" | "nextAt"> | undefined;
   }): Promise<DueDelivery[]>;
+  /**
+   * The first due deliveries of each of some endpoints, in the order of their numbers, after `afterEndpointNo`;
+   * `lookedTo` is the last of these endpoints, undefined if there are no more.
+   */
+  heads(asked: HeadsQuery): Promise<{ due: DueDelivery[]; lookedTo: number | undefined }>;
   nextDue(): Promise<number | undefined>;
   /** Recording the same attempt twice counts once. */
   record(made: AttemptMade): Promise<void>;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ChunkStore } from "../store/index.js";
 import { postgresChunkStore } from "./postgres/texts/chunks.js";
 import { openForWriting } from "./sqlite/driver.js";
-import { migrate } from "./sqlite/schema.js";
+import { migrate } from "./sqlite/migrate.js";
 import { sqliteChunkStore } from "./sqlite/texts/chunks.js";
 import { TextCutter } from "./sqlite/texts/stored-texts.js";
 import type { CallSize } from "./sqlite/writing/writer.js";

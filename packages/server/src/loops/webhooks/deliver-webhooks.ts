@@ -27,6 +27,21 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   const { places, bodies } = memory;
   /** Where the next page begins; undefined: at the oldest delivery. */
   let after: Delivery | undefined;
+  /** The endpoint whose first deliveries were looked at last. */
+  let headsTo = 0;
+
+  /**
+   * The next page of a round over all due deliveries, oldest first. While one goes on, which may take seconds if some
+   * endpoint has very many, also the first deliveries of some endpoints: nobody waits for the others' rounds.
+   */
+  async function nextPage(now: number): Promise<{ page: readonly DueDelivery[]; due: readonly DueDelivery[] }> {
+    const page = await needs.deliveries.due({ now, limit: limits.webhookPage, after });
+    if (after === undefined && page.length < limits.webhookPage) return { page, due: page };
+    const heads = await needs.deliveries.heads({ now, afterEndpointNo: headsTo, endpoints: limits.webhookHeads });
+    headsTo = heads.lookedTo ?? 0;
+    const nos = new Set(page.map(({ no }) => no));
+    return { page, due: [...page, ...heads.due.filter(({ no }) => !nos.has(no))] };
+  }
 
   async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
     const startedAt = needs.clock.now();
@@ -94,11 +109,11 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       for (const made of memory.unrecorded(now)) start(made.delivery, () => record(made), signal);
       // one page per tick, round and round: deliveries in flight are still due, and some wait for their host
       memory.beginPage();
-      const due = await needs.deliveries.due({ now, limit: limits.webhookPage, after });
+      const { page, due } = await nextPage(now);
       const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
       for (const each of places.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;
-      after = due.length < limits.webhookPage ? undefined : due.at(-1);
+      after = page.length < limits.webhookPage ? undefined : page.at(-1);
       if (after !== undefined) return now;
       bodies.endRound();
       // the end of a delivery in flight rings as well

@@ -109,6 +109,38 @@ export function deliveries(setting: () => Setting): void {
       expect(made!.webhookId).not.toBe(old!.webhookId);
     });
 
+    it("that are due first are found for each endpoint, some endpoints at a time", async () => {
+      const numbers: number[] = [];
+      for (const id of ["heads0", "heads1", "heads2"]) numbers.push(await scene.endpoint(id));
+      for (const [at, endpointNo] of numbers.entries())
+        for (let n = 0; n < 4 - at; n++) {
+          const id = await scene.submit({ endpointNo, webhook, id: `head-${at}-${n}` });
+          const upToPlace = await scene.stores.reader.lastPlace();
+          await scene.stores.jobs.cancelWaiting({
+            endpointNo,
+            upToPlace,
+            error: "purged",
+            now: scene.now + n,
+            limit: 10,
+          });
+          expect(id).toBe(`head-${at}-${n}`);
+        }
+      const heads = async (afterEndpointNo: number, endpoints: number, now = scene.now + 10) => {
+        const { due, lookedTo } = await scene.stores.deliveries.heads({ now, afterEndpointNo, endpoints });
+        return [due.map(({ jobId }) => jobId).sort(), lookedTo];
+      };
+      expect(await heads(numbers[0]! - 1, 2)).toEqual([
+        ["head-0-0", "head-0-1", "head-0-2", "head-1-0", "head-1-1", "head-1-2"],
+        numbers[1],
+      ]);
+      expect(await heads(numbers[1]!, 2)).toEqual([["head-2-0", "head-2-1"], undefined]);
+      expect(await heads(numbers[2]!, 2)).toEqual([[], undefined]);
+      expect(await heads(numbers[0]! - 1, 10, scene.now + 1)).toEqual([
+        ["head-0-0", "head-0-1", "head-1-0", "head-1-1", "head-2-0", "head-2-1"],
+        undefined,
+      ]);
+    });
+
     it("are forgotten some time after their end, never before it", async () => {
       await scene.jobIn("COMPLETED", first, { webhook });
       await scene.jobIn("COMPLETED", first, { webhook });

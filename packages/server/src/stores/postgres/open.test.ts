@@ -8,7 +8,8 @@ import { asAdmin, makeDatabase, openAs } from "../contracts/postgres-fixture.js"
 import { Scene } from "../contracts/scene.js";
 import { Connections } from "./connection/connections.js";
 import { isLost, worded } from "./connection/failures.js";
-import { migrate, schemaVersion } from "./schema.js";
+import { migrate } from "./migrate.js";
+import { schemaVersion } from "./schema.js";
 
 let server: TestPostgres;
 beforeAll(async () => {

@@ -101,7 +101,7 @@ const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)]
 /** Tables with few rows, such as servers, hosts and leases. */
 const small = /^(place|schema|server|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
 /** Indexes of live rows: a full scan of each is short. */
-const short = /^(job_held|worker_endpoint|delivery_due|endpoint_pkey)$/;
+const short = /^(job_held|worker_endpoint|delivery_due|delivery_of|endpoint_pkey)$/;
 
 /** Pages that a person requests, and clean-up that runs now and then: these may look past other rows. */
 const rare =
@@ -175,6 +175,7 @@ async function cool(): Promise<Record<string, string>> {
   await workers.forget(1, 1);
   await deliveries.due({ now: 1, limit: 10 });
   await deliveries.due({ now: 1, limit: 10, after: { no: 1, nextAt: 1 } });
+  await deliveries.heads({ now: 1, afterEndpointNo: 0, endpoints: 10 });
   await deliveries.nextDue();
   await deliveries.record({
     deliveryNo: 1,
@@ -189,8 +190,7 @@ async function cool(): Promise<Record<string, string>> {
     decision: { at: 1, inputs: "", outcome: "", reason: "" },
     ended: { untilAt: 1, times: 1 },
   });
-  await decisions.list(1, 10);
-  await decisions.forget(1, 1);
+  await decisions.list(1, 10).then(() => decisions.forget(1, 1));
   await access.keys();
   await access.users();
   await hosts.ensure("host", 1);

@@ -1,7 +1,5 @@
-import type { Database } from "./driver.js";
-
 /** Each step brings a database from the version of its index to the next. A released step never changes. */
-const steps: readonly string[] = [
+export const steps: readonly string[] = [
   `
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO counter VALUES ('next_place', 1);
@@ -232,25 +230,9 @@ CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_user ON audit (user_no, no);
 CREATE INDEX audit_resource ON audit (resource, no);
 `,
+  // webhooks that are due, endpoint by endpoint
+  "CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'pending' AND next_at IS NOT NULL;",
 ];
 
 /** The schema version that this code writes. */
 export const schemaVersion = steps.length;
-
-/**
- * Brings the schema to this code's version, or to an earlier one; refuses a newer database with a one-sentence error.
- */
-export function migrate(db: Database, upTo = schemaVersion): void {
-  const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  if (version > schemaVersion) {
-    throw new Error(
-      `The database is of version ${version}, newer than this program's ${schemaVersion}: start the newer program, or use another MILLRACE_DATA_DIR.`,
-    );
-  }
-  for (let at = version; at < upTo; at++) {
-    db.exec("BEGIN IMMEDIATE");
-    db.exec(steps[at] as string);
-    db.exec(`PRAGMA user_version = ${at + 1}`);
-    db.exec("COMMIT");
-  }
-}

@@ -8,8 +8,9 @@ import { newDirectory, onFatal, openMemory } from "../contracts/sqlite-fixture.j
 import { code } from "../tables/job-state.js";
 import { lockDirectory } from "./disk/lock.js";
 import { openDatabase } from "./driver.js";
+import { migrate } from "./migrate.js";
 import { openSqlite } from "./open.js";
-import { migrate, schemaVersion } from "./schema.js";
+import { schemaVersion } from "./schema.js";
 
 describe("A sweep", () => {
   it("ends its batch with the job whose input, result or chunks reach its size limit", async () => {

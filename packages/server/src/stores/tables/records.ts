@@ -30,6 +30,28 @@ const bodyBytes = ({ bytes }: TextColumns) =>
     WHERE o.job_no = delivery.job_no), 0)
   + coalesce((SELECT ${bytes("i.body")} FROM job_input i WHERE i.job_no = delivery.job_no), 0)`)}`;
 
+interface HeadRow {
+  readonly endpoint: number;
+  readonly first: number | null;
+  readonly second: number | null;
+  readonly third: number | null;
+}
+
+/** Endpoints with pending deliveries, found by one look into the index each, and their first due deliveries. */
+function heads(after: number, count: number, now: number) {
+  const nth = (
+    n: number,
+  ) => raw`(SELECT d.no FROM delivery d WHERE d.state = 'pending' AND d.next_at IS NOT NULL AND d.endpoint_no = open.no
+    AND d.next_at <= ${now} ORDER BY d.next_at, d.no LIMIT 1 OFFSET ${raw.lit(n)})`;
+  return raw<HeadRow>`WITH RECURSIVE open (no, n) AS (
+      SELECT (SELECT min(endpoint_no) FROM delivery WHERE state = 'pending' AND next_at IS NOT NULL AND endpoint_no > ${after}), 1
+      UNION ALL
+      SELECT (SELECT min(endpoint_no) FROM delivery WHERE state = 'pending' AND next_at IS NOT NULL AND endpoint_no > open.no), open.n + 1
+      FROM open WHERE open.no IS NOT NULL AND open.n < ${count})
+    SELECT open.no AS endpoint, ${nth(0)} AS first, ${nth(1)} AS second, ${nth(2)} AS third
+    FROM open WHERE open.no IS NOT NULL`;
+}
+
 export function deliveryStore(runner: Runner): DeliveryStore {
   const { sql } = runner;
   const bytes = bodyBytes(runner.texts).as("bytes");
@@ -63,6 +85,14 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         query = query.where((eb) => eb.or([eb("next_at", ">", nextAt), eb("next_at", "=", nextAt).and("no", ">", no)]));
       }
       return (await runner.read(query.compile())).map((row) => ({ ...toDelivery(row), bytes: row.bytes }));
+    },
+    heads: async ({ now, afterEndpointNo, endpoints }) => {
+      const found = await runner.read<HeadRow>(heads(afterEndpointNo, endpoints, now).compile(sql));
+      const nos = found.flatMap(({ first, second, third }) => [first, second, third]).filter((no) => no !== null);
+      const query = pending.selectAll().select(bytes).where("no", "in", nos);
+      const due = nos.length === 0 ? [] : await runner.read(query.compile());
+      const lookedTo = found.length < endpoints ? undefined : found.at(-1)?.endpoint;
+      return { due: due.map((row) => ({ ...toDelivery(row), bytes: row.bytes })), lookedTo };
     },
     nextDue: async () => {
       const [row] = await runner.read(pending.select((eb) => eb.fn.min("next_at").as("at")).compile());

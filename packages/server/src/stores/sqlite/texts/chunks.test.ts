@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../limits/index.js";
 import { withTurns } from "../../../testing/turns-fixture.js";
 import { openForWriting } from "../driver.js";
-import { migrate } from "../schema.js";
+import { migrate } from "../migrate.js";
 import { sqliteChunkStore } from "./chunks.js";
 
 describe("Large chunks", () => {

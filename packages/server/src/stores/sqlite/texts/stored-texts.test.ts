@@ -6,8 +6,8 @@ import { limits } from "../../../limits/index.js";
 import { completed, Scene } from "../../contracts/scene.js";
 import { newDirectory, onFatal } from "../../contracts/sqlite-fixture.js";
 import { openDatabase } from "../driver.js";
+import { migrate } from "../migrate.js";
 import { openSqlite } from "../open.js";
-import { migrate } from "../schema.js";
 import { textVerbs } from "./stored-texts.js";
 
 const large = (letter: string) => `"${letter.repeat(2 * limits.storedPieceBytes)}"`;
