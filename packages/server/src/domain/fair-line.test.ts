@@ -36,3 +36,16 @@ it("Work that fails does not stop what comes after it", async () => {
   expect(await after).toBe("done");
   expect(await line.do(2, async () => "later")).toBe("later");
 });
+
+it("Work is done several at a time", async () => {
+  const line = new FairLine(2);
+  let running = 0;
+  let most = 0;
+  const work = async () => {
+    most = Math.max(most, ++running);
+    await Promise.resolve();
+    running--;
+  };
+  for (let round = 0; round < 2; round++) await Promise.all(Array.from({ length: 7 }, (_, n) => line.do(n % 2, work)));
+  expect(most).toBe(2);
+});

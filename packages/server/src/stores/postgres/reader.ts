@@ -1,4 +1,4 @@
-import { fewAtOnce } from "../../domain/few-at-once.js";
+import { FairLine } from "../../domain/fair-line.js";
 import { limits } from "../../limits/index.js";
 import type { JobQuery, JobReader, PositionQuery } from "../../store/index.js";
 import { gathered } from "../tables/gathered.js";
@@ -43,6 +43,16 @@ export const readerSql = {
   position: `SELECT a.n, (SELECT count(*) FROM
       (SELECT 1 FROM job WHERE endpoint_no = a.endpoint_no AND status = ${code.IN_QUEUE} AND place < a.place LIMIT a.max) p) AS before
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)`,
+  /** The same for many at once: the first places of each endpoint are read once. */
+  positions: `
+  WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, place, max, n)),
+  heads AS MATERIALIZED (
+    SELECT e.endpoint_no, e.max, (SELECT array_agg(p.place ORDER BY p.place) FROM
+      (SELECT place FROM job WHERE endpoint_no = e.endpoint_no AND status = ${code.IN_QUEUE} ORDER BY place LIMIT e.max) p) AS places
+    FROM (SELECT DISTINCT endpoint_no, max FROM asked) e)
+  SELECT a.n, coalesce(width_bucket(a.place - 1, h.places), 0) AS before
+  FROM asked a JOIN heads h USING (endpoint_no, max)`,
   lastPlace: "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS place FROM place",
 };
 
@@ -65,7 +75,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
   });
   const position = gathered(async (asked: readonly PositionQuery[]) => {
-    const rows = await reads.read<{ n: number; before: number }>(readerSql.position, [
+    const text = asked.length === 1 ? readerSql.position : readerSql.positions;
+    const rows = await reads.read<{ n: number; before: number }>(text, [
       numbers(asked.map(({ endpointNo }) => endpointNo)),
       numbers(asked.map(({ place }) => place)),
       numbers(asked.map(({ max }) => max)),
@@ -74,7 +85,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     return asked.map((_, n) => before.get(n) ?? 0);
   });
   // other reads find a connection beside them
-  const fewPages = fewAtOnce(limits.pageReadersMax);
+  const pages = new FairLine(limits.pageReadersMax);
   const at = async (text: string) => (await reads.read<{ at: number | null }>(text, []))[0]?.at ?? undefined;
   return {
     find: async (query) => {
@@ -94,7 +105,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       const read = (...statement: Parameters<Connections["read"]>) =>
         bytesMax > limits.requestsShortBytesMax
           ? textReads.read<PageRow>(...statement)
-          : fewPages(() => reads.read<PageRow>(...statement));
+          : pages.do(endpointNo, () => reads.read<PageRow>(...statement));
       if (!status) return toPage(await read(...readerSql.list.with(values)));
       const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
       return toPage(await read(...list.with({ ...values, status: code[status] })));
