@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../limits/index.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 import { pipeInTurns } from "./pipe-in-turns.js";
@@ -45,6 +45,31 @@ describe("Joined connections", () => {
       perTurn.push(passed() - before);
     }
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(2 * limits.lentBytesPerTurn);
+  });
+
+  it("end if one side takes nothing for long", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const [from, to] = [new PassThrough(), new PassThrough()];
+    pipeInTurns(from, to);
+    while (from.write(Buffer.alloc(64 * 1_024))) await turn();
+    await vi.advanceTimersByTimeAsync(limits.gateStallMs - 1);
+    expect([from.destroyed, to.destroyed]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([from.destroyed, to.destroyed]).toEqual([true, true]);
+    vi.useRealTimers();
+  });
+
+  it("do not end if the reader goes on in time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const [from, to] = [new PassThrough(), new PassThrough()];
+    pipeInTurns(from, to);
+    while (from.write(Buffer.alloc(64 * 1_024))) await turn();
+    await vi.advanceTimersByTimeAsync(limits.gateStallMs - 1);
+    to.resume();
+    await turn();
+    await vi.advanceTimersByTimeAsync(2 * limits.gateStallMs);
+    expect(to.destroyed).toBe(false);
+    vi.useRealTimers();
   });
 
   it("go at the pace of the reader", async () => {

@@ -1,14 +1,28 @@
-import type { Duplex } from "node:stream";
+import type { Readable, Writable } from "node:stream";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { turnFor } from "../shared/replies/write-turns.js";
 
-/** Copies one connection to another at its pace, taking turns with other large transfers. */
-export function pipeInTurns(from: Duplex, to: Duplex): void {
+/**
+ * Copies one connection to another at its pace, taking turns with other large transfers. If the other takes nothing for
+ * a while, both end: a paused connection does not tell that its peer has gone.
+ */
+export function pipeInTurns(from: Readable, to: Writable): void {
   const goOn = () => void from.resume();
   const write = (part: Buffer) => {
     if (to.write(part)) return true;
     from.pause();
-    to.once("drain", goOn);
+    const stalled = realTime.after(limits.gateStallMs, () => {
+      from.destroy();
+      to.destroy();
+    });
+    const end = () => realTime.cancel(stalled);
+    to.once("close", end);
+    to.once("drain", () => {
+      to.off("close", end);
+      end();
+      goOn();
+    });
     return false;
   };
   /** The last part while it waits for its turn: the connection may end meanwhile. */

@@ -103,7 +103,7 @@ function passOn(answer: IncomingMessage, reply: ServerResponse, over: (outcome: 
     cut(reply);
   });
   reply.once("finish", () => over({ kind: "ended" }));
-  answer.pipe(reply);
+  pipeInTurns(answer, reply);
 }
 
 /** Joins two connections, each at the other's pace. */

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { MillraceEvent } from "../../events.js";
@@ -135,6 +136,23 @@ describe("The fast lane", () => {
     socket.write(head + body + head + body);
     await expect.poll(() => said.match(/"IN_QUEUE"/g)?.length).toBe(3);
     socket.destroy();
+  });
+
+  it("stores nothing if its key was revoked before the body was there", async () => {
+    const { key, caller } = await scene.stranger();
+    const { id: templateId } = await scene.template({ imageName: "handler:1" }, caller);
+    const own = await scene.endpoint({ templateId }, caller);
+    const socket = connect(http.port, "127.0.0.1");
+    const body = '{"input":{}}';
+    const head = [`POST /v2/${own.id}/run HTTP/1.1`, "host: x", "connection: close", `authorization: Bearer ${key}`];
+    socket.write(`${[...head, `content-length: ${body.length}`].join("\r\n")}\r\n\r\n${body.slice(0, 4)}`);
+    await scene.settle();
+    await scene.parts.registry.removeKey(caller);
+    socket.end(body.slice(4));
+    const reply = await text(socket);
+    expect(reply).toMatch(/^HTTP\/1\.1 401 /);
+    expect(reply).toMatch(/revoked, rotated or narrowed/);
+    expect(await scene.health(own)).toMatchObject({ waiting: 0 });
   });
 
   it("stores nothing of a client that disconnects in the middle of its body", async () => {

@@ -58,10 +58,14 @@ function hasSmallBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, send, fail }: Entered): void {
+function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, check, send, fail }: Entered): void {
   const then = (body: Buffer, release: () => void) => {
     const submit = { endpoint, route: "run", body, waitMs: undefined, idempotencyKey: undefined, requestId } as const;
-    submitJob(parts, submit)
+    const submitted = async () => {
+      check();
+      return submitJob(parts, submit);
+    };
+    submitted()
       .finally(release)
       .then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
   };
@@ -86,6 +90,8 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
 interface Entered {
   readonly endpoint: Endpoint;
   readonly requestId: string;
+  /** Throws if the key has ended since. */
+  readonly check: () => void;
   readonly send: (status: number, body: string) => void;
   readonly fail: (error: unknown) => void;
   /** Records that the request was served. */
@@ -127,5 +133,5 @@ function enter(
     if (!request.complete) readAway(request);
     send(refusal.status, refusalText(refusal, requestId), refusal);
   };
-  return { endpoint: admitted.endpoint, requestId, send, fail, served };
+  return { ...admitted, requestId, send, fail, served };
 }

@@ -4,6 +4,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
 import {
   authenticate,
+  hasEnded,
   keyEndedMeanwhile,
   knownKey,
   refuseWhileDraining,
@@ -78,6 +79,13 @@ const notQueued = (id: string) =>
     `This endpoint is load-balancing (type LB) and has no queue: send requests to /lb/${id}/ and the paths its workers have.`,
   );
 
+interface Admitted {
+  readonly endpoint: Endpoint;
+  /** Throws if the key has ended, or may no longer make the request. */
+  readonly check: () => void;
+  readonly release?: () => void;
+}
+
 /**
  * Like {@link admitToJobs}, from memory alone. Undefined leaves the request to that function, which finds the reason.
  */
@@ -87,15 +95,21 @@ export function admitAtOnce(
   endpointId: string,
   operation: RatedOperation,
   changes: boolean,
-): { endpoint: Endpoint; release?: () => void } | undefined {
+): Admitted | undefined {
   const caller = needs.draining.aborted ? undefined : knownKey(needs, authorization);
   const endpoint = needs.registry.endpoint(endpointId);
   if (!caller || !isVisible(caller, endpoint) || (changes && !mayChange(caller.scope, endpointId))) return undefined;
   if (endpoint.settings.type === "LB") return undefined;
-  if (!needs.rates) return { endpoint };
+  /** Its body may take long to arrive. */
+  const check = () => {
+    const present = needs.registry.key(caller.hash);
+    const mayStay = present && !hasEnded(needs, present) && (!changes || mayChange(present.scope, endpointId));
+    if (!mayStay) throw keyEndedMeanwhile();
+  };
+  if (!needs.rates) return { endpoint, check };
   if (needs.grants?.isShared) return undefined;
   const admission = needs.rates.admit(`${caller.ownerNo}/${endpoint.no}`, operation, 0, needs.clock.now());
-  return admission.ok ? { endpoint, release: admission.release } : undefined;
+  return admission.ok ? { endpoint, check, release: admission.release } : undefined;
 }
 
 async function limitRate(
