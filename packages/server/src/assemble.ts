@@ -4,6 +4,7 @@ import { hasOthers, openBell } from "./assembly/bell.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
+import { connectionsMax } from "./assembly/open-files.js";
 import { connectParts } from "./assembly/parts.js";
 import { openProviders } from "./assembly/providers.js";
 import { stockOf } from "./assembly/stock.js";
@@ -80,7 +81,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       `Another server uses the data directory ${config.dataDir}: stop it, or set MILLRACE_DATA_DIR to another one.`,
     );
   }
-  const door = given.door ?? (await openDoor(config.host, config.port));
+  const door = given.door ?? (await openDoor(config.host, config.port, connectionsMax()));
   const url = `http://${bracketed(config.host)}:${door.port}`;
   // servers that share a database follow its clock
   const keepsTime = config.databaseUrl === undefined;

@@ -28,6 +28,8 @@ export const http = {
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,
   connectionsMax: 20_000,
+  connectionsKeptShare: 0.9, // of them; once more are open, each new one closes the one that has been idle longest
+  filesReserved: 512, // of the files that a process may have open, kept for databases, logs, workers and webhooks
   hashesRemembered: 20_000, // of keys and workers' secrets: at most one per connection
   rateCountsMax: 10_000, // kept at a time; beyond it, counts that have fallen to zero are dropped
   keyCharsRemembered: 128, // longer than any key of ours

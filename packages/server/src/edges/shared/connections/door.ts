@@ -4,6 +4,7 @@ import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
 import { sendPlainRefusal } from "../replies/plain-refusal.js";
+import { keepRoom } from "./keep-room.js";
 import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -24,7 +25,7 @@ const notYet: RequestListener = (request, reply) => {
 };
 
 /** Starts to listen; rejects with the system's error if it cannot. */
-export function openDoor(host: string, port: number): Promise<Door> {
+export function openDoor(host: string, port: number, connectionsMax: number = limits.connectionsMax): Promise<Door> {
   let listener = notYet;
   const server = createServer({
     IncomingMessage: PiecedRequest,
@@ -40,7 +41,7 @@ export function openDoor(host: string, port: number): Promise<Door> {
   server.on("checkContinue", inTurn); // the route that takes the request decides whether to continue
   server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
   server.maxHeadersCount = 0; // bounded by bytes: with a count, Node would drop some headers, such as a second Host
-  server.maxConnections = limits.connectionsMax;
+  keepRoom(server, connectionsMax);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {

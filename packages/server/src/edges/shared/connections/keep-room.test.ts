@@ -1,0 +1,51 @@
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { keepRoom } from "./keep-room.js";
+
+const most = 10;
+const server = createServer();
+let port: number;
+const held: ServerResponse[] = [];
+const clients: Socket[] = [];
+beforeEach(async () => {
+  keepRoom(server, most);
+  server.on("request", (request, reply) => (request.url === "/held" ? held.push(reply) : reply.end("ok")));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  ({ port } = server.address() as AddressInfo);
+});
+afterEach(() => {
+  for (const client of clients) client.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+/** A connection that has made its request, and whether it was answered. */
+async function asking(path: string): Promise<{ socket: Socket; said: () => string; isOpen: () => boolean }> {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  clients.push(socket);
+  let said = "";
+  socket.on("data", (data) => {
+    said += data.toString();
+  });
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  const before = held.length;
+  await expect.poll(() => said !== "" || held.length > before || socket.destroyed).toBe(true);
+  return { socket, said: () => said, isOpen: () => !socket.destroyed };
+}
+
+it("A new connection closes the one that has been idle longest, and none with a request under way", async () => {
+  const waiting = [await asking("/held"), await asking("/held")];
+  const idle: Awaited<ReturnType<typeof asking>>[] = [];
+  for (let n = 0; n < 7; n++) idle.push(await asking("/"));
+  expect([...waiting, ...idle].every(({ isOpen }) => isOpen())).toBe(true);
+  idle[0]?.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"); // now the last to become idle
+  await expect.poll(() => idle[0]?.said().match(/200 OK/g)?.length).toBe(2);
+  const fresh: typeof idle = [];
+  for (let n = 0; n < 20; n++) fresh.push(await asking("/"));
+  expect(fresh.map(({ said }) => said().slice(0, 15))).toEqual(Array(20).fill("HTTP/1.1 200 OK"));
+  expect(waiting.every(({ isOpen }) => isOpen())).toBe(true);
+  expect(idle.slice(1).some(({ isOpen }) => isOpen())).toBe(false);
+  for (const reply of held) reply.end("late");
+  await expect.poll(() => waiting.every(({ said }) => said().endsWith("late"))).toBe(true);
+});
