@@ -71,8 +71,7 @@ describe("A worker's log", () => {
     for (const secret of ['a"b', "other"]) own.hide(secret);
     const [searched, escaped] = [vi.spyOn(HiddenTexts.prototype, "mask"), vi.spyOn(JSON, "stringify")];
     own.write("stdout", Array.from({ length: limits.logLinesPerSecondMax + 500 }, (_, n) => `a"b${n}\n`).join(""));
-    const asLines = 2; // "s3cret" and "other", once; 'a"b' is too short for that
-    expect([searched.mock.calls.length, escaped.mock.calls.length]).toEqual([limits.logLinesPerSecondMax, asLines]);
+    expect([searched.mock.calls.length, escaped.mock.calls.length]).toEqual([limits.logLinesPerSecondMax, 0]);
     own.close();
     expect(written()).toMatch(/^\*{4}0\n.*\[500 more lines in that second\]\n$/s);
   });

@@ -8,18 +8,19 @@ import { limits } from "../../../limits/index.js";
  */
 export function keepRoom(server: Server, most: number): void {
   const idle = new Set<Socket>(); // the one that has been idle longest is the first
+  const open = new Set<Socket>();
   const requests = new WeakMap<Socket, number>();
-  let open = 0;
   server.maxConnections = most;
   server.on("connection", (socket: Socket) => {
-    open++;
-    if (open > limits.connectionsKeptShare * most) {
+    if (open.has(socket)) return; // it is told of again after a request that was put back onto it
+    open.add(socket);
+    if (open.size > limits.connectionsKeptShare * most) {
       const [longest] = idle;
       longest?.destroy();
     }
     idle.add(socket);
     socket.once("close", () => {
-      open--;
+      open.delete(socket);
       idle.delete(socket);
     });
   });
