@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { type TestServer, until } from "../harness.js";
+import { attackMs, deaf } from "./crowds/attacks.js";
 import { type Beset, startBeset } from "./crowds/beset.js";
 import { type Bystander, expectUndisturbed } from "./crowds/bystander.js";
 import { crowdOf, expectMemory, type Hostile } from "./crowds/crowd.js";
@@ -56,12 +57,12 @@ describe.each(["SQLite", "PostgreSQL"])(
       await attack(`100 readers of ${what}`, 100, async (members) => {
         const ask = asking('{"stream": true}');
         for (const member of members) {
-          member.socket.removeAllListeners("data").pause();
+          deaf(member);
           ask(member);
         }
         const { body } = await worker.take();
         expect((await worker.chunk(body?.id as string, `{"output":${output}}`)).status).toBe(200);
-        await sleep(4_000);
+        await sleep(attackMs);
         await worker.done(body?.id as string, "{}");
       });
       await bystander.expectNothingLost();

@@ -22,7 +22,6 @@ export const logs = {
   logSecretLinesMax: 4_000, // lines of secrets, in all forms, masked one by one in a worker's log; of jobs, the newest
   logMaskUnitsMax: 8_000_000, // text in UTF-16 units times texts masked in one turn: about 4 ms
   logParseFactor: 60, // parsing a line of JSON takes as long as searching it for this many texts
-  logSecretUnitsMax: 4_000_000, // UTF-16 units of jobs' secrets masked in a worker's log: the newest
   logSecretsMax: 1_000, // newest secrets of jobs masked in a worker's log: each costs every line a search; fits a batch
   logHideMs: 2 * second, // a job whose secret must be masked waits this long for the provider; its poll is held
   logPollMs: 100, // between two looks at a followed file

@@ -28,6 +28,13 @@ export interface ChunkPage {
   readonly bytesMax: number;
 }
 
+/** How many chunks of a job to delete. */
+export interface ChunkTrim {
+  readonly endpointNo: number;
+  readonly jobNo: number;
+  readonly most: number;
+}
+
 export interface ChunkStore {
   /**
    * Appends a worker's chunks; false if the worker no longer holds the job. A call with the same name as the previous
@@ -40,8 +47,8 @@ export interface ChunkStore {
   handOut(asked: Omit<ChunkPage, "fromIndex">): Promise<{ chunks: Chunk[]; more: boolean }>;
   /** Gives back chunks that a reply could not deliver, unless more were handed out since. */
   handBack(undelivered: { readonly jobNo: number; readonly chunks: readonly Chunk[] }): Promise<void>;
-  /** Deletes the first chunks of jobs, at most so many; returns how many there were. */
-  trim(jobNos: readonly number[], most: number): Promise<number>;
+  /** Deletes the first chunks of a job that has ended, at most so many; returns how many there were. */
+  trim(asked: ChunkTrim): Promise<number>;
   /** Reads chunks without consuming them. */
   read(page: ChunkPage): Promise<Chunk[]>;
 }

@@ -90,5 +90,7 @@ describe("A secret in a log", () => {
     expect(hidden.size).toBeLessThanOrEqual(logSecretLinesMax + 2 * (logSecretsMax + 1));
     expect(hidden.mask(`own2 s${logSecretsMax - 1}line7 s0line7`)).toBe("**** **** s0line7");
     expect(hidden.mask(`<${secretOf(0)}>`)).toBe("<****>");
+    hidden.add(secretOf(0)); // of another job: again the newest
+    expect(hidden.mask("s0line7")).toBe("****");
   });
 });

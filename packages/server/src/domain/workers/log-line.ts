@@ -120,11 +120,13 @@ export class HiddenTexts implements Iterable<string> {
   /** Each text with its forms: computing them for each line costs more than searching for them. */
   readonly #own: ReadonlyMap<string, Forms>;
   readonly #ofJobs = new Map<string, Forms>();
-  #units = 0;
+  readonly #most: number;
   /** Undefined after a change, until they are needed. */
   #sorted: readonly string[] | undefined;
 
-  constructor(own: Iterable<string>) {
+  /** `most`: how many secrets of jobs are kept. */
+  constructor(own: Iterable<string>, most: number = limits.logSecretsMax) {
+    this.#most = most;
     this.#own = new Map(Array.from(own, (text) => [text, formsOf(text)]));
   }
 
@@ -139,15 +141,10 @@ export class HiddenTexts implements Iterable<string> {
   }
 
   add(text: string): void {
-    if (this.#ofJobs.delete(text)) this.#units -= text.length;
-    else this.#sorted = undefined;
+    this.#ofJobs.delete(text);
     this.#ofJobs.set(text, formsOf(text));
-    this.#units += text.length;
-    for (const [oldest] of this.#ofJobs) {
-      if (this.#ofJobs.size <= limits.logSecretsMax && this.#units <= limits.logSecretUnitsMax) return;
-      this.#ofJobs.delete(oldest);
-      this.#units -= oldest.length;
-    }
+    if (this.#ofJobs.size > this.#most) this.#ofJobs.delete(this.#ofJobs.keys().next().value as string);
+    this.#sorted = undefined;
   }
 
   /** The text with every hidden text masked, also inside JSON strings. */

@@ -5,7 +5,7 @@ import Type from "typebox";
 import { realTime } from "../../clock.js";
 import { type ApiKey, maySee } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { fewAtOnce } from "../../domain/few-at-once.js";
+import { FairLine } from "../../domain/fair-line.js";
 import { momentOf } from "../../domain/workers/log-line.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -107,7 +107,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   );
 }
 
-const pageOfLog = fewAtOnce(limits.logReadsMax);
+const pagesOfLogs = new FairLine(limits.logReadsMax);
 
 interface Log {
   read(ask: LogAsk, signal: AbortSignal): Promise<LogPage>;
@@ -133,7 +133,7 @@ async function answer(
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
-    const pieces = await pageOfLog(async () =>
+    const pieces = await pagesOfLogs.do(request.caller.ownerNo, async () =>
       gone.aborted ? [] : piecesOf(request, format, await log.read(ask, gone)),
     );
     share?.keep(pieces.reduce((sum, { length }) => sum + length, 0));
@@ -284,7 +284,8 @@ async function showFirst(
   const share = await parts.streamShares.ask(caller.ownerNo, limits.logReplyBytesMax, signal);
   if (!share) throw noRoom();
   try {
-    const { lines, note } = await pageOfLog(
+    const { lines, note } = await pagesOfLogs.do(
+      caller.ownerNo,
       async (): Promise<LogPage> => (signal.aborted ? { lines: [] } : log.read(ask, signal)),
     );
     share.keep(lines.reduce((sum, { text }) => sum + 2 * text.length, 0));

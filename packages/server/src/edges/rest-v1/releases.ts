@@ -1,7 +1,7 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { fewAtOnce } from "../../domain/few-at-once.js";
+import { FairLine } from "../../domain/fair-line.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { releaseNumbers, rollBack, showRelease } from "../../operations/endpoints/releases.js";
@@ -10,7 +10,7 @@ import type { Parts } from "../../operations/needs.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { doc, idOf, params } from "./route-schema.js";
 
-const read = fewAtOnce(limits.releaseReadsMax);
+const reads = new FairLine(limits.releaseReadsMax);
 
 /** The versions of an endpoint, and rollbacks. */
 export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
@@ -21,7 +21,8 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-      const show = (n: number) => read(() => showRelease(parts, request.caller, endpoint, n));
+      const show = (n: number) =>
+        reads.do(request.caller.ownerNo, () => showRelease(parts, request.caller, endpoint, n));
       return sendList(reply, releaseNumbers(endpoint), show);
     },
   );

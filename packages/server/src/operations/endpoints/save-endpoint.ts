@@ -122,7 +122,7 @@ export async function deleteEndpoint(
   await clearEndpoint(needs, endpoint.no);
 }
 
-/** Cancels the unfinished jobs of a deleted endpoint; the scaler stops its workers. Resumed after a restart. */
+/** Cancels the unfinished jobs of a deleted endpoint; the scaler stops its workers. A loop finishes it if we end halfway. */
 export async function clearEndpoint(needs: Deleting, endpointNo: number): Promise<void> {
   const error = endpointDeleted;
   needs.bell.ring(topics.demand(endpointNo));

@@ -186,3 +186,23 @@ describe("A purge", () => {
     expect(await scene.state(other, id)).toBe("IN_QUEUE");
   });
 });
+
+it("Many purges write one batch at a time, and owners take turns", async () => {
+  const endpoints = [await scene.endpoint(), await scene.endpoint(), await scene.endpoint()];
+  for (const endpoint of endpoints) for (let n = 0; n < 3; n++) await scene.submit(endpoint);
+  const { cancelWaiting: cancel } = scene.parts.jobs;
+  let atOnce = 0;
+  let most = 0;
+  const jobs = Object.create(scene.parts.jobs) as typeof scene.parts.jobs;
+  jobs.cancelWaiting = async (purge) => {
+    most = Math.max(most, ++atOnce);
+    const cancelled = await cancel(purge);
+    atOnce--;
+    return cancelled;
+  };
+  const purges = endpoints.flatMap(({ no }) =>
+    [1, 2, 3].map(() => cancelWaiting({ ...scene.parts, jobs }, no, "purged")),
+  );
+  expect((await Promise.all(purges)).reduce((sum, count) => sum + count, 0)).toBe(9);
+  expect(most).toBe(1);
+});

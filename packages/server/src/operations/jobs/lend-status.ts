@@ -48,8 +48,8 @@ async function lendTexts(
   return lent;
 }
 
-/** Memory per byte of text: the output, and the copy in one piece that callers may make of it. */
-const copies = 2;
+/** Memory per byte of text: the output, a copy of it in one piece, and one that is moved to a thread to be looked into. */
+const copies = 3;
 
 interface WholeJob {
   /** With its error. */
@@ -59,8 +59,8 @@ interface WholeJob {
 }
 
 /**
- * A job with its texts, for callers who must look into them. The share covers the output and a copy of it. A small job
- * needs no share.
+ * A job with its texts, for callers who must look into them. The share covers the output and copies of it. A small
+ * job needs no share.
  */
 export async function wholeJob(
   { reader, shares, clock }: Needs<"reader" | "shares" | "clock">,

@@ -3,7 +3,7 @@ import { Refusal } from "../../errors.js";
 import { isJson, opensValue, type Pieced, partOf, stringOf, wholeOf } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import { turns } from "../../turns.js";
-import type { Chunk, Needs } from "../needs.js";
+import type { Needs } from "../needs.js";
 
 const lane = ["chunks"] as const;
 
@@ -48,7 +48,7 @@ export async function readChunks(
 }
 
 /** The value that was split: JSON in pieces, each a string; or else a string. */
-async function joinParts(parts: readonly Chunk["output"][]): Promise<Pieced> {
+async function joinParts(parts: Pieced): Promise<Pieced> {
   if (opensValue(parts[0] as JsonText)) {
     const texts: Uint8Array[] = [];
     for (const part of parts) {

@@ -16,7 +16,8 @@ export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: strin
     throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a FAILED or TIMED_OUT job can be retried.`);
   }
   if (job.stopWanted && job.workerNo !== undefined) await replaceHolder(needs, job.workerNo);
-  while ((await needs.chunks.trim([job.no], limits.chunksTrimmedAtOnce)) === limits.chunksTrimmedAtOnce);
+  const trim = { endpointNo: endpoint.no, jobNo: job.no, most: limits.chunksTrimmedAtOnce };
+  while ((await needs.chunks.trim(trim)) === trim.most);
   const retried = await needs.jobs.change({ job, change: { by: "retry" }, now: needs.clock.now() });
   if (!retried) return retryJob(needs, endpoint, jobId);
   ringWaiting(needs, endpoint.no, jobId);

@@ -32,7 +32,7 @@ export function maskOf(worker: Logged): Mask {
 class Mask {
   readonly #worker: Logged;
   readonly #known = new Set<number>();
-  readonly #hidden = new HiddenTexts([]);
+  readonly #hidden = new HiddenTexts([], limits.heldJobsMax);
   #looking: Promise<void> | undefined;
   /** Begins when the present look is over. */
   #next: Promise<void> | undefined;

@@ -155,6 +155,19 @@ export function chunks(setting: () => Setting): void {
       ]);
     });
 
+    it("are trimmed from the first on, of a job that has ended only", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      await scene.append(id, first, "10", "20", "30");
+      const trim = (most: number) => scene.stores.chunks.trim({ endpointNo: scene.endpointNo, jobNo: no, most });
+      const left = async () =>
+        (await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 1_000 })).map(({ output }) => output);
+      expect([await trim(2), await left()]).toEqual([0, ["10", "20", "30"]]);
+      await scene.settle(id, first);
+      expect([await trim(2), await left()]).toEqual([2, ["30"]]);
+      expect([await trim(2), await left()]).toEqual([1, []]);
+    });
+
     it("can be read repeatedly, from any chunk on", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);

@@ -114,7 +114,7 @@ export function deliveries(setting: () => Setting): void {
       for (const id of ["heads0", "heads1", "heads2"]) numbers.push(await scene.endpoint(id));
       for (const [at, endpointNo] of numbers.entries())
         for (let n = 0; n < 4 - at; n++) {
-          const id = await scene.submit({ endpointNo, webhook, id: `head-${at}-${n}` });
+          await scene.submit({ endpointNo, webhook, id: `head-${at}-${n}` });
           const upToPlace = await scene.stores.reader.lastPlace();
           await scene.stores.jobs.cancelWaiting({
             endpointNo,
@@ -123,7 +123,6 @@ export function deliveries(setting: () => Setting): void {
             now: scene.now + n,
             limit: 10,
           });
-          expect(id).toBe(`head-${at}-${n}`);
         }
       const heads = async (afterEndpointNo: number, endpoints: number, now = scene.now + 10) => {
         const { due, lookedTo } = await scene.stores.deliveries.heads({ now, afterEndpointNo, endpoints });

@@ -83,14 +83,7 @@ async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Pro
   const over = rows.filter((row) => row.status !== code.IN_PROGRESS);
   const stopped =
     running.length > 0 ? await connection.query<HeldRow>(...sweepSql.vanish.with({ ...keys(running), now })) : [];
-  const chunks =
-    over.length === 0
-      ? 0
-      : await trimChunks(
-          connection,
-          over.map((row) => row.no),
-          limits.chunksTrimmedAtOnce,
-        );
+  const chunks = over.length === 0 ? 0 : await trimChunks(connection, keys(over), limits.chunksTrimmedAtOnce);
   // the jobs of this batch stay, hidden, until all their chunks are gone
   if (chunks === limits.chunksTrimmedAtOnce) return { deleted: 0, stopped: stopped.map(toHeldJob), more: true };
   if (over.length > 0) await connection.query(...sweepSql.drop.with(keys(over)));

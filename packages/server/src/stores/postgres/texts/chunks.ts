@@ -1,6 +1,6 @@
-import { fewAtOnce } from "../../../domain/few-at-once.js";
+import { FairLine } from "../../../domain/fair-line.js";
 import { limits } from "../../../limits/index.js";
-import type { Chunk, ChunkPage, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import type { Chunk, ChunkPage, ChunkPost, ChunkStore, ChunkTrim, NewChunk } from "../../../store/index.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
 import { code } from "../../tables/job-state.js";
 import { SharedPages } from "../../tables/shared-pages.js";
@@ -67,7 +67,10 @@ export const chunkSql = {
   trim: `
   WITH gone AS (
     DELETE FROM chunk WHERE (job_no, "index") IN
-      (SELECT job_no, "index" FROM chunk WHERE job_no = ANY ($1::bigint[]) ORDER BY job_no, "index" LIMIT $2)
+      (SELECT job_no, "index" FROM chunk WHERE job_no IN
+        (SELECT j.no FROM job j JOIN unnest($1::bigint[], $2::bigint[]) AS p (endpoint_no, no)
+          ON j.endpoint_no = p.endpoint_no AND j.no = p.no WHERE j.finished_at IS NOT NULL)
+      ORDER BY job_no, "index" LIMIT $3)
     RETURNING 1)
   SELECT count(*)::bigint AS count FROM gone`,
   /** A large page is read without its texts. */
@@ -142,17 +145,19 @@ const handBackVerb: Verb<[Undelivered], void> = {
   },
 };
 
-const trimVerb: Verb<[readonly number[], number], number> = {
+const trimVerb: Verb<[ChunkTrim], number> = {
   callsMax: 1,
   async run({ connection }, [args]) {
-    const [jobNos, most] = args as [readonly number[], number];
-    return [await trimChunks(connection, jobNos, most)];
+    const [{ endpointNo, jobNo, most }] = args as [ChunkTrim];
+    return [await trimChunks(connection, { endpointNos: numbers([endpointNo]), nos: numbers([jobNo]) }, most)];
   },
 };
 
-/** Deletes the first chunks of jobs, at most so many; returns how many there were. */
-export async function trimChunks(connection: Connection, jobNos: readonly number[], most: number): Promise<number> {
-  const [row] = await connection.query<{ count: number }>(chunkSql.trim, [numbers(jobNos), most]);
+type Keys = Readonly<Record<"endpointNos" | "nos", ReturnType<typeof numbers>>>;
+
+/** Deletes the first chunks of those of some jobs that have ended, at most so many; returns how many there were. */
+export async function trimChunks(connection: Connection, { endpointNos, nos }: Keys, most: number): Promise<number> {
+  const [row] = await connection.query<{ count: number }>(chunkSql.trim, [endpointNos, nos, most]);
   return Number(row?.count ?? 0);
 }
 
@@ -182,7 +187,7 @@ async function chunksOf(rows: readonly ChunkPieceRow[]): Promise<Chunk[]> {
  * one after another and no small read waits.
  */
 export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<Lanes, "call">): ChunkStore {
-  const few = fewAtOnce(limits.chunkReadersMax);
+  const readers = new FairLine(limits.chunkReadersMax);
   const isRead = (row: ChunkRow | UnreadRow): row is ChunkRow => row.output !== null;
   const pages = new SharedPages();
   return {
@@ -192,11 +197,11 @@ export function postgresChunkStore(reads: Reads, largeReads: Reads, words: Pick<
     },
     handOut: (asked) => words.call(handOutVerb, [asked]),
     handBack: (undelivered) => words.call(handBackVerb, [undelivered]),
-    trim: (jobNos, most) => words.call(trimVerb, [jobNos, most]),
+    trim: (asked) => words.call(trimVerb, [asked]),
     read: (page) => {
       const asked = [page.jobNo, page.bytesMax, page.fromIndex];
       return pages.read(page, async (begin) => {
-        const rows = await few(() => {
+        const rows = await readers.do(page.jobNo, () => {
           begin();
           return reads.read<ChunkRow | UnreadRow>(chunkSql.read, asked);
         });

@@ -3,6 +3,7 @@ import { heldColumns } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
 import { prepareNamed, prepareOrdered } from "../statement.js";
+import { trimChunks } from "../texts/chunks.js";
 import { jobSql, textsInPieces } from "../texts/stored-texts.js";
 
 const settledColumns = "no, id, endpoint_no, has_webhook, queued_at, taken_at, low_priority";
@@ -144,8 +145,7 @@ export const jobStatements = (db: Database) => ({
   clearOutput: db.prepare("DELETE FROM job_output WHERE job_no = ?"),
   clearStream: db.prepare("DELETE FROM stream WHERE job_no = ?"),
   clearChunks: db.prepare("DELETE FROM chunk WHERE job_no = ?"),
-  trimChunks: db.prepare(`DELETE FROM chunk WHERE job_no = ?1
-    AND "index" IN (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT ?2)`),
+  trimChunks: db.prepare(trimChunks),
   note: prepareNamed(
     db,
     ["jobNo", "at", "event", "workerNo", "note"],

@@ -1,5 +1,5 @@
 import { limits } from "../../../limits/index.js";
-import type { Chunk, ChunkPage, ChunkPost, ChunkStore, NewChunk } from "../../../store/index.js";
+import type { Chunk, ChunkPage, ChunkPost, ChunkStore, ChunkTrim, NewChunk } from "../../../store/index.js";
 import { turns } from "../../../turns.js";
 import { type ChunkRow, toChunk } from "../../tables/chunk-row.js";
 import { code } from "../../tables/job-state.js";
@@ -19,6 +19,10 @@ const { bytes, whole } = textsInPieces;
 type StorableChunk = Omit<NewChunk, "output"> & { readonly output: StorableText };
 type StorablePost = Omit<ChunkPost, "chunks"> & { readonly chunks: readonly StorableChunk[] };
 type ChunkStart = Pick<Chunk, "index" | "start">;
+
+/** SQL: deletes the first chunks of a job, at most so many. */
+export const trimChunks = `DELETE FROM chunk WHERE job_no = ?1
+  AND "index" IN (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT ?2)`;
 
 class SqliteChunks {
   readonly #sql;
@@ -43,8 +47,7 @@ class SqliteChunks {
           CASE WHEN ${bytes("c.output")} <= ${limits.chunkTextBytesMax} THEN output
             ELSE CAST(${whole("c.output")} AS BLOB) END AS output
         FROM chunk c WHERE job_no = ? AND "index" >= ? ORDER BY "index" LIMIT ?`),
-      trim: db.prepare(`DELETE FROM chunk WHERE job_no = ?1
-        AND "index" IN (SELECT "index" FROM chunk WHERE job_no = ?1 ORDER BY "index" LIMIT ?2)`),
+      trim: db.prepare(`${trimChunks} AND EXISTS (SELECT 1 FROM job WHERE no = ?1 AND finished_at IS NOT NULL)`),
       hand: db.prepare("UPDATE stream SET handed_index = ? WHERE job_no = ?"),
       handBack: prepareNamed(
         db,
@@ -85,10 +88,8 @@ class SqliteChunks {
     this.#sql.handBack.run({ index, jobNo, handedIndex: index + chunks.length, start });
   }
 
-  trim(jobNos: readonly number[], most: number): number {
-    let left = most;
-    for (const no of jobNos) if (left > 0) left -= Number(this.#sql.trim.run(no, left).changes);
-    return most - left;
+  trim({ jobNo, most }: ChunkTrim): number {
+    return Number(this.#sql.trim.run(jobNo, most).changes);
   }
 
   /** The first chunks whose bytes fit, and at least one; their sizes are read without their texts. */
@@ -136,7 +137,7 @@ export function sqliteChunkStore(readDb: Database, writer: GroupWriter, texts: T
     // only their places: the thread does not need the outputs
     handBack: ({ jobNo, chunks }) =>
       writer.word("handBack", [{ jobNo, chunks: chunks.map(({ index, start }) => ({ index, start })) }]),
-    trim: (jobNos, most) => writer.word("trim", [jobNos, most]),
+    trim: (asked) => writer.word("trim", [asked]),
     read: (page) =>
       pages.read(page, (begin) =>
         turns.run(["chunks"], () => {
