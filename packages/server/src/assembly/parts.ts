@@ -1,3 +1,4 @@
+import { FairLine } from "../domain/fair-line.js";
 import { gateTallies } from "../lines/gate-tallies.js";
 import { HeldCalls } from "../lines/held-calls.js";
 import { lending } from "../lines/lent-texts.js";
@@ -31,6 +32,7 @@ export function connectParts(world: World): Parts {
     ...lending(clock, stores.reader),
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
+    purges: new FairLine(),
     heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),

@@ -1,6 +1,7 @@
 import type { Bell } from "../bell.js";
 import type { Clock, Signal } from "../clock.js";
 import type { VolumeBound, VolumeUse } from "../domain/endpoints/volume.js";
+import type { FairLine } from "../domain/fair-line.js";
 import type { HostFacts } from "../domain/hosts/host.js";
 import type { ServerAddress } from "../domain/hosts/server.js";
 import type { Emit } from "../events.js";
@@ -31,6 +32,8 @@ export interface Parts
   readonly line: (endpointNo: number) => TakeLine;
   /** Held requests and streams by key. */
   readonly heldCalls: HeldCalls;
+  /** The batches of all purges, one at a time: many at once would be one long commit. */
+  readonly purges: FairLine;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
   /** Aborted when the server stops: held requests then reply with the current state. */

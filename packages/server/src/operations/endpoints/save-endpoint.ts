@@ -18,7 +18,7 @@ import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-s
 import { scaleInputs } from "./scale-inputs.js";
 
 type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies">;
-type Deleting = Saving & Needs<"jobs" | "reader">;
+type Deleting = Saving & Needs<"jobs" | "purges" | "reader">;
 
 /** The caller's endpoint. Another user's is refused exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {

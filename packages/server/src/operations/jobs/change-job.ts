@@ -1,6 +1,5 @@
 import { topics } from "../../bell.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { FairLine } from "../../domain/fair-line.js";
 import { mayHappen, settleLoss } from "../../domain/jobs/job.js";
 import { invalid, jobNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -73,18 +72,19 @@ export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now:
   return more;
 }
 
-/** Batches of all purges: many at once would be one long commit. */
-const purges = new FairLine();
-
 /** Cancels the jobs that are waiting at the time of the call, in batches so that other writes are not held up. */
-export async function cancelWaiting(needs: Changing, endpointNo: number, error: string): Promise<number> {
+export async function cancelWaiting(
+  needs: Changing & Needs<"purges">,
+  endpointNo: number,
+  error: string,
+): Promise<number> {
   const ownerNo = needs.registry.endpointByNo(endpointNo)?.ownerNo ?? 0;
   const upToPlace = await needs.reader.lastPlace();
   let removed = 0;
   for (;;) {
     const now = needs.clock.now();
     const purge = { endpointNo, upToPlace, error, now, limit: limits.purgeBatch };
-    const batch = await purges.do(ownerNo, () => needs.jobs.cancelWaiting(purge));
+    const batch = await needs.purges.do(ownerNo, () => needs.jobs.cancelWaiting(purge));
     for (const ended of batch) {
       if (turns.isOver) await turns.take([ownerNo, endpointNo]);
       announceEnd(needs, endpointNo, ended);
