@@ -41,13 +41,20 @@ type Launching = Needs<"registry" | "here" | "vault" | "emit" | "secrets">;
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
 
-/** A worker's specification, and the server's URL for it. Throws one sentence if it may not be started. */
+/** A worker's specification, the server's URL for it, and the address of its own HTTP server if it has one. */
+export interface Launch {
+  readonly spec: WorkerSpec;
+  readonly workerUrl: string;
+  readonly address?: string;
+}
+
+/** Works out how a worker is started. Throws one sentence if it may not be. */
 export async function launchOf(
   needs: Launching,
   options: LaunchOptions,
   { row }: LiveWorker,
   secret: string,
-): Promise<{ workerUrl: string; spec: WorkerSpec; address?: string }> {
+): Promise<Launch> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const release = await needs.registry.release(row.endpointNo, row.version);
   if (!endpoint || !release) throw new Error("its endpoint or its version no longer exists");

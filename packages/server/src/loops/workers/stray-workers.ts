@@ -1,22 +1,11 @@
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Provider } from "../../provider.js";
-
-/** What the loop that tends workers knows of them, by id. */
-interface Tended {
-  readonly provider: Provider;
-  /** Being started, with what aborts the start. */
-  readonly starting: ReadonlyMap<string, AbortController>;
-  /** Being looked at now. */
-  readonly busy: Set<string>;
-  /** Reported as ended by the provider. */
-  readonly gone: Set<string>;
-  readonly forget: (worker: LiveWorker) => Promise<void>;
-}
+import type { Tended } from "./tended.js";
 
 /** Ends processes and containers of this host that belong to no live row. */
-export function strayWorkers(needs: Needs<"registry" | "here">, tended: Tended) {
-  const { provider, starting, busy, gone, forget } = tended;
+export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provider, tended: Tended) {
+  const { starting, busy, gone } = tended;
   /** Ended workers whose processes are known to be gone. */
   const buried = new Set<string>();
 
@@ -48,7 +37,7 @@ export function strayWorkers(needs: Needs<"registry" | "here">, tended: Tended) 
     const seen = await provider.look(id, handle);
     if (seen.state === "running") await provider.kill(id, handle);
     buried.add(id);
-    if (seen.state !== "unknown") await forget(worker);
+    if (seen.state !== "unknown") await tended.forget(worker);
   }
 
   /**
