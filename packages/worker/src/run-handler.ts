@@ -7,5 +7,6 @@ import module from "node:module";
 const { startHandler } = await import("./handler/handler-start.js");
 
 // millrace-run-handler <directory or file> [--test-input '<json>']
-const isPlace = (arg: string, at: number, args: string[]) => !arg.startsWith("--") && args[at - 1] !== "--test-input";
-await startHandler(process.argv.slice(2).find(isPlace) ?? ".");
+const isLocation = (arg: string, at: number, args: string[]) =>
+  !arg.startsWith("--") && args[at - 1] !== "--test-input";
+await startHandler(process.argv.slice(2).find(isLocation) ?? ".");

@@ -3,7 +3,7 @@ import type { Emit } from "../events.js";
 import type { HeldVolumes, Here } from "../operations/needs.js";
 import type { Provider } from "../provider.js";
 import { combined } from "../providers/combined.js";
-import { dockerProvider } from "../providers/docker/docker-provider.js";
+import { DockerProvider } from "../providers/docker/docker-provider.js";
 import { type Engine, engineAddress, openEngine } from "../providers/docker/engine.js";
 import { engineFacts } from "../providers/docker/facts.js";
 import { gatewayOf } from "../providers/docker/gateway.js";
@@ -59,7 +59,7 @@ function findContainers(
     const { dockerNetwork: network, dockerPublish: publishOn, dockerVolumes: keepsVolumes } = config;
     const engine = openEngine(engineAddress(env), { network, publishOn, keepsVolumes });
     const warn = (message: string) => emit({ type: "server.warning", message });
-    return { engine, containers: dockerProvider(engine, hostId, logsDir, warn) };
+    return { engine, containers: new DockerProvider(engine, hostId, logsDir, warn) };
   } catch (error) {
     return without(error instanceof Error ? error.message : String(error));
   }

@@ -15,7 +15,7 @@ import { store } from "./store.js";
 import { webhooks } from "./webhooks.js";
 import { workers } from "./workers.js";
 
-export { countries, dataCenters } from "./places.js";
+export { countries, dataCenters } from "./locations.js";
 
 /** Every bound of the system, with its unit in its name. Durations are in milliseconds. */
 export const limits = {

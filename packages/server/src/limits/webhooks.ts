@@ -15,7 +15,7 @@ export const webhooks = {
   webhookConcurrencyPerHost: 4,
   webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses besides an address that hangs
   webhookSilentMs: 5 * second, // a host without an answer after this long is silent
-  webhookSilenceKeptMs: 5 * minute, // a silent host gets fewer places for this long, or until it answers
+  webhookSilenceKeptMs: 5 * minute, // a silent host is called less for this long, or until it answers
   webhookSilentHostsMax: 10_000, // beyond it, the host called longest ago is forgotten
   webhookPauseMsMin: second, // pause before a failed read or write of the database for a webhook is retried
   webhookPauseMsMax: minute, // that pause doubles each time, up to this

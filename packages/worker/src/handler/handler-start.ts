@@ -21,10 +21,10 @@ interface HandlerModule {
 }
 
 /** Starts the handler found at a path; resolves if its module serves by itself, and otherwise ends the process. */
-export async function startHandler(place: string): Promise<void> {
-  const file = findHandler(path.resolve(place));
+export async function startHandler(location: string): Promise<void> {
+  const file = findHandler(path.resolve(location));
   if (file === undefined)
-    return giveUp(`No handler found at ${place}: it needs ${names.join(", ")} or the path of one.`);
+    return giveUp(`No handler found at ${location}: it needs ${names.join(", ")} or the path of one.`);
   let found: HandlerModule;
   try {
     found = await load(file);
@@ -38,11 +38,11 @@ export async function startHandler(place: string): Promise<void> {
   process.exit();
 }
 
-function findHandler(place: string): string | undefined {
-  const stats = fs.statSync(place, { throwIfNoEntry: false });
-  if (!stats?.isDirectory()) return stats && fs.realpathSync(place);
-  const name = names.find((name) => fs.existsSync(path.join(place, name)));
-  return name && path.join(fs.realpathSync(place), name);
+function findHandler(location: string): string | undefined {
+  const stats = fs.statSync(location, { throwIfNoEntry: false });
+  if (!stats?.isDirectory()) return stats && fs.realpathSync(location);
+  const name = names.find((name) => fs.existsSync(path.join(location, name)));
+  return name && path.join(fs.realpathSync(location), name);
 }
 
 async function load(file: string): Promise<HandlerModule> {

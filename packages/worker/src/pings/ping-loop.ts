@@ -8,15 +8,15 @@ import type { ThreadStart, ThreadWord } from "./pings.js";
 
 // The pinging thread, for a worker whose main thread may be busy with a handler.
 
-const { place, apiKey, memory } = workerData as ThreadStart;
+const { target, apiKey, memory } = workerData as ThreadStart;
 const held = new HeldList(memory);
-const pinger = new Pinger({ place, connection: new Connection(apiKey), onRefused: () => say("refused") });
+const pinger = new Pinger({ target, connection: new Connection(apiKey), onRefused: () => say("refused") });
 let questions = 0;
 let isTelling = false;
 
 // The first ping goes at once: silence is only noticed of a worker that has pinged.
 void tell();
-setInterval(() => void tell(), place.pingIntervalMs);
+setInterval(() => void tell(), target.pingIntervalMs);
 
 async function tell(): Promise<void> {
   if (isTelling) return;

@@ -4,10 +4,10 @@ import { type Settings, withParameters } from "../settings.js";
 import { version } from "../version.js";
 
 /** Where and how often to ping: plain data, so that it can be passed to a thread. */
-export type PingPlace = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingIntervalMs">;
+export type PingTarget = Pick<Settings, "pingUrl" | "doneBatchUrl" | "pingIntervalMs">;
 
 interface Parts {
-  readonly place: PingPlace;
+  readonly target: PingTarget;
   readonly connection: Connection;
   /** Called once the server has refused too many calls in a row for it to be a mistake. */
   onRefused(): void;
@@ -15,13 +15,13 @@ interface Parts {
 
 /** Makes the calls that show the server that this worker is alive. */
 export class Pinger {
-  readonly #place: PingPlace;
+  readonly #target: PingTarget;
   readonly #connection: Connection;
   readonly #onRefused: () => void;
   #refused = 0;
 
-  constructor({ place, connection, onRefused }: Parts) {
-    this.#place = place;
+  constructor({ target, connection, onRefused }: Parts) {
+    this.#target = target;
     this.#connection = connection;
     this.#onRefused = onRefused;
   }
@@ -30,7 +30,7 @@ export class Pinger {
    * Reports the jobs that the worker holds. The list must be complete: a job that two pings leave out counts as lost.
    */
   async ping(ids: readonly string[]): Promise<void> {
-    const url = withParameters(this.#place.pingUrl ?? "", {
+    const url = withParameters(this.#target.pingUrl ?? "", {
       ...(ids.length > 0 && { job_id: ids.join(",") }),
       runpod_version: `millrace-${version}`,
     });
@@ -39,11 +39,11 @@ export class Pinger {
 
   /** A sign of life that says nothing about jobs: an empty list of results. */
   async showLife(): Promise<void> {
-    if (this.#place.doneBatchUrl) await this.#call("POST", this.#place.doneBatchUrl, "[]");
+    if (this.#target.doneBatchUrl) await this.#call("POST", this.#target.doneBatchUrl, "[]");
   }
 
   async #call(method: "GET" | "POST", url: string, body?: string): Promise<void> {
-    const silenceMaxMs = this.#place.pingIntervalMs * 2;
+    const silenceMaxMs = this.#target.pingIntervalMs * 2;
     const reply = await this.#connection.call(method, url, { silenceMaxMs, ...(body !== undefined && { body }) });
     this.#refused = reply.status === 401 ? this.#refused + 1 : 0;
     if (this.#refused === limits.refusedPingsMax) this.#onRefused();

@@ -2,7 +2,7 @@ import type { Worker as Thread, WorkerOptions } from "node:worker_threads";
 import type { Connection } from "../connection.js";
 import type { Settings } from "../settings.js";
 import { HeldList } from "./held-list.js";
-import { Pinger, type PingPlace } from "./pinger.js";
+import { Pinger, type PingTarget } from "./pinger.js";
 
 interface Parts {
   readonly settings: Settings;
@@ -14,7 +14,7 @@ interface Parts {
 
 /** What the thread gets at its start. */
 export interface ThreadStart {
-  readonly place: PingPlace;
+  readonly target: PingTarget;
   readonly apiKey: string;
   /** Of the `HeldList`. */
   readonly memory: SharedArrayBuffer;
@@ -30,7 +30,7 @@ export type ThreadWord = "refused" | { readonly question: number };
  */
 export class Pings {
   readonly #parts: Parts;
-  readonly #place: PingPlace;
+  readonly #target: PingTarget;
   readonly #pinger: Pinger;
   readonly #held = new HeldList();
   #timer: NodeJS.Timeout | undefined;
@@ -42,13 +42,13 @@ export class Pings {
   constructor(parts: Parts) {
     const { pingUrl, doneBatchUrl, pingIntervalMs } = parts.settings;
     this.#parts = parts;
-    this.#place = { pingUrl, doneBatchUrl, pingIntervalMs };
-    this.#pinger = new Pinger({ place: this.#place, connection: parts.connection, onRefused: parts.onRefused });
+    this.#target = { pingUrl, doneBatchUrl, pingIntervalMs };
+    this.#pinger = new Pinger({ target: this.#target, connection: parts.connection, onRefused: parts.onRefused });
   }
 
   start(): void {
-    if (!this.#place.pingUrl) return;
-    this.#timer = setInterval(() => void this.#ping(), this.#place.pingIntervalMs);
+    if (!this.#target.pingUrl) return;
+    this.#timer = setInterval(() => void this.#ping(), this.#target.pingIntervalMs);
     this.#timer.unref();
   }
 
@@ -81,11 +81,11 @@ export class Pings {
   }
 
   #startThread(): void {
-    if (this.#isThreadTried || !this.#place.pingUrl) return;
+    if (this.#isThreadTried || !this.#target.pingUrl) return;
     this.#isThreadTried = true;
     try {
       const thread = openThread({
-        place: this.#place,
+        target: this.#target,
         apiKey: this.#parts.settings.apiKey,
         memory: this.#held.memory,
       });

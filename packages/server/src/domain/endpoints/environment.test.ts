@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { inheritedNames, type WorkerPlace, workerEnvironment } from "./environment.js";
+import { inheritedNames, type WorkerFacts, workerEnvironment } from "./environment.js";
 
-const place: WorkerPlace = {
+const facts: WorkerFacts = {
   workerId: "worker00000001",
   endpointId: "endpoint000001",
   secret: "secret-of-it",
@@ -41,7 +41,7 @@ const gpu = (id: string) => ({ id, name: "NVIDIA L4" });
 
 describe("A worker's environment", () => {
   it("has the protocol's variables", () => {
-    expect(workerEnvironment(place)).toEqual({
+    expect(workerEnvironment(facts)).toEqual({
       ...protocol,
       PATH: "/usr/bin",
       HOME: "/data/homes/endpoint000001",
@@ -56,26 +56,26 @@ describe("A worker's environment", () => {
     const names = Object.keys(protocol);
     fc.assert(
       fc.property(fc.dictionary(fc.oneof(fc.constantFrom(...names), fc.string()), fc.string()), (own) => {
-        expect(workerEnvironment({ ...place, own })).toMatchObject(protocol);
+        expect(workerEnvironment({ ...facts, own })).toMatchObject(protocol);
       }),
     );
   });
 
   it("lets its owner set the defaults, its home and other names", () => {
     const own = { HOME: "/elsewhere", RUNPOD_DEBUG_LEVEL: "DEBUG", PATH: "/opt/bin", MODEL: "small" };
-    expect(workerEnvironment({ ...place, own })).toMatchObject(own);
+    expect(workerEnvironment({ ...facts, own })).toMatchObject(own);
   });
 
   it("names its GPUs, and leaves their check enabled", () => {
-    const env = workerEnvironment({ ...place, gpus: [gpu("GPU-1"), gpu("GPU-2")] });
+    const env = workerEnvironment({ ...facts, gpus: [gpu("GPU-1"), gpu("GPU-2")] });
     expect(env).toMatchObject({ RUNPOD_GPU_COUNT: "2" });
     expect(env).not.toHaveProperty("RUNPOD_SKIP_GPU_CHECK");
     expect(env.RUNPOD_WEBHOOK_GET_JOB).toContain("/job-take/$ID?gpu=NVIDIA%20L4&token=");
   });
 
   it("shows only the worker's own GPUs, or none", () => {
-    const visible = (more: Partial<WorkerPlace>) =>
-      workerEnvironment({ ...place, hostHasGpus: true, ...more }).CUDA_VISIBLE_DEVICES;
+    const visible = (more: Partial<WorkerFacts>) =>
+      workerEnvironment({ ...facts, hostHasGpus: true, ...more }).CUDA_VISIBLE_DEVICES;
     expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
     expect(visible({})).toBe("");
     expect(visible({ hostHasGpus: false })).toBeUndefined();
@@ -84,8 +84,8 @@ describe("A worker's environment", () => {
   });
 
   it("in a container names them in NVIDIA's variable too, whatever its owner sets", () => {
-    const visible = (more: Partial<WorkerPlace>) =>
-      workerEnvironment({ ...place, home: undefined, hostHasGpus: true, ...more }).NVIDIA_VISIBLE_DEVICES;
+    const visible = (more: Partial<WorkerFacts>) =>
+      workerEnvironment({ ...facts, home: undefined, hostHasGpus: true, ...more }).NVIDIA_VISIBLE_DEVICES;
     expect(visible({ gpus: [gpu("GPU-1"), gpu("GPU-2")] })).toBe("GPU-1,GPU-2");
     expect(visible({ own: { NVIDIA_VISIBLE_DEVICES: "all" } })).toBe("void");
     expect(visible({ hostHasGpus: false })).toBeUndefined();
@@ -94,7 +94,7 @@ describe("A worker's environment", () => {
   it("names its volume's path, whatever its owner sets", () => {
     const volume = { id: "volume00000001", path: "/data/volumes/volume00000001" };
     const own = { RUNPOD_VOLUME_PATH: "/etc", RUNPOD_VOLUME_ID: "other" };
-    expect(workerEnvironment({ ...place, volume, own })).toMatchObject({
+    expect(workerEnvironment({ ...facts, volume, own })).toMatchObject({
       RUNPOD_VOLUME_ID: volume.id,
       RUNPOD_VOLUME_PATH: volume.path,
     });

@@ -1,7 +1,7 @@
 import { limits } from "../../limits/index.js";
 import type { Gpu } from "../hosts/gpu.js";
 
-export interface WorkerPlace {
+export interface WorkerFacts {
   readonly workerId: string;
   readonly endpointId: string;
   readonly secret: string;
@@ -41,42 +41,42 @@ export const inheritedNames = [
  * Restricts a process to its own GPUs. For containers the engine does so, but if NVIDIA's runtime is its default, that
  * runtime obeys a variable, which images and templates set to `all`.
  */
-function visibleGpus({ gpus, home, hostHasGpus }: WorkerPlace): Record<string, string> {
+function visibleGpus({ gpus, home, hostHasGpus }: WorkerFacts): Record<string, string> {
   if (!hostHasGpus) return {};
   const ids = gpus.map(({ id }) => id).join(",");
   return home === undefined ? { NVIDIA_VISIBLE_DEVICES: ids || "void" } : { CUDA_VISIBLE_DEVICES: ids };
 }
 
 /** The environment of a worker (spec: What a worker is given). User variables never override the protocol's. */
-export function workerEnvironment(place: WorkerPlace): Record<string, string> {
-  const query = `?gpu=${encodeURIComponent(place.gpus[0]?.name ?? "cpu")}&token=${place.secret}`;
-  const calls = `${place.workerUrl}/v2/${place.endpointId}`;
+export function workerEnvironment(facts: WorkerFacts): Record<string, string> {
+  const query = `?gpu=${encodeURIComponent(facts.gpus[0]?.name ?? "cpu")}&token=${facts.secret}`;
+  const calls = `${facts.workerUrl}/v2/${facts.endpointId}`;
   const overridable: Record<string, string> = {
-    ...(place.home === undefined ? {} : { HOME: place.home }),
+    ...(facts.home === undefined ? {} : { HOME: facts.home }),
     RUNPOD_SKIP_AUTO_SYSTEM_CHECKS: "true",
     RUNPOD_DEBUG_LEVEL: "INFO",
-    ...(place.gpus.length === 0 ? { RUNPOD_SKIP_GPU_CHECK: "true" } : {}),
+    ...(facts.gpus.length === 0 ? { RUNPOD_SKIP_GPU_CHECK: "true" } : {}),
     PYTHONUNBUFFERED: "1",
-    ...(place.port === undefined ? {} : { PORT: String(place.port) }),
+    ...(facts.port === undefined ? {} : { PORT: String(facts.port) }),
   };
   return {
-    ...place.inherited,
+    ...facts.inherited,
     ...overridable,
-    ...place.own,
-    RUNPOD_POD_ID: place.workerId,
-    RUNPOD_ENDPOINT_ID: place.endpointId,
-    RUNPOD_AI_API_KEY: place.secret,
+    ...facts.own,
+    RUNPOD_POD_ID: facts.workerId,
+    RUNPOD_ENDPOINT_ID: facts.endpointId,
+    RUNPOD_AI_API_KEY: facts.secret,
     RUNPOD_WEBHOOK_GET_JOB: `${calls}/job-take/$ID${query}`,
     RUNPOD_WEBHOOK_POST_OUTPUT: `${calls}/job-done/$RUNPOD_POD_ID/$ID${query}`,
     RUNPOD_WEBHOOK_POST_STREAM: `${calls}/job-stream/$RUNPOD_POD_ID/$ID${query}`,
     RUNPOD_WEBHOOK_PING: `${calls}/ping/$RUNPOD_POD_ID`,
     RUNPOD_PING_INTERVAL: String(limits.pingMs),
-    RUNPOD_POD_HOSTNAME: place.hostname,
-    RUNPOD_GPU_COUNT: String(place.gpus.length),
-    ...visibleGpus(place),
-    RUNPOD_DC_ID: place.location,
-    RUNPOD_CPU_COUNT: String(place.cpuCount),
-    RUNPOD_MEM_GB: String(place.memoryGb),
-    ...(place.volume ? { RUNPOD_VOLUME_ID: place.volume.id, RUNPOD_VOLUME_PATH: place.volume.path } : {}),
+    RUNPOD_POD_HOSTNAME: facts.hostname,
+    RUNPOD_GPU_COUNT: String(facts.gpus.length),
+    ...visibleGpus(facts),
+    RUNPOD_DC_ID: facts.location,
+    RUNPOD_CPU_COUNT: String(facts.cpuCount),
+    RUNPOD_MEM_GB: String(facts.memoryGb),
+    ...(facts.volume ? { RUNPOD_VOLUME_ID: facts.volume.id, RUNPOD_VOLUME_PATH: facts.volume.path } : {}),
   };
 }

@@ -4,7 +4,7 @@ import type { ApiKey } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import { WebhookBytes } from "../../lines/webhook-bytes.js";
-import { WebhookPlaces } from "../../lines/webhook-places.js";
+import { WebhookCalls } from "../../lines/webhook-calls.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { cancelJob } from "../../operations/jobs/change-job.js";
 import { showDeliveries } from "../../operations/show-resources.js";
@@ -187,7 +187,7 @@ describe("Receivers", () => {
 
   it("never have more calls at a time than there are slots in all", async () => {
     const [callsMax, owners] = [16, 20];
-    const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax }) });
+    const memory = new WebhookMemory({ calls: new WebhookCalls({ callsMax }) });
     for (let n = 0; n < owners; n++) {
       const { caller } = await scene.stranger();
       await hookedJob(caller, `https://host-${n}.example.com/`);
@@ -212,7 +212,7 @@ describe("Receivers", () => {
   });
 
   it("that hang share the slots with receivers of other owners, however many there are", async () => {
-    const memory = new WebhookMemory({ places: new WebhookPlaces({ callsMax: 16 }) });
+    const memory = new WebhookMemory({ calls: new WebhookCalls({ callsMax: 16 }) });
     scene.run(deliverWebhooksLoop(scene.parts, scene.sender, memory));
     for (let n = 0; n < 30; n++) await completed(`https://hanging-${n}.example.com/`);
     await scene.advance(50);

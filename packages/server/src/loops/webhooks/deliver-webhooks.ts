@@ -2,7 +2,7 @@ import { realTime } from "../../clock.js";
 import type { User } from "../../domain/access/user.js";
 import { limits } from "../../limits/index.js";
 import type { Body } from "../../lines/webhook-bytes.js";
-import type { Call } from "../../lines/webhook-places.js";
+import type { Call } from "../../lines/webhook-calls.js";
 import { webhookBody } from "../../operations/jobs/webhook-body.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Sender } from "../../sender.js";
@@ -18,13 +18,13 @@ interface Due extends Call, Body {
 }
 
 /**
- * Sends due deliveries: 200 is success, anything else is retried twice, 10 s apart. Silent receivers leave places for
+ * Sends due deliveries: 200 is success, anything else is retried twice, 10 s apart. Silent receivers leave room for
  * others, and large bodies wait their turn before they are read.
  * Reads and writes that fail are retried with growing pauses. An attempt that was made but could not be recorded is not
  * repeated.
  */
 export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = new WebhookMemory()): Loop {
-  const { places, bodies } = memory;
+  const { calls, bodies } = memory;
   /** Where the next page begins; undefined: at the oldest delivery. */
   let after: Delivery | undefined;
   /** The endpoint whose first deliveries were looked at last. */
@@ -76,10 +76,10 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   }
 
   function launch(due: Due, now: number, signal: AbortSignal): void {
-    if (!places.mayCall(due, now)) return void bodies.pass(due);
+    if (!calls.mayCall(due, now)) return void bodies.pass(due);
     const giveBack = bodies.lend(due);
     if (!giveBack) return;
-    const leave = places.enter(due, now);
+    const leave = calls.enter(due, now);
     const step = async () => {
       let made: Made | undefined;
       try {
@@ -111,7 +111,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       memory.beginPage();
       const { page, due } = await nextPage(now);
       const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
-      for (const each of places.inTurns(ready)) launch(each, now, signal);
+      for (const each of calls.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;
       after = page.length < limits.webhookPage ? undefined : page.at(-1);
       if (after !== undefined) return now;

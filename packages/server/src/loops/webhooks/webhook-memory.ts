@@ -1,6 +1,6 @@
 import { limits } from "../../limits/index.js";
 import { WebhookBytes } from "../../lines/webhook-bytes.js";
-import { WebhookPlaces } from "../../lines/webhook-places.js";
+import { WebhookCalls } from "../../lines/webhook-calls.js";
 import type { Attempt, Delivery } from "../../store/index.js";
 
 /** An attempt that was made, and what it means for its delivery. */
@@ -21,16 +21,16 @@ export class WebhookMemory {
   readonly #unrecorded = new Map<number, Made>();
   readonly #pauses = new Map<number, { readonly untilAt: number; readonly ms: number }>();
   readonly #unrecordedMax: number;
-  readonly places: WebhookPlaces;
+  readonly calls: WebhookCalls;
   readonly bodies: WebhookBytes;
 
   constructor({
     unrecordedMax = limits.webhookUnrecordedMax,
-    places = new WebhookPlaces(),
+    calls = new WebhookCalls(),
     bodies = new WebhookBytes(),
-  }: { unrecordedMax?: number; places?: WebhookPlaces; bodies?: WebhookBytes } = {}) {
+  }: { unrecordedMax?: number; calls?: WebhookCalls; bodies?: WebhookBytes } = {}) {
     this.#unrecordedMax = unrecordedMax;
-    this.places = places;
+    this.calls = calls;
     this.bodies = bodies;
   }
 

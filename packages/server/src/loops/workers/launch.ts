@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
-import { inheritedNames, type WorkerPlace, workerEnvironment } from "../../domain/endpoints/environment.js";
+import { inheritedNames, type WorkerFacts, workerEnvironment } from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
 import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
@@ -65,7 +65,7 @@ export async function launchOf(
   const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { env: settings.env, isOwn }, own.env);
   const serves = endpoint.settings.type === "LB";
   const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
-  const place = {
+  const facts = {
     workerId: row.id,
     endpointId: endpoint.id,
     secret,
@@ -79,10 +79,10 @@ export async function launchOf(
   const volume = await volumeOf(needs, own);
   const spec = isImage
     ? {
-        ...ofImage(needs, settings, place, volume),
+        ...ofImage(needs, settings, facts, volume),
         ...limitsOf(row.resources),
       }
-    : ofDirectory(needs, options, endpoint, settings, place, volume);
+    : ofDirectory(needs, options, endpoint, settings, facts, volume);
   return { workerUrl, spec: { ...spec, hidden }, ...(address ? { address: addressText(address) } : {}) };
 }
 
@@ -114,8 +114,8 @@ function drawPort({ registry, here }: Launching): Promise<number> {
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
 }
 
-type Volume = WorkerPlace["volume"];
-type Place = Omit<WorkerPlace, "volume" | "home" | "inherited">;
+type Volume = WorkerFacts["volume"];
+type Facts = Omit<WorkerFacts, "volume" | "home" | "inherited">;
 
 /** The resources that a worker is told about: its share, or the whole machine. */
 const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
@@ -139,7 +139,7 @@ function ofDirectory(
   options: LaunchOptions,
   endpoint: Endpoint,
   { imageName, dockerEntrypoint, dockerStartCmd }: TemplateSettings,
-  place: Place,
+  facts: Facts,
   volume: Volume,
 ): WorkerSpec {
   if (!needs.here.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
@@ -151,11 +151,11 @@ function ofDirectory(
     options.env[name] === undefined ? [] : [[name, options.env[name]] as const],
   );
   return {
-    workerId: place.workerId,
+    workerId: facts.workerId,
     from: { directory: imageName },
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
-    env: workerEnvironment({ ...place, volume, home, inherited: Object.fromEntries(inherited) }),
+    env: workerEnvironment({ ...facts, volume, home, inherited: Object.fromEntries(inherited) }),
     mounts: [],
   };
 }
@@ -175,16 +175,16 @@ function authOf(
   return auth && { username: vault.open(auth.username), password: vault.open(auth.password) };
 }
 
-function ofImage(needs: Launching, settings: TemplateSettings, place: Place, volume: Volume): ImageSpec {
+function ofImage(needs: Launching, settings: TemplateSettings, facts: Facts, volume: Volume): ImageSpec {
   const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
   const seen = volume && { ...volume, path: volumeTarget };
   return {
-    workerId: place.workerId,
+    workerId: facts.workerId,
     from: { image: imageName, auth: authOf(needs, settings) },
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
     // it inherits none of our environment, and its home is its image's
-    env: workerEnvironment({ ...place, volume: seen, home: undefined, inherited: {} }),
+    env: workerEnvironment({ ...facts, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
     mounts: volume ? volumeTargets(settings).map((target) => ({ target, volumeId: volume.id, path: volume.path })) : [],

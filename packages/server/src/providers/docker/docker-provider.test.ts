@@ -8,7 +8,7 @@ import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import { providerContract } from "../contract.js";
 import { endOf, type OpenedProvider, type Wish } from "../contracts/scene.js";
-import { dockerProvider } from "./docker-provider.js";
+import { DockerProvider } from "./docker-provider.js";
 import { openEngine } from "./engine.js";
 import { engineFacts } from "./facts.js";
 
@@ -32,7 +32,7 @@ const launchOf = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
 async function open(): Promise<OpenedProvider> {
   const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
   const make = () =>
-    dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001", logsDir);
+    new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001", logsDir);
   let provider = make();
   return {
     provider,
@@ -46,7 +46,7 @@ async function open(): Promise<OpenedProvider> {
     ],
     again: async () => (provider = make()),
     end: async () => {
-      await provider.leave(0);
+      await provider.leave();
       const left = engine.docker("ps", "-aq").split("\n").filter(Boolean);
       if (left.length > 0) engine.docker("rm", "-f", ...left);
       rmSync(logsDir, { recursive: true });
@@ -93,7 +93,7 @@ describe("A container", () => {
   });
 
   it("of a host is reported after each connection, and another host's is not", async () => {
-    const others = dockerProvider(
+    const others = new DockerProvider(
       openEngine({ host: engine.host, certificates: undefined }),
       "host0000000002",
       directory,
@@ -107,7 +107,7 @@ describe("A container", () => {
     await again.look(workerId);
     await end;
     expect(told).toEqual([workerId]);
-    await others.leave(0);
+    await others.leave();
   });
 
   it("that runs is reported with its own address", async () => {
@@ -153,14 +153,14 @@ describe("A container", () => {
 
   it("whose disk the engine cannot limit runs without a limit, which is reported once", async () => {
     const warnings: string[] = [];
-    const own = dockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, (text) =>
+    const own = new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, (text) =>
       warnings.push(text),
     );
     for (const id of ["worker00000002", "worker00000003"]) {
       await own.start({ ...sleeping("a"), workerId: id, diskGb: 1 });
     }
     expect(warnings).toEqual([expect.stringMatching(/containerDiskInGb is not enforced/)]);
-    await own.leave(0);
+    await own.leave();
   });
 
   it.each([
@@ -193,7 +193,7 @@ describe("A container", () => {
     const keeping = openEngine({ host: engine.host, certificates: undefined }, { keepsVolumes: true });
     const facts = engineFacts(keeping);
     const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
-    const provider = dockerProvider(keeping, "host0000000001", logsDir);
+    const provider = new DockerProvider(keeping, "host0000000001", logsDir);
     const mounts = ["/runpod-volume", "/models"].map((target) => ({ target, volumeId: "volume00000001", path: "" }));
     const run = async (script: string) => {
       const end = endOf(provider, workerId);
@@ -220,7 +220,7 @@ describe("A container", () => {
   it("can be reached at its ports: at its own address, and on an address of this machine if they are published", async () => {
     const reached = { host: engine.host, certificates: undefined };
     const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
-    const publishing = dockerProvider(openEngine(reached, { publishOn: "127.0.0.1" }), "host0000000001", logsDir);
+    const publishing = new DockerProvider(openEngine(reached, { publishOn: "127.0.0.1" }), "host0000000001", logsDir);
     const serve = `require("http").createServer((_, reply) => reply.end("inside")).listen(8888)`;
     const launch = { ...sleeping("a"), command: [process.execPath, "-e", serve], ports: [8888, 22] };
     const handle = await publishing.start(launch);
@@ -231,10 +231,10 @@ describe("A container", () => {
       const answer = async () => (await fetch(url, { signal: AbortSignal.timeout(2_000) })).text();
       await vi.waitFor(async () => expect(await answer()).toBe("inside"), { timeout: 20_000, interval: 100 });
     }
-    await publishing.kill(workerId, handle);
+    await publishing.kill(workerId);
     const plain = await opened.provider.start({ ...sleeping("b"), workerId: "worker00000002", ports: [8888] });
     expect(plain.network).not.toHaveProperty("published");
-    await publishing.leave(0);
+    await publishing.leave();
     rmSync(logsDir, { recursive: true });
   });
 
@@ -254,13 +254,13 @@ describe("A container", () => {
   });
 
   it("of an engine that is away may or may not have started, and is reported as uncertain", async () => {
-    const away = dockerProvider(
+    const away = new DockerProvider(
       openEngine({ host: "unix:///nowhere.sock", certificates: undefined }),
       "host",
       directory,
     );
     await expect(away.start(sleeping("a"))).rejects.toThrow("no container engine answers at unix:///nowhere.sock");
-    await expect(away.look(workerId, { provider: "docker", ref: { container: name } })).rejects.toThrow();
+    await expect(away.look(workerId)).rejects.toThrow();
   });
 });
 

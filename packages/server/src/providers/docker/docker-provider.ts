@@ -4,11 +4,12 @@ import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { WorkerHandle } from "../../domain/workers/worker.js";
 import { type ImageSpec, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
-import { absent, containerOptions, handleOf, nameOf, sightingOf } from "./container.js";
-import { followEnds, workerLabels } from "./ends.js";
+import { absent, handleOf, sightingOf } from "./container.js";
+import { Containers } from "./containers.js";
+import { followEnds } from "./ends.js";
 import type { Engine } from "./engine.js";
-import { answered, away, isAway, isTaken, said, statusOf, whyNot } from "./failures.js";
-import { imagesOf, type Machine, machineOf } from "./image.js";
+import { answered, away, isAway, said, statusOf, whyNot } from "./failures.js";
+import { imagesOf, machineOf } from "./image.js";
 import { type Contained, containerLogs, keepContainerLog, secretsIn } from "./logs.js";
 import { lastLines } from "./output.js";
 
@@ -18,197 +19,131 @@ const unheard: Starting = { note: () => {}, reached: () => {}, signal: new Abort
  * Runs workers as containers of a Docker engine or a compatible one, which other hosts may share. After a container is
  * removed, its log is kept in `logsDir`.
  */
-export function dockerProvider(
-  engine: Engine,
-  hostId: string,
-  logsDir: string,
-  warn: (message: string) => void = () => {},
-): Provider<ImageSpec> {
-  const { host } = engine;
-  const readyImage = imagesOf(engine);
-  const listeners: ((workerId: string) => void)[] = [];
-  const tell = (workerId: string) => {
-    for (const listener of listeners) listener(workerId);
-  };
-  const ends = followEnds(engine, hostId, tell);
-  const containerOf = (workerId: string) => engine.docker.getContainer(nameOf(workerId));
-  /** Waits for an engine's answer; an engine that hangs counts as away. */
-  const call = <T>(asked: Promise<T>) => answered(asked, host);
-
-  /** The engine's facts about a worker's container; undefined if there is none. */
-  async function inspected(workerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    try {
-      return await call(containerOf(workerId).inspect());
-    } catch (error) {
-      if (statusOf(error) === 404) return undefined;
-      throw error;
-    }
-  }
-
+export class DockerProvider implements Provider<ImageSpec> {
+  readonly #engine: Engine;
+  readonly #logsDir: string;
+  readonly #containers: Containers;
+  readonly #readyImage: ReturnType<typeof imagesOf>;
+  readonly #listeners: ((workerId: string) => void)[] = [];
+  readonly #ends: ReturnType<typeof followEnds>;
   /**
-   * Makes a worker's container. One that was made and never started is removed first, because it has another secret.
+   * One start per worker at a time: while an engine makes a container, it neither finds it nor lets it be made again.
    */
-  async function made(spec: ImageSpec, machine: Machine): Promise<void> {
-    const { name, ...body } = containerOptions(spec, workerLabels(hostId, spec), machine, engine);
-    // the name goes into the URL alone, because URLs are logged and the body holds the environment
-    const create = () =>
-      call(engine.docker.createContainer({ _query: { name }, _body: body } as Docker.ContainerCreateOptions));
-    try {
-      await create();
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      const there = await inspected(spec.workerId);
-      if (there?.State.Running) return;
-      await call(containerOf(spec.workerId).remove({ force: true, v: true }));
-      await create();
-    }
+  readonly #starting = new Map<string, Promise<WorkerHandle>>();
+  /** Workers that we killed. Any other killed worker ran out of memory, or was killed by somebody else. */
+  readonly #killed = new Set<string>();
+  /** Secrets hidden from the logs of existing containers: the engine stores the logs unmasked. */
+  readonly #hidden = new Map<string, HiddenTexts>();
+
+  constructor(engine: Engine, hostId: string, logsDir: string, warn: (message: string) => void = () => {}) {
+    this.#engine = engine;
+    this.#logsDir = logsDir;
+    this.#containers = new Containers(engine, hostId, warn);
+    this.#readyImage = imagesOf(engine);
+    this.#ends = followEnds(engine, hostId, this.#tell);
   }
 
-  let isDiskBounded = true;
-  const diskUnbounded = () => {
-    if (isDiskBounded)
-      warn("this container engine cannot limit what containers write: containerDiskInGb is not enforced");
-    isDiskBounded = false;
-  };
+  handleOf = ({ workerId }: ImageSpec): WorkerHandle => handleOf(workerId);
 
-  /** Makes a worker's container with its disk limit. An engine not set up for such limits reveals that only here. */
-  async function madeWithin(spec: ImageSpec, machine: Machine): Promise<void> {
-    const boundsDisks = machine.boundsDisks && isDiskBounded;
-    if (spec.diskGb && !boundsDisks) diskUnbounded();
-    try {
-      await made(spec, { ...machine, boundsDisks });
-    } catch (error) {
-      if (!spec.diskGb || !boundsDisks || !/storage-?opt|quota/i.test(said(error))) throw error;
-      diskUnbounded();
-      await made(spec, { ...machine, boundsDisks: false });
-    }
+  start(spec: ImageSpec, starting: Starting = unheard): Promise<WorkerHandle> {
+    const { workerId } = spec;
+    const start =
+      this.#starting.get(workerId) ?? this.#start(spec, starting).finally(() => this.#starting.delete(workerId));
+    this.#starting.set(workerId, start);
+    return start;
   }
 
-  async function started(spec: ImageSpec, starting: Starting): Promise<WorkerHandle> {
+  async #start(spec: ImageSpec, starting: Starting): Promise<WorkerHandle> {
     const { workerId, command, entrypoint } = spec;
     const { image, auth } = spec.from;
     let isBegun = false;
     try {
-      ends.watch();
-      const machine = await machineOf(engine);
-      await readyImage({ image, hasCommand: command.length + entrypoint.length > 0, auth }, machine, starting);
+      this.#ends.watch();
+      const machine = await machineOf(this.#engine);
+      await this.#readyImage({ image, hasCommand: command.length + entrypoint.length > 0, auth }, machine, starting);
       starting.reached("image");
       if (starting.signal.aborted) throw new Error("it is not wanted any more");
       isBegun = true;
-      await madeWithin(spec, machine);
+      await this.#containers.make(spec, machine);
       starting.reached("made");
-      await unless([304], call(containerOf(workerId).start()));
-      const found = await inspected(workerId);
-      return handleOf(workerId, found);
+      await this.#containers.start(workerId);
+      return handleOf(workerId, await this.#containers.find(workerId));
     } catch (error) {
+      const { host } = this.#engine;
       if (isAway(error) && isBegun) throw new StartUnsure(whyNot(error, image, host).message);
       // if the removal fails, it is removed when its end is reported
-      if (isBegun) await call(containerOf(workerId).remove({ force: true, v: true })).catch(() => {});
+      if (isBegun) await this.#containers.destroy(workerId).catch(() => {});
       throw statusOf(error) === undefined && !isAway(error) ? error : whyNot(error, image, host);
     }
   }
-  /**
-   * One start per worker at a time: while an engine makes a container, it neither finds it nor lets it be made again.
-   */
-  const startings = new Map<string, Promise<WorkerHandle>>();
 
-  /** Workers that we killed. Any other killed worker ran out of memory, or was killed by somebody else. */
-  const killed = new Set<string>();
+  async look(workerId: string) {
+    const found = await this.#containers.find(workerId);
+    if (!found) return absent;
+    this.#ends.watch();
+    return sightingOf(found, workerId, this.#killed.has(workerId));
+  }
+
+  pause = (workerId: string): Promise<void> => this.#containers.freeze(workerId, true);
+  resume = (workerId: string): Promise<void> => this.#containers.freeze(workerId, false);
+  stop = (workerId: string): Promise<void> => this.#signal(workerId, "SIGTERM");
+
+  kill(workerId: string): Promise<void> {
+    this.#killed.add(workerId);
+    return this.#signal(workerId, "SIGKILL");
+  }
 
   /** Sends a signal. If the container is gone or has ended, reports the end: it may have been missed. */
-  async function signalled(workerId: string, signal: string): Promise<void> {
-    try {
-      await call(containerOf(workerId).kill({ signal }));
-      // Docker resumes a paused container when it is signalled; other engines do not, and frozen it would not react
-      await frozen(workerId, false);
-    } catch (error) {
-      if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
-      tell(workerId);
-    }
+  async #signal(workerId: string, signal: string): Promise<void> {
+    if (!(await this.#containers.signal(workerId, signal))) this.#tell(workerId);
   }
 
-  /** Secrets hidden from the logs of existing containers: the engine stores the logs unmasked. */
-  const hidden = new Map<string, HiddenTexts>();
-
-  const contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
-    workerId,
-    container: containerOf(workerId),
-    secrets: new HiddenTexts([...secretsIn(found), ...(hidden.get(workerId) ?? [])]),
-  });
+  async logTail(workerId: string): Promise<string> {
+    const found = await this.#containers.find(workerId);
+    return found ? lastLines(this.#contained(workerId, found), this.#engine.host) : "";
+  }
 
   /** A worker's lines, from the engine while it has the container, afterwards from the kept log. */
-  async function* logs(workerId: string, query: LogQuery) {
-    const askedAt = realTime.wallMs(); // by the engine's clock: lines written while the container is looked up are new, too
-    const found = await inspected(workerId).catch((error) => {
+  async *logs(workerId: string, _handle: WorkerHandle | undefined, query: LogQuery) {
+    const { host } = this.#engine;
+    // by the engine's clock: lines written while the container is looked up are new, too
+    const askedAt = realTime.wallMs();
+    const found = await this.#containers.find(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });
-    if (found) yield* containerLogs(contained(workerId, found), host, query, askedAt);
-    else yield* readLogFiles(logsDir, workerId, query, () => true);
+    if (found) yield* containerLogs(this.#contained(workerId, found), host, query, askedAt);
+    else yield* readLogFiles(this.#logsDir, workerId, query, () => true);
   }
 
-  /** Pauses or resumes a container; it is no failure if it is in that state already, or does not run. */
-  async function frozen(workerId: string, isFrozen: boolean): Promise<void> {
-    const container = containerOf(workerId);
-    try {
-      await call(isFrozen ? container.pause() : container.unpause());
-    } catch (error) {
-      if (statusOf(error) === undefined) throw error;
-      // engines report this differently
-      const found = await inspected(workerId);
-      if (found?.State.Running && found.State.Paused !== isFrozen) throw error;
-    }
+  async hide(workerId: string, secret: string): Promise<void> {
+    const texts = this.#hidden.get(workerId) ?? new HiddenTexts([]);
+    texts.add(secret);
+    this.#hidden.set(workerId, texts);
   }
 
-  return {
-    handleOf: ({ workerId }) => handleOf(workerId),
-    start(spec, starting = unheard) {
-      const { workerId } = spec;
-      const start = startings.get(workerId) ?? started(spec, starting).finally(() => startings.delete(workerId));
-      startings.set(workerId, start);
-      return start;
-    },
-    async look(workerId) {
-      const found = await inspected(workerId);
-      if (!found) return absent;
-      ends.watch();
-      return sightingOf(found, workerId, killed.has(workerId));
-    },
-    pause: (workerId) => frozen(workerId, true),
-    resume: (workerId) => frozen(workerId, false),
-    stop: (workerId) => signalled(workerId, "SIGTERM"),
-    kill(workerId) {
-      killed.add(workerId);
-      return signalled(workerId, "SIGKILL");
-    },
-    async logTail(workerId) {
-      const found = await inspected(workerId);
-      return found ? lastLines(contained(workerId, found), host) : "";
-    },
-    logs: (workerId, _handle, query) => logs(workerId, query),
-    async hide(workerId, secret) {
-      const texts = hidden.get(workerId) ?? new HiddenTexts([]);
-      texts.add(secret);
-      hidden.set(workerId, texts);
-    },
-    async forget(workerId) {
-      killed.delete(workerId);
-      const found = await inspected(workerId);
-      if (!found) hidden.delete(workerId);
-      if (!found || found.State.Running) return;
-      // if the log cannot be kept, because the disk is full for instance, the container is still removed
-      if (found.State.Status !== "created")
-        await call(keepContainerLog(contained(workerId, found), host, logsDir)).catch(() => {});
-      await unless([404, 409], call(containerOf(workerId).remove({ v: true })));
-      hidden.delete(workerId);
-    },
-    onEnd: (listener) => void listeners.push(listener),
-    leave: async () => ends.close(),
-  };
-}
-
-/** Waits for a call; these statuses do not count as failures. */
-async function unless(statuses: readonly number[], asked: Promise<unknown>): Promise<void> {
-  await asked.catch((error) => {
-    if (!statuses.includes(statusOf(error) ?? 0)) throw error;
+  #contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
+    workerId,
+    container: this.#containers.of(workerId),
+    secrets: new HiddenTexts([...secretsIn(found), ...(this.#hidden.get(workerId) ?? [])]),
   });
+
+  async forget(workerId: string): Promise<void> {
+    const { host } = this.#engine;
+    this.#killed.delete(workerId);
+    const found = await this.#containers.find(workerId);
+    if (!found) this.#hidden.delete(workerId);
+    if (!found || found.State.Running) return;
+    // if the log cannot be kept, because the disk is full for instance, the container is still removed
+    if (found.State.Status !== "created")
+      await answered(keepContainerLog(this.#contained(workerId, found), host, this.#logsDir), host).catch(() => {});
+    await this.#containers.remove(workerId);
+    this.#hidden.delete(workerId);
+  }
+
+  onEnd = (listener: (workerId: string) => void): void => void this.#listeners.push(listener);
+  #tell = (workerId: string): void => {
+    for (const listener of this.#listeners) listener(workerId);
+  };
+
+  leave = async (): Promise<void> => this.#ends.close();
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../limits/index.js";
-import { dockerProvider } from "./docker-provider.js";
+import { DockerProvider } from "./docker-provider.js";
 import { type Engine, openEngine } from "./engine.js";
 import { pull } from "./pull.js";
 
@@ -58,7 +58,7 @@ describe("An engine that does not answer a request for a log", () => {
   it("delays neither the last lines nor the log forever", async () => {
     hurried();
     onLogs = () => {};
-    const provider = dockerProvider(engine, "host", directory);
+    const provider = new DockerProvider(engine, "host", directory);
     await expect(provider.logTail("worker00000001")).rejects.toThrow(/does not answer/);
     const query = { tail: 10, signal: new AbortController().signal } as Parameters<typeof provider.logs>[2];
     const read = async () => {
@@ -70,7 +70,7 @@ describe("An engine that does not answer a request for a log", () => {
 
 it("The last lines of a container never show its own secret", async () => {
   onLogs = (reply) => reply.end(frame(`+ curl -H 'Authorization: ${secret}'\n`));
-  const said = await dockerProvider(engine, "host", directory).logTail("worker00000001");
+  const said = await new DockerProvider(engine, "host", directory).logTail("worker00000001");
   expect(said).toMatch(/^\+ curl -H 'Authorization: /);
   expect(said).not.toContain(secret);
 });

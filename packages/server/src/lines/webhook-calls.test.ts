@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../limits/index.js";
-import { type Call, WebhookPlaces } from "./webhook-places.js";
+import { type Call, WebhookCalls } from "./webhook-calls.js";
 
 const now = 1_000_000;
 const half = limits.webhookConcurrency / 2;
@@ -8,14 +8,14 @@ const call = (ownerNo: number, host: string): Call => ({ ownerNo, host });
 const hostsOf = (ownerNo: number, count: number) =>
   Array.from({ length: count }, (_, n) => call(ownerNo, `host-${n}-of-${ownerNo}`));
 
-let places: WebhookPlaces;
+let places: WebhookCalls;
 beforeEach(() => {
-  places = new WebhookPlaces();
+  places = new WebhookCalls();
 });
 
 /** Enters as many of these calls as there is room for, in fair order, and resolves with these and their ends. */
 function enter(calls: readonly Call[], at = now) {
-  const ends: ReturnType<WebhookPlaces["enter"]>[] = [];
+  const ends: ReturnType<WebhookCalls["enter"]>[] = [];
   const entered = places.inTurns(calls).filter((each) => {
     if (!places.mayCall(each, at)) return false;
     ends.push(places.enter(each, at));

@@ -13,11 +13,11 @@ interface Owner {
 }
 
 /**
- * Places for concurrent webhook calls. An owner may have as many as are still free, so that one more owner always finds
- * room: one owner alone gets half of all places, two get a third each. In the same way, an owner's silent hosts leave
+ * Bounds concurrent webhook calls. An owner may have as many as are still free, so that one more owner always finds
+ * room: one owner alone makes half of all calls, two make a third each. In the same way, an owner's silent hosts leave
  * room for its other hosts.
  */
-export class WebhookPlaces {
+export class WebhookCalls {
   readonly #callsMax: number;
   #calls = 0;
   readonly #owners = new Map<number, Owner>();
@@ -41,11 +41,11 @@ export class WebhookPlaces {
     if (this.#isSilent(call, now)) {
       return held < limits.webhookConcurrencyPerSilentHost && (owner?.silentCalls ?? 0) < room;
     }
-    // when many hosts are to be called, each gets one place
+    // when many hosts are to be called, each gets one call
     return held === 0 || calls < room;
   }
 
-  /** Takes a place. The returned function gives it back, and notes whether the host was silent. */
+  /** Counts a call. The returned function ends it, and notes whether the host was silent. */
   enter(call: Call, now: number): (end: { isSilent: boolean; now: number }) => void {
     const { ownerNo, host } = call;
     const owner = this.#owners.get(ownerNo) ?? { calls: 0, silentCalls: 0, hosts: new Map() };
@@ -67,7 +67,7 @@ export class WebhookPlaces {
     };
   }
 
-  /** Sorts calls into the order in which they should get places: owners take turns, and so do the hosts of each. */
+  /** Sorts calls into the order in which they should be made: owners take turns, and so do the hosts of each. */
   inTurns<C extends Call>(calls: readonly C[]): C[] {
     const ofOwners = grouped(calls, ({ ownerNo }) => this.#owners.get(ownerNo)?.calls ?? 0, "ownerNo");
     return interleaved(
@@ -102,15 +102,15 @@ function add(counts: Map<string, number>, key: string, n: number): void {
   else counts.set(key, count);
 }
 
-/** Groups calls by owner or by host; the groups with the fewest places come first. */
-function grouped<C extends Call>(calls: readonly C[], placesOf: (call: C) => number, by: keyof Call): C[][] {
+/** Groups calls by owner or by host; the groups with the fewest calls come first. */
+function grouped<C extends Call>(calls: readonly C[], callsOf: (call: C) => number, by: keyof Call): C[][] {
   const lists = new Map<string | number, C[]>();
   for (const call of calls) {
     const list = lists.get(call[by]);
     if (list) list.push(call);
     else lists.set(call[by], [call]);
   }
-  return [...lists.values()].sort((a, b) => placesOf(a[0]!) - placesOf(b[0]!));
+  return [...lists.values()].sort((a, b) => callsOf(a[0]!) - callsOf(b[0]!));
 }
 
 /** The first of each list, then the second of each, and so on. */
