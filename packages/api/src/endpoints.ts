@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { choice, Env, list, orNull, separated, text, time, visible } from "./fields.js";
+import { choice, Env, list, orNull, text, time, visible } from "./fields.js";
 import { Template } from "./templates.js";
 import { Worker } from "./workers.js";
 
@@ -34,11 +34,13 @@ const endpointFields = {
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
   flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text leaves it unchanged.")),
   gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "Number of GPUs per worker." })),
-  gpuIds: orNull(text("GPU tiers, comma-separated, in order of preference.", separated(gpuTiers))),
+  gpuIds: orNull(
+    text("GPU tiers or types, comma-separated, in order of preference; -NVIDIA L4 takes one out of its tier."),
+  ),
   gpuTypeIds: orNull(list("GPU type names in order of preference.")),
   idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
   instanceIds: orNull(list("Instance types of CPU endpoints.", { pattern: visible })),
-  locations: orNull(text("Country codes, comma-separated; empty means any.", separated(countries))),
+  locations: orNull(text("Country codes or data centres, comma-separated; empty means any.")),
   minCudaVersion: orNull(text("The lowest acceptable CUDA version.", { pattern: visible })),
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),

@@ -11,15 +11,14 @@ export const list = (description: string, options = {}) =>
   Type.Array(Type.String({ maxLength: 1_000, ...options }), { description, maxItems: 100 });
 /** One of several names. */
 export const choice = <T extends readonly string[]>(names: T, description: string) =>
-  Type.Union(
-    names.map((name) => Type.Literal(name as T[number])),
-    { description },
+  Type.Unsafe<T[number]>(
+    Type.Union(
+      names.map((name) => Type.Literal(name)),
+      { description },
+    ),
   );
 /** In an update `null` clears a field, so every optional field accepts it. */
 export const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
-
-/** A comma-separated text of names from a list. */
-export const separated = (names: readonly string[]) => ({ pattern: `^(?:(?:${names.join("|")})?(?: *, *|$))*$` });
 
 /** Environment variables. */
 export const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072, pattern: "^[^\\u0000]*$" }), {

@@ -10,6 +10,7 @@ export * from "./registry-auths.js";
 export * from "./secrets.js";
 export * from "./states.js";
 export * from "./templates.js";
+export * as v2 from "./v2/index.js";
 export * from "./volumes.js";
 export * from "./webhooks.js";
 export * from "./workers.js";

@@ -149,6 +149,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       gateway,
       isProxyTrusted: config.trustProxy,
       isOurHost,
+      lbDomain: config.lbDomain,
       rates: config.rateLimits ? new Rates() : undefined,
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),
       requestsPerWorker: config.requestsPerWorker,

@@ -6,12 +6,19 @@ export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
-  constructor(code: RefusalCode, sentence: string, options: { retryAfterSeconds?: number } = {}) {
+  /** Whether the key is valid, and lacks a right. */
+  readonly isForbidden: boolean;
+  constructor(
+    code: RefusalCode,
+    sentence: string,
+    options: { retryAfterSeconds?: number; isForbidden?: boolean } = {},
+  ) {
     super(sentence);
     this.name = "Refusal";
     this.code = code;
     this.status = refusals[code].status;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.isForbidden = options.isForbidden === true;
   }
 
   /** HTTP headers that go with its status. */
@@ -53,6 +60,9 @@ export const logElsewhere = (hostNo: number) =>
 
 export const unauthorized = (why = "Send a valid API key in the Authorization header.") =>
   new Refusal("UNAUTHORIZED", why);
+
+/** The key is valid, but may not do this. The contract's interfaces answer 401, REST v2 answers 403. */
+export const forbidden = (why: string) => new Refusal("UNAUTHORIZED", why, { isForbidden: true });
 
 export const invalid = (sentence: string) => new Refusal("INVALID_INPUT", sentence);
 

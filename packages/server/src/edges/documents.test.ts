@@ -34,6 +34,15 @@ const bodies: Record<string, unknown> = {
   "/templates": { name: "t", imageName: "registry.example/image" },
   "/containerregistryauth": { name: "r", username: "u", password: "p" },
   "/networkvolumes": { name: "v", size: 1, dataCenterId: "here" },
+  "/serverless": {
+    name: "e",
+    type: "QUEUE",
+    image: "registry.example/image",
+    gpu: { pools: ["ADA_24"] },
+    scaling: { type: "REQUEST_COUNT", requestCount: 4 },
+  },
+  "/network-volumes": { name: "v2", size: 10, dataCenter: "here" },
+  "/registries": { name: "r2", username: "u", password: "p" },
 };
 
 describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {

@@ -40,6 +40,8 @@ const unknown: Record<string, string> = {
   keyId: "aaaaaaaaaaaaaa",
   secretId: "aaaaaaaaaaaaaa",
   version: "1",
+  catalogId: "nothing",
+  absentId: "nothing",
   "*": "v1/models",
 };
 const keys = new Map<string, string>();
@@ -122,6 +124,20 @@ const bodies: readonly [RegExp, () => unknown][] = [
   [/\/run(sync)?$/, () => ({ input: {} })],
   [/\/apikeys$/, () => ({ name: "k", scope: { endpoints: [{ id: ids.endpointId, access: "run" }] } })],
   [/\/endpoints$/, () => ({ name: "stolen", templateId: ids.templateId, networkVolumeId: ids.networkVolumeId })],
+  [
+    /\/serverless$/,
+    () => ({
+      name: "stolen",
+      type: "QUEUE",
+      image: "alpine:3",
+      scaling: { type: "REQUEST_COUNT", requestCount: 1 },
+      networkVolumes: [ids.networkVolumeId],
+      registry: ids.containerRegistryAuthId,
+    }),
+  ],
+  [/v2\/templates$/, () => ({ name: "stolen", image: "alpine:3", registry: ids.containerRegistryAuthId })],
+  [/\/network-volumes$/, () => ({ name: "theirs", size: 10, dataCenter: "EU-RO-1" })],
+  [/\/registries$/, () => ({ name: "theirs", username: "u", password: "p" })],
   [
     /\/templates$/,
     () => ({ name: "stolen", imageName: "alpine:3", containerRegistryAuthId: ids.containerRegistryAuthId }),

@@ -2,7 +2,7 @@ import type { RequestListener, Server } from "node:http";
 import { parse } from "node:querystring";
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
-import { Refusal, routeNotFound, unauthorized } from "../errors.js";
+import { forbidden, Refusal, routeNotFound } from "../errors.js";
 import { limits } from "../limits/index.js";
 import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
@@ -14,6 +14,7 @@ import { openAiRoutes } from "./openai/routes.js";
 import { fastLane } from "./queue/fast-lane.js";
 import { jobRoutes } from "./queue/routes.js";
 import { restRoutes } from "./rest-v1/routes.js";
+import { restV2Routes } from "./rest-v2/routes.js";
 import type { JobParts } from "./shared/access.js";
 import { countBodies, takeText } from "./shared/bodies/bodies.js";
 import { linger } from "./shared/bodies/linger.js";
@@ -34,6 +35,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
   /** Passes requests on to workers' own HTTP servers. */
   readonly gateway?: Gateway;
+  /** The domain under which load-balanced endpoints have host names of their own. */
+  readonly lbDomain?: string | undefined;
   /** Whether the forwarding headers of a proxy are trusted. */
   readonly isProxyTrusted?: boolean;
   /** Whether a request's Host is ours; if absent, every Host is. */
@@ -126,8 +129,9 @@ export async function buildHttp(
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
   await app.register(async (v2) => {
-    await documented(v2, "Millrace queue API", "2.0.0", "/v2", openAiNote);
+    await documented(v2, "Millrace API v2: queue and management", "2.0.0", "/v2", openAiNote);
     await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
+    await v2.register(async (scope) => restV2Routes(scope, parts), { prefix: "/v2" });
   });
   await app.register(async (v1) => {
     await documented(v1, "Millrace management API", "0.1.0", "/v1");
@@ -138,6 +142,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/v2" });
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
+  await app.register(async (scope) => restV2Routes(scope, parts), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
@@ -201,7 +206,7 @@ function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
     // counts by endpoint belong to their owners: they are open on loopback, and need a key elsewhere
     if (!/^(127\.|::1$|::ffff:127\.)/.test(request.ip)) {
       const { isAdmin, scope } = await admitToManagement(parts, request.headers.authorization, false);
-      if (!isAdmin || scope.kind === "endpoints") throw unauthorized("Metrics are for keys of an admin.");
+      if (!isAdmin || scope.kind === "endpoints") throw forbidden("Metrics are for keys of an admin.");
     }
     const { contentType, bytes } = await metrics();
     return reply.header("content-type", contentType).send(bytes);

@@ -10,7 +10,7 @@ import type { Needs } from "./needs.js";
 export const iso = (ms: number): string => new Date(ms).toISOString();
 
 /** A template as callers see it. */
-export const showTemplate = ({ id, settings: { isMountPathGiven, ...settings } }: Template) => ({
+export const showTemplate = ({ id, settings: { isMountPathGiven, isInline, ...settings } }: Template) => ({
   id,
   ...settings,
   earned: 0,

@@ -48,7 +48,7 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
       ...(signal ? { signal } : {}),
     });
     const text = await reply.text();
-    const isJson = reply.headers.get("content-type")?.startsWith("application/json");
+    const isJson = /^application\/(problem\+)?json/.test(reply.headers.get("content-type") ?? "");
     return { status: reply.status, headers: reply.headers, text, json: isJson ? JSON.parse(text) : undefined };
   }
 

@@ -17,6 +17,8 @@ export interface TemplateSettings {
   readonly volumeMountPath: string;
   /** Whether a user has asked for this path: mounting the default unasked would hide what an image has there. */
   readonly isMountPathGiven?: true;
+  /** Whether it was made with an endpoint, with which it is deleted. */
+  readonly isInline?: true;
 }
 
 export interface Template {
@@ -52,7 +54,7 @@ export const sourceOf = (imageName: string): Source => (isPath(imageName) ? "dir
 /** Whether an image reference names a handler's file; its directory, or an image, is needed. */
 export const namesHandler = (imageName: string): boolean => /(^|[/:])handler\.(ts|js|mjs|py)$/.test(imageName);
 
-const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "category"]);
+const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "isInline", "category"]);
 
 /** Whether a save changes what workers are made from. */
 export const changesWorkers = (before: TemplateSettings, after: TemplateSettings): boolean =>

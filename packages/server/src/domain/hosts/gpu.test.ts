@@ -22,7 +22,13 @@ describe("GPU tiers", () => {
       gpuIds: "ADA_24,AMPERE_24",
       types: [...gpuTiers.ADA_24, ...gpuTiers.AMPERE_24],
     },
-    { it: "may have blanks between them", gpuIds: " ADA_24 , ADA_24", types: [...gpuTiers.ADA_24, ...gpuTiers.ADA_24] },
+    { it: "may have blanks between them, and count once", gpuIds: " ADA_24 , ADA_24", types: [...gpuTiers.ADA_24] },
+    { it: "may stand beside types", gpuIds: "NVIDIA L40S,ADA_24", types: ["NVIDIA L40S", ...gpuTiers.ADA_24] },
+    {
+      it: "may have types taken out of them, wherever these stand",
+      gpuIds: "-NVIDIA L4,AMPERE_24,-NVIDIA GeForce RTX 3090",
+      types: ["NVIDIA RTX A5000"],
+    },
     { it: "may be none", gpuIds: "", types: [] },
   ])("$it", ({ gpuIds, types }) => {
     expect(typesOfTiers(gpuIds)).toEqual({ types });

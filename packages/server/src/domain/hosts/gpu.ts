@@ -121,19 +121,30 @@ const tierOf = new Map<string, GpuTier>(
   ),
 );
 
+/** A GPU type's tier; undefined if it has none. */
+export const tierOfType = (name: string): GpuTier | undefined => tierOf.get(name);
 export const isTier = (name: string): name is GpuTier => Object.hasOwn(gpuTiers, name);
 export const isGpuType = (name: string, present: readonly string[]): boolean =>
   tierOf.has(name) || untiered.includes(name) || present.some((each) => isSameType(each, name));
 
-/** The types that a comma-separated list of tiers stands for, in order; `undefined` names the first unknown tier. */
-export function typesOfTiers(gpuIds: string): { types: string[] } | { unknown: string } {
+/**
+ * The types that a comma-separated list of tiers and types stands for, in order; `-NVIDIA L4` takes a type out again.
+ * `unknown` names the first entry that is neither.
+ */
+export function typesOfTiers(
+  gpuIds: string,
+  present: readonly string[] = [],
+): { types: string[] } | { unknown: string } {
   const types: string[] = [];
-  for (const tier of gpuIds.split(",").map((part) => part.trim())) {
-    if (tier === "") continue;
-    if (!isTier(tier)) return { unknown: tier };
-    types.push(...gpuTiers[tier]);
+  const excluded: string[] = [];
+  for (const entry of gpuIds.split(",").map((part) => part.trim())) {
+    if (entry === "") continue;
+    const name = entry.startsWith("-") ? entry.slice(1).trim() : entry;
+    const named = isTier(name) ? gpuTiers[name] : isGpuType(name, present) ? [name] : undefined;
+    if (!named) return { unknown: name };
+    (name === entry ? types : excluded).push(...named);
   }
-  return { types };
+  return { types: [...new Set(types)].filter((type) => !excluded.some((each) => isSameType(each, type))) };
 }
 
 /** The tiers of these types, each once, in order; `""` where a type has none. */

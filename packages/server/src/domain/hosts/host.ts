@@ -48,13 +48,15 @@ export function isThere(
   { locations, dataCenterIds }: WantedLocations,
 ): boolean {
   if (location === undefined) return true;
-  const country = countryOf(location);
-  if (locations !== "" && !locations.split(",").includes(country)) return false;
+  if (locations !== "" && !locations.split(",").some((code) => isIn(location, code))) return false;
   const isAnywhere = dataCenterIds.length === 0 || dataCenters.every((id) => dataCenterIds.includes(id));
-  // a host that gives only its country counts as any data centre there
-  return (
-    isAnywhere || dataCenterIds.some((id) => id === location || (location === country && countryOf(id) === country))
-  );
+  return isAnywhere || dataCenterIds.some((id) => isIn(location, id));
+}
+
+/** Whether a host's place is a country, or a data centre. A host that gives only its country counts as any data centre there. */
+function isIn(location: string, code: string): boolean {
+  const country = countryOf(location);
+  return code === location || code === country || (location === country && countryOf(code) === country);
 }
 
 /** The findings of one look at a machine. */

@@ -1,5 +1,6 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
+import { gbPerCpu } from "../hosts/cpu.js";
 import { type Gpu, isSameType } from "../hosts/gpu.js";
 import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
@@ -40,9 +41,6 @@ export type Placement =
   /** Nothing fits: why, and which paused workers would have to make room. */
   | { readonly lacks: string; readonly giveWay: readonly number[] };
 
-/** GB of memory for each virtual processor, by the last letter of a flavour such as cpu3c. */
-const memoryByFlavor: Readonly<Record<string, number>> = { c: 2, g: 4, m: 8 };
-
 /** What a worker with these settings needs. */
 export function needOf(settings: EndpointSettings, source?: Source): Need {
   if (settings.computeType === "CPU") return { source, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
@@ -57,7 +55,7 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
     return cpus === undefined ? [] : [{ cpus: Number(cpus), memoryMib: Number(gb) * 1_024 }];
   });
   if (instances.length > 0) return instances;
-  const flavors = cpuFlavorIds.flatMap((id) => memoryByFlavor[id.at(-1) ?? ""] ?? []);
+  const flavors = cpuFlavorIds.flatMap((id) => gbPerCpu(id) ?? []);
   if (vcpuCount === undefined || flavors.length === 0) return [{ cpus: vcpuCount, memoryMib: undefined }];
   return flavors.map((perCpu) => ({ cpus: vcpuCount, memoryMib: vcpuCount * perCpu * 1_024 }));
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
+import { endpointNotFound, forbidden, Refusal } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
 import type { Needs } from "../../operations/needs.js";
 
@@ -38,7 +38,7 @@ export async function admit(needs: Access, asked: GatewayRequest): Promise<Admit
   const id = asked.endpointId;
   const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
   if (!isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
-  if (!mayPass(caller.scope, asked)) throw unauthorized("This key may only read: it may send GET and HEAD.");
+  if (!mayPass(caller.scope, asked)) throw forbidden("This key may only read: it may send GET and HEAD.");
   if (endpoint.settings.type === "LB") return admitted(endpoint, caller, asked);
   const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;
   throw new Refusal("INVALID_STATE", `This endpoint is queue-based (type QB): ${instead}`);

@@ -21,8 +21,9 @@ import {
   usersFor,
 } from "../../operations/access/save-user.js";
 import type { Parts } from "../../operations/needs.js";
+import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+import { deletion, doc, writeErrors } from "./route-schema.js";
 
 const [users, keys] = ["users", "API keys"] as const;
 const user = "/users/:userId";

@@ -31,10 +31,11 @@ import type { Parts } from "../../operations/needs.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
 import { turns } from "../../turns.js";
 import { holdFor } from "../shared/access.js";
+import { idOf, params } from "../shared/params.js";
 import { goneSignal } from "../shared/replies/replies.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
 import { eventTexts, type Format, formatOf, slicesOf } from "./log-formats.js";
-import { errors, idOf, params } from "./route-schema.js";
+import { errors } from "./route-schema.js";
 
 export type LogRouteParts = Parts & LogParts;
 type Query = Record<string, string | undefined>;

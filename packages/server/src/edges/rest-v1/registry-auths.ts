@@ -9,8 +9,9 @@ import {
   deleteRegistryAuth,
   ownRegistryAuth,
 } from "../../operations/templates/save-registry-auth.js";
+import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+import { deletion, doc, writeErrors } from "./route-schema.js";
 
 const path = "/containerregistryauth";
 const tag = "container registry auths";

@@ -1,16 +1,14 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { FairLine } from "../../domain/fair-line.js";
 import { invalid } from "../../errors.js";
-import { limits } from "../../limits/index.js";
 import { releaseNumbers, rollBack, showRelease } from "../../operations/endpoints/releases.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
+import { idOf, params } from "../shared/params.js";
+import { releaseReads } from "../shared/release-reads.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { doc, idOf, params } from "./route-schema.js";
-
-const reads = new FairLine(limits.releaseReadsMax);
+import { doc } from "./route-schema.js";
 
 /** The versions of an endpoint, and rollbacks. */
 export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
@@ -22,7 +20,7 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
       const show = (n: number) =>
-        reads.do(request.caller.ownerNo, () => showRelease(parts, request.caller, endpoint, n));
+        releaseReads.do(request.caller.ownerNo, () => showRelease(parts, request.caller, endpoint, n));
       return sendList(reply, releaseNumbers(endpoint), show);
     },
   );

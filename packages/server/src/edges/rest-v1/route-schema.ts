@@ -1,6 +1,7 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
+import { params } from "../shared/params.js";
 
 /** The refusals that every route may reply with. */
 export const errors = {
@@ -13,12 +14,6 @@ export const errors = {
 };
 /** The refusals of routes that take a body. */
 export const writeErrors = { ...errors, 413: api.ErrorBody, 507: api.ErrorBody };
-
-/** The schema of parameters in the URL. */
-export const params = (...names: readonly string[]) =>
-  Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
-export const idOf = (request: FastifyRequest, name: string): string =>
-  (request.params as Record<string, string>)[name] ?? "";
 
 /** The schema of a route without a body. */
 export const doc = (summary: string, tag: string, reply: TSchema, more: object = {}) => ({

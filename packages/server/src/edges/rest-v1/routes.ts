@@ -2,7 +2,6 @@ import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { Refusal, routeNotFound } from "../../errors.js";
-import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
 import { forCaller, seesMore, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
@@ -22,17 +21,18 @@ import {
 } from "../../operations/templates/save-template.js";
 import { showWorkers } from "../../operations/workers/show-workers.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
-import { callerOf } from "../shared/caller.js";
+import { takeJson } from "../shared/bodies/json-body.js";
+import { admitCallers } from "../shared/management.js";
 import { otherMethods } from "../shared/methods.js";
+import { idOf, params } from "../shared/params.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
-import { takeJson } from "./json-body.js";
 import { type LogRouteParts, logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
-import { deletion, doc, idOf, params, patches, writeErrors } from "./route-schema.js";
+import { deletion, doc, patches, writeErrors } from "./route-schema.js";
 import { secretReads, secretWrites } from "./secrets.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
 import { workerRoutes } from "./workers.js";
@@ -52,17 +52,7 @@ const include = Type.Object({
 export async function restRoutes(app: FastifyInstance, parts: RestParts): Promise<void> {
   app.setSerializerCompiler(() => JSON.stringify);
   const refuseOthers = otherMethods(app);
-  app.addHook("onRequest", async (request) => {
-    const caller = await admitToManagement(parts, request.headers.authorization, request.method !== "GET");
-    request.caller = callerOf(request, caller);
-    if (request.headers["content-encoding"] && request.headers["content-encoding"] !== "identity") {
-      throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
-    }
-  });
-  app.addHook("preHandler", async (request) => {
-    const caller = presentCaller(parts, request.caller, request.method !== "GET"); // the body may have taken minutes
-    request.caller = callerOf(request, caller);
-  });
+  admitCallers(app, parts);
   // for an unknown URL, too, the key is checked first
   app.setNotFoundHandler((request) => {
     throw routeNotFound(request.method, request.url);

@@ -3,8 +3,9 @@ import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { createSecret, deleteSecret, ownSecret, secretsOf, showSecret } from "../../operations/access/save-secret.js";
 import type { Parts } from "../../operations/needs.js";
+import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { deletion, doc, idOf, params, writeErrors } from "./route-schema.js";
+import { deletion, doc, writeErrors } from "./route-schema.js";
 
 const tag = "secrets";
 

@@ -5,8 +5,9 @@ import { visibleVolumes, volumeFor } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import { showVolume } from "../../operations/show-resources.js";
 import { createVolume, deleteVolume, ownVolume, updateVolume } from "../../operations/volumes/save-volume.js";
+import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
-import { deletion, doc, idOf, params, patches, writeErrors } from "./route-schema.js";
+import { deletion, doc, patches, writeErrors } from "./route-schema.js";
 
 /** Network volumes: the routes that take a body. */
 export function volumeWrites(app: FastifyInstance, parts: Parts): void {

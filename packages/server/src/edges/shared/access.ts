@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { endpointNotFound, Refusal, unauthorized } from "../../errors.js";
+import { endpointNotFound, forbidden, Refusal } from "../../errors.js";
 import {
   authenticate,
   hasEnded,
@@ -51,7 +51,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   if (!isVisible(caller, endpoint)) throw endpointNotFound(endpointId);
   const { config } = request.routeOptions;
   const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
-  if (changes && !mayChange(caller.scope, endpointId)) throw unauthorized("This key may only read.");
+  if (changes && !mayChange(caller.scope, endpointId)) throw forbidden("This key may only read.");
   request.caller = caller;
   request.endpoint = endpoint;
   holdFor(needs, caller, reply, (scope) => maySee(scope, endpointId) && (!changes || mayChange(scope, endpointId)));

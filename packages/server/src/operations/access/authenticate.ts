@@ -1,6 +1,6 @@
 import type { Signal } from "../../clock.js";
 import { type ApiKey, isExpired, mayChange } from "../../domain/access/key.js";
-import { Refusal, unauthorized } from "../../errors.js";
+import { forbidden, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker, Needs } from "../needs.js";
 
@@ -83,6 +83,6 @@ export async function admitToManagement(
 export function presentCaller(needs: Needs<"registry" | "clock">, caller: ApiKey, changes: boolean): ApiKey {
   const present = needs.registry.key(caller.hash);
   if (!present || hasEnded(needs, present)) throw keyEnded();
-  if (changes && !mayChange(present.scope)) throw unauthorized("This key may not change resources.");
+  if (changes && !mayChange(present.scope)) throw forbidden("This key may not change resources.");
   return present;
 }

@@ -1,7 +1,7 @@
 import { changed } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
-import { endpointNotFound, invalid, Refusal, unauthorized } from "../../errors.js";
+import { endpointNotFound, forbidden, invalid, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule, timeIn } from "../fields.js";
@@ -181,7 +181,7 @@ export function userFor({ registry }: Needs<"registry">, caller: ApiKey, id: str
 /** Only the first admin's own keys may make keys for it: the first admin's processes run with the server's rights. */
 export function mayKeep({ registry }: Needs<"registry">, caller: ApiKey, owner: User): void {
   if (registry.isFirstAdmin(owner.no) && owner.no !== caller.ownerNo)
-    throw unauthorized("Only a key of the first admin may change the first admin's keys.");
+    throw forbidden("Only a key of the first admin may change the first admin's keys.");
 }
 
 function ownerOf({ registry }: Needs<"registry">, { ownerNo }: ApiKey): User {
@@ -200,7 +200,7 @@ function checkedName(name: string | undefined): string {
 function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number | undefined {
   const at = given === undefined || given === null ? undefined : timeIn("expiresAt", given);
   if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;
-  throw unauthorized(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
+  throw forbidden(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
 }
 
 const shownScope = (scope: Scope): ShownScope => {

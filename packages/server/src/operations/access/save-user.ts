@@ -4,7 +4,7 @@ import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
 import { servingVersion } from "../../domain/endpoints/endpoint.js";
 import { isPath } from "../../domain/endpoints/template.js";
-import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { forbidden, invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { turns } from "../../turns.js";
@@ -51,7 +51,7 @@ export function ownUser(needs: Needs<"registry">, caller: ApiKey, id: string): U
 function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   const user = ownUser(needs, caller, id);
   if (needs.registry.isFirstAdmin(user.no) && user.no !== caller.ownerNo)
-    throw unauthorized("Only a key of the first admin may change the first admin.");
+    throw forbidden("Only a key of the first admin may change the first admin.");
   return user;
 }
 
@@ -281,7 +281,7 @@ export const showUser = ({ id, name, isAdmin, createdAt, oldWebhookSecret }: Use
 });
 
 function mayAdminister(caller: ApiKey): void {
-  if (!caller.isAdmin) throw unauthorized("Only an admin's key may make, change or delete users.");
+  if (!caller.isAdmin) throw forbidden("Only an admin's key may make, change or delete users.");
 }
 
 function freeName({ registry }: Needs<"registry">, name: string | undefined, self: User | undefined): string {

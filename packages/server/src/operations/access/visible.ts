@@ -3,7 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
-import { unauthorized } from "../../errors.js";
+import { forbidden } from "../../errors.js";
 import type { Needs } from "../needs.js";
 
 /**
@@ -36,7 +36,7 @@ export const visibleEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey
 
 /** Refuses a key that is limited to chosen endpoints. `what`: the resources that such a key never sees. */
 export function seesMore(caller: ApiKey, what: string): void {
-  if (isBound(caller)) throw unauthorized(`This key is for chosen endpoints: it does not see ${what}.`);
+  if (isBound(caller)) throw forbidden(`This key is for chosen endpoints: it does not see ${what}.`);
 }
 
 /** A user's credentials for registries, which keys of chosen endpoints never see. */

@@ -3,7 +3,7 @@ import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../
 import { isPath } from "../../domain/endpoints/template.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
 import { invalid } from "../../errors.js";
-import { countries, limits } from "../../limits/index.js";
+import { countries, dataCenters, limits } from "../../limits/index.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
 
@@ -153,8 +153,10 @@ function gpuTypes(
   if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
   // sending back the tiers we showed must not widen a finer choice of types
   if (modify && gpuIds === tiersOfTypes(before)) return before;
-  const found = typesOfTiers(gpuIds);
-  if ("unknown" in found) throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is not a GPU tier.`);
+  const found = typesOfTiers(gpuIds, [...gpuTypesHere(here, registry), ...before]);
+  if ("unknown" in found)
+    throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is neither a GPU tier nor a GPU type known here.`);
+  if (found.types.length === 0) throw invalid("'gpuIds' excludes every GPU type that it names.");
   return found.types;
 }
 
@@ -163,9 +165,11 @@ function locations(text: string): string {
     .split(",")
     .map((code) => code.trim())
     .filter(Boolean);
-  const unknown = codes.find((code) => !(countries as readonly string[]).includes(code));
+  const unknown = codes.find((code) => ![...countries, ...dataCenters].some((each) => each === code));
   if (unknown !== undefined)
-    throw invalid(`'${unknown.slice(0, 20)}' in locations is not one of ${countries.join(", ")}.`);
+    throw invalid(
+      `'${unknown.slice(0, 20)}' in locations is neither one of ${countries.join(", ")} nor a data centre such as EU-RO-1.`,
+    );
   return codes.join(",");
 }
 

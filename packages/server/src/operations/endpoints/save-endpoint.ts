@@ -13,6 +13,7 @@ import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
+import { dropInlineTemplate } from "../templates/template-users.js";
 import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
@@ -29,17 +30,20 @@ export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id:
 
 export async function createEndpoint(needs: Saving, asking: Caller, input: EndpointInput): Promise<Endpoint> {
   await checkTemplate(needs, asking, input);
-  return changeAs(needs, asking, async (caller) => {
-    const settings = mergeSettings(needs, caller, undefined, input);
-    checkKept(needs, caller.ownerNo, settings);
-    const template = templateOf(needs, settings);
-    const id = needs.ids.resource();
-    const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
-    auditing.note(changed("endpoint.create", id, undefined, { ...settings }));
-    const endpoint = await needs.registry.createEndpoint(made);
-    needs.bell.ring("demand");
-    return endpoint;
-  });
+  return changeAs(needs, asking, (caller) => addEndpoint(needs, caller, input));
+}
+
+/** Creates an endpoint, within a change. */
+export async function addEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
+  const settings = mergeSettings(needs, caller, undefined, input);
+  checkKept(needs, caller.ownerNo, settings);
+  const template = templateOf(needs, settings);
+  const id = needs.ids.resource();
+  const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
+  auditing.note(changed("endpoint.create", id, undefined, { ...settings }));
+  const endpoint = await needs.registry.createEndpoint(made);
+  needs.bell.ring("demand");
+  return endpoint;
 }
 
 /**
@@ -118,6 +122,7 @@ export async function deleteEndpoint(
     }
     auditing.note(changed("endpoint.delete", current.id, { ...current.settings }, undefined));
     await needs.registry.removeEndpoint(current, needs.clock.now());
+    await dropInlineTemplate(needs, current.settings.templateId);
   });
   await clearEndpoint(needs, endpoint.no);
 }

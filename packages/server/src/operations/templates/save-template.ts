@@ -15,7 +15,7 @@ import {
   type TemplateSettings,
   templateDefaults,
 } from "../../domain/endpoints/template.js";
-import { invalid, Refusal, unauthorized } from "../../errors.js";
+import { forbidden, invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { type Caller, changeAs } from "../access/change-as.js";
@@ -25,6 +25,7 @@ import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "./check-image.js";
+import { usersOf } from "./template-users.js";
 
 /** What a caller may send of a template: absent keeps, null clears. */
 export type TemplateInput = { readonly [Field in keyof TemplateSettings]?: TemplateSettings[Field] | null | undefined };
@@ -60,18 +61,30 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
 }
 
 export async function createTemplate(needs: Saving, asking: Caller, input: TemplateInput): Promise<Template> {
-  const base = { ...templateDefaults, name: "", imageName: "" };
-  const draft = merge(needs, asking, base, input);
+  await checkTemplateInput(needs, asking, undefined, input);
+  return changeAs(needs, asking, (caller) => addTemplate(needs, caller, input));
+}
+
+/** Rejects a template that cannot be run here, before anything is saved. */
+export async function checkTemplateInput(
+  needs: Saving,
+  caller: ApiKey,
+  base: TemplateSettings | undefined,
+  input: TemplateInput,
+): Promise<void> {
+  const draft = mergeTemplate(needs, caller, base, input);
   checkHandler(needs, draft);
   await checkImage(needs, draft);
-  return changeAs(needs, asking, async (caller) => {
-    const settings = merge(needs, caller, base, input);
-    checkName(needs, caller, settings.name, undefined);
-    checkKept(needs, caller.ownerNo, settings);
-    const id = needs.ids.resource();
-    auditing.note(changed("template.create", id, undefined, { ...settings }));
-    return needs.registry.createTemplate({ id, ownerNo: caller.ownerNo, settings });
-  });
+}
+
+/** Creates a template, within a change. */
+export function addTemplate(needs: Saving, caller: ApiKey, input: TemplateInput): Promise<Template> {
+  const settings = mergeTemplate(needs, caller, undefined, input);
+  checkName(needs, caller, settings.name, undefined);
+  checkKept(needs, caller.ownerNo, settings);
+  const id = needs.ids.resource();
+  auditing.note(changed("template.create", id, undefined, { ...settings }));
+  return needs.registry.createTemplate({ id, ownerNo: caller.ownerNo, settings });
 }
 
 /**
@@ -85,13 +98,11 @@ export async function updateTemplate(
   input: TemplateInput,
 ): Promise<Template> {
   if (input.imageName || input.dockerStartCmd !== undefined || input.dockerEntrypoint !== undefined) {
-    const draft = merge(needs, asking, template.settings, input);
-    checkHandler(needs, draft);
-    await checkImage(needs, draft);
+    await checkTemplateInput(needs, asking, template.settings, input);
   }
   const { before, saved } = await changeAs(needs, asking, async (caller) => {
     const current = ownTemplate(needs, caller, template.id);
-    const settings = merge(needs, caller, current.settings, input);
+    const settings = mergeTemplate(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
     checkKept(needs, caller.ownerNo, settings, current.settings);
     auditing.note(changed("template.update", current.id, { ...current.settings }, { ...settings }));
@@ -145,19 +156,21 @@ export function deleteTemplate(needs: Saving, asking: Caller, template: Template
   });
 }
 
-/** The endpoints that use a template. */
-export const usersOf = ({ registry }: Needs<"registry">, template: Template) =>
-  registry
-    .endpoints()
-    .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
-
 function checkName({ registry }: Saving, caller: ApiKey, name: string, ownId: string | undefined): void {
   const same = registry.templates().find((other) => other.ownerNo === caller.ownerNo && other.settings.name === name);
   if (same && same.id !== ownId)
     throw new Refusal("IN_USE", `Another template of yours is named '${name}'; choose another name.`);
 }
 
-function merge(needs: Saving, caller: ApiKey, base: TemplateSettings, input: TemplateInput): TemplateSettings {
+const nothing: TemplateSettings = { ...templateDefaults, name: "", imageName: "" };
+
+/** The settings that result from applying `input` to `base` (or to the defaults), checked. */
+export function mergeTemplate(
+  needs: Saving,
+  caller: ApiKey,
+  base: TemplateSettings = nothing,
+  input: TemplateInput,
+): TemplateSettings {
   checkFields(templateFields, input, base as unknown as Readonly<Record<string, unknown>>);
   const draft: Record<string, unknown> = { ...base };
   for (const [field, value] of Object.entries(input)) {
@@ -210,7 +223,7 @@ function directory({ here, registry }: Saving, caller: ApiKey, image: string): s
   if (!here.localProcesses)
     throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
   if (!registry.isFirstAdmin(caller.ownerNo))
-    throw unauthorized("Only the first admin may use a directory as an image: it runs with the server's rights.");
+    throw forbidden("Only the first admin may use a directory as an image: it runs with the server's rights.");
   const path = image.startsWith("file:")
     ? fromFileUrl(image, here.workingDir)
     : resolve(here.workingDir, image.replace(/^~(?=\/)/, homedir()));

@@ -6,16 +6,17 @@ import { jsonType } from "./replies.js";
 const lane = ["lists"] as const;
 
 /**
- * Sends a list as a JSON array, in its request's room. A long list is made while it is read, and other work gets its
- * turn between slices.
+ * Sends a list as a JSON array, or as the only field of an object, in its request's room. A long list is made while it is
+ * read, and other work gets its turn between slices.
  */
 export async function sendList<T>(
   reply: FastifyReply,
   items: readonly T[],
   view: (item: T) => unknown,
+  field?: string,
 ): Promise<FastifyReply> {
   reply.header("content-type", jsonType);
-  const slices = slicesOf(items, view);
+  const slices = slicesOf(items, view, field);
   const first = await slices.next();
   const second = await slices.next();
   if (second.done) return reply.send(first.value ?? "");
@@ -32,8 +33,12 @@ export async function sendList<T>(
  * since they were listed. Entries that must be looked up are looked up a slice at a time, estimated by the size of
  * earlier ones.
  */
-export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unknown): AsyncGenerator<string, undefined> {
-  let text = "[";
+export async function* slicesOf<T>(
+  items: readonly T[],
+  view: (item: T) => unknown,
+  field?: string,
+): AsyncGenerator<string, undefined> {
+  let text = field === undefined ? "[" : `{${JSON.stringify(field)}:[`;
   let isFirst = true;
   let atOnce = 1;
   await turns.take(lane);
@@ -56,7 +61,7 @@ export async function* slicesOf<T>(items: readonly T[], view: (item: T) => unkno
     atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
     if (text !== "") await turns.take(lane);
   }
-  yield `${text}]`;
+  yield `${text}${field === undefined ? "]" : "]}"}`;
   return undefined;
 }
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { invalid, Refusal } from "../../errors.js";
-import { limits } from "../../limits/index.js";
-import { countBodies, takeText } from "../shared/bodies/bodies.js";
-import { checkExtent } from "../shared/bodies/extent.js";
+import { invalid, Refusal } from "../../../errors.js";
+import { limits } from "../../../limits/index.js";
+import { countBodies, takeText } from "./bodies.js";
+import { checkExtent } from "./extent.js";
 
 /**
  * Parses bodies as JSON under any content type. Routes get the fields that their schema names; the others are ignored, and

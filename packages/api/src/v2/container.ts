@@ -1,0 +1,26 @@
+import Type, { type Static } from "typebox";
+import { Env, text, visibleLines } from "../fields.js";
+
+/** A port from 1 to 65535, with http or tcp. */
+const port = Type.String({
+  pattern: "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$",
+  title: "number/http or number/tcp, as in 8888/http",
+});
+
+/** What a container is made of, in requests and replies. */
+export const containerFields = {
+  image: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 4_096, description: "A container image, or a path to a handler." }),
+  ),
+  args: Type.Optional(
+    text("The start command, split as a shell would; empty keeps the image's.", { pattern: visibleLines }),
+  ),
+  disk: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "Container disk, in GB." })),
+  ports: Type.Optional(Type.Array(port, { maxItems: 100, description: "The ports that it listens on." })),
+  env: Type.Optional(Env),
+  registry: Type.Optional(
+    Type.Union([text("Credentials for a private image, by id."), Type.Null()], { description: "null: none." }),
+  ),
+};
+const Container = Type.Object(containerFields);
+export type Container = Static<typeof Container>;

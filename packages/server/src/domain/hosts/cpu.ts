@@ -1,0 +1,13 @@
+/** The CPU flavours of the public interface: GB of memory for each virtual processor. */
+export const cpuFlavors = [
+  { id: "cpu3c", group: "Compute-Optimized", gbPerCpu: 2 },
+  { id: "cpu3g", group: "General Purpose", gbPerCpu: 4 },
+  { id: "cpu3m", group: "Memory-Optimized", gbPerCpu: 8 },
+  { id: "cpu5c", group: "Compute-Optimized", gbPerCpu: 2 },
+  { id: "cpu5g", group: "General Purpose", gbPerCpu: 4 },
+  { id: "cpu5m", group: "Memory-Optimized", gbPerCpu: 8 },
+] as const;
+
+/** GB of memory for each virtual processor of a flavour, also of one that is not listed, by its last letter. */
+export const gbPerCpu = (flavorId: string): number | undefined =>
+  cpuFlavors.find(({ id }) => id.at(-1) === flavorId.at(-1))?.gbPerCpu;

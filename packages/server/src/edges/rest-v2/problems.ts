@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Refusal } from "../../errors.js";
+import type { Emit } from "../../events.js";
+import { linger } from "../shared/bodies/linger.js";
+import { asRefusal } from "../shared/replies/replies.js";
+
+const titles: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+  507: "Insufficient Storage",
+};
+
+/** Errors of REST v2 have the form of RFC 9457; a valid key without the right gets 403 (decisions: REST v2). */
+export function tellProblems(app: FastifyInstance, { emit }: { readonly emit: Emit }): void {
+  app.setErrorHandler((error, request, reply) => {
+    const { url: route = "", bodyLimit } = request.routeOptions;
+    const refusal = asRefusal(error, { id: request.id, route, bodyLimit }, emit);
+    request.countedBody?.release();
+    if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
+    const isMisfit = typeof error === "object" && error !== null && "validation" in error && Boolean(error.validation);
+    return sendProblem(reply, refusal, refusal.isForbidden ? 403 : isMisfit ? 422 : refusal.status);
+  });
+}
+
+function sendProblem(reply: FastifyReply, refusal: Refusal, status: number): FastifyReply {
+  const { "www-authenticate": challenge, ...headers } = refusal.headers;
+  reply.headers(status === 401 && challenge ? { ...headers, "www-authenticate": challenge } : headers);
+  const { code, message } = refusal;
+  const problem = {
+    title: titles[status] ?? "Error",
+    status,
+    detail: message,
+    ...(status === 400 || status === 422 ? { errors: [message] } : {}),
+    code,
+    requestId: reply.request.id,
+  };
+  return reply.code(status).header("content-type", "application/problem+json").send(JSON.stringify(problem));
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from "fastify";
+import { ignoreBodies } from "../shared/bodies/bodies.js";
+import { takeJson } from "../shared/bodies/json-body.js";
+import { admitCallers } from "../shared/management.js";
+import { otherMethods } from "../shared/methods.js";
+import { lendRooms } from "../shared/replies/room.js";
+import { catalogRoutes } from "./catalog.js";
+import { tellProblems } from "./problems.js";
+import { absentReads, absentWrites, registryReads, registryWrites } from "./registries.js";
+import { type RestV2Parts, serverlessReads, serverlessWrites } from "./serverless.js";
+import { templateReads, templateWrites } from "./templates.js";
+import { volumeReads, volumeWrites } from "./volumes.js";
+
+/** REST v2: the same operations as v1 in nested bodies and enveloped lists (decisions: Management). */
+export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Promise<void> {
+  app.setSerializerCompiler(() => JSON.stringify);
+  tellProblems(app, parts);
+  const refuseOthers = otherMethods(app);
+  admitCallers(app, parts);
+  await app.register(async (scope) => {
+    lendRooms(scope, parts);
+    takeJson(scope);
+    serverlessWrites(scope, parts);
+    templateWrites(scope, parts);
+    volumeWrites(scope, parts);
+    registryWrites(scope, parts);
+    absentWrites(scope);
+  });
+  await app.register(async (scope) => {
+    lendRooms(scope, parts);
+    ignoreBodies(scope);
+    serverlessReads(scope, parts);
+    templateReads(scope, parts);
+    volumeReads(scope, parts);
+    registryReads(scope, parts);
+    catalogRoutes(scope, parts);
+    absentReads(scope);
+  });
+  refuseOthers();
+}

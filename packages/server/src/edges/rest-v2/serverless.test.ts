@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+
+let scene: Scene;
+let http: Http;
+beforeAll(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene, { rates: undefined, lbDomain: "lb.example.com" });
+});
+afterAll(async () => {
+  await http.close();
+  await scene.close();
+});
+
+const queue = {
+  name: "queue",
+  type: "QUEUE",
+  image: "alpine:3",
+  scaling: { type: "QUEUE_DELAY", queueDelay: 4 },
+};
+const create = async (more: object = {}) => {
+  const { status, json } = await http.post("/v2/serverless", { ...queue, ...more });
+  expect(status, JSON.stringify(json)).toBe(201);
+  return json;
+};
+const patch = (id: string, body: object) => http.call("PATCH", `/v2/serverless/${id}`, { body });
+const versionOf = (id: string) => scene.parts.registry.endpoint(id)?.version;
+
+describe("An endpoint of REST v2", () => {
+  it("is created with its image, and comes back as it was sent", async () => {
+    const sent = {
+      ...queue,
+      args: 'serve --greet "hello world"',
+      disk: 12,
+      ports: ["8000/http"],
+      env: { MODEL: "small" },
+      gpu: { pools: ["AMPERE_24", "ADA_24"], excludedTypes: ["NVIDIA L4"], count: 2 },
+      workers: { min: 1, max: 5, idleTimeout: 30 },
+      dataCenterIds: ["EU-RO-1"],
+      timeout: 60_000,
+      flashboot: "FLASHBOOT",
+    };
+    const made = await create(sent);
+    expect(made).toMatchObject({ ...sent, args: "serve --greet 'hello world'", cpu: null, registry: null });
+    expect(made.createdAt).toMatch(/^\d{4}-/);
+    expect(made.requestUrls.status).toMatch(new RegExp(`^http://[^/]+/v2/${made.id}/status/\\{job_id\\}$`));
+    expect((await http.get(`/v2/serverless/${made.id}`)).json).toEqual(made);
+    const { endpoints } = (await http.get("/v2/serverless")).json;
+    expect(endpoints).toContainEqual(made);
+    // the same endpoint over v1
+    expect((await http.get(`/v1/endpoints/${made.id}`)).json).toMatchObject({
+      gpuTypeIds: ["NVIDIA RTX A5000", "NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 4090"],
+      executionTimeoutMs: 60_000,
+      scalerValue: 4,
+      workersMin: 1,
+    });
+  });
+
+  it("has the defaults of its own API", async () => {
+    expect(await create()).toMatchObject({
+      workers: { min: 0, max: 3, idleTimeout: 10 },
+      timeout: 300_000,
+      flashboot: "OFF",
+      gpu: { count: 1 },
+      networkVolumes: [],
+    });
+    expect(await create({ flashboot: true, workers: { max: 1 } })).toMatchObject({
+      workers: { min: 0, max: 1, idleTimeout: 10 },
+      flashboot: "FLASHBOOT",
+    });
+  });
+
+  it("may run on CPUs, and may be load-balanced", async () => {
+    expect(await create({ cpu: { id: "cpu3c", vcpuCount: 4 } })).toMatchObject({
+      gpu: null,
+      cpu: { id: "cpu3c", vcpuCount: 4, memory: 8 },
+    });
+    const { id, requestUrls } = await create({ type: "LOAD_BALANCER" });
+    expect(requestUrls).toEqual({ base: `http://${id}.lb.example.com`, health: `http://${id}.lb.example.com/ping` });
+  });
+
+  it("gets one new version by a change of its image and its settings together", async () => {
+    const { id } = await create({ env: { A: "1" } });
+    const changed = await patch(id, {
+      image: "alpine:3.20",
+      env: { B: "2" },
+      gpu: { pools: ["ADA_24"] },
+      workers: { max: 2 },
+    });
+    expect(changed.status).toBe(200);
+    expect(changed.json).toMatchObject({ image: "alpine:3.20", env: { B: "2" }, gpu: { pools: ["ADA_24"] } });
+    expect(changed.json.workers).toEqual({ min: 0, max: 2, idleTimeout: 10 });
+    expect(versionOf(id)).toBe(2);
+    expect((await patch(id, { name: "renamed", workers: { max: 4 } })).json.name).toBe("renamed");
+    expect(versionOf(id)).toBe(2);
+    const { releases, endpointVersion, rollout } = (await http.get(`/v2/serverless/${id}/releases`)).json;
+    expect([endpointVersion, rollout.percentOnLatest]).toEqual([2, 100]);
+    expect(releases[0]).toMatchObject({ version: 2, source: "MANUAL" });
+    expect(releases[0].diff).toContainEqual({ field: "imageName", old: "alpine:3", new: "alpine:3.20" });
+    expect(releases[1].diff).toEqual([]);
+  });
+
+  it("leaves everything as it was if any part of a change is refused", async () => {
+    const made = await create();
+    const refused = await patch(made.id, { image: "alpine:3.20", workers: { min: 9, max: 2 } });
+    expect(refused.status).toBe(400);
+    expect((await http.get(`/v2/serverless/${made.id}`)).json).toEqual(made);
+    const count = scene.parts.registry.templates().length;
+    expect((await http.post("/v2/serverless", { ...queue, networkVolumes: ["aaaaaaaaaaaaaa"] })).status).toBe(400);
+    expect(scene.parts.registry.templates()).toHaveLength(count);
+  });
+
+  it("does not change a template that others may use, but gets a copy of it", async () => {
+    const template = await scene.template({ imageName: "alpine:3", env: { KEPT: "yes" } });
+    const endpoint = await scene.endpoint({ templateId: template.id, env: { OWN: "1" } });
+    const { json } = await patch(endpoint.id, { image: "alpine:3.20" });
+    expect(json).toMatchObject({ image: "alpine:3.20", env: { KEPT: "yes", OWN: "1" } });
+    expect(scene.parts.registry.template(template.id)?.settings.imageName).toBe("alpine:3");
+    const own = scene.parts.registry.endpoint(endpoint.id)?.settings.templateId as string;
+    expect(own).not.toBe(template.id);
+    // the second change is made in place
+    await patch(endpoint.id, { image: "alpine:3.21" });
+    expect(scene.parts.registry.endpoint(endpoint.id)?.settings.templateId).toBe(own);
+  });
+
+  it("is drained and deleted, whatever its workers, and its own template with it", async () => {
+    const { id } = await create({ workers: { min: 1, max: 3 } });
+    const templateId = scene.parts.registry.endpoint(id)?.settings.templateId as string;
+    expect((await http.get(`/v1/templates/${templateId}`)).json.name).toMatch(/^queue-/);
+    const gone = await http.call("DELETE", `/v2/serverless/${id}`);
+    expect([gone.status, gone.text]).toEqual([204, ""]);
+    expect((await http.get(`/v2/serverless/${id}`)).status).toBe(404);
+    expect((await http.get(`/v1/templates/${templateId}`)).status).toBe(404);
+  });
+
+  it("shows its workers, counted by state", async () => {
+    const endpoint = await scene.endpoint();
+    const worker = await scene.worker(endpoint);
+    await scene.running(endpoint, worker);
+    const { workers, summary } = (await http.get(`/v2/serverless/${endpoint.id}/workers`)).json;
+    expect(workers).toMatchObject([{ id: worker.row.id, status: "RUNNING", isStale: false, version: 1 }]);
+    expect(summary).toEqual({ running: 1, idle: 0, initializing: 0, throttled: 0, unhealthy: 0, total: 1 });
+  });
+});
+
+describe("An error of REST v2", () => {
+  it.each([
+    ["a field of another type", { ...queue, workers: { max: "3" } }, 422, /workers\.max/],
+    ["a fraction of a second", { ...queue, scaling: { type: "QUEUE_DELAY", queueDelay: 0.5 } }, 422, /scaling/],
+    ["a missing image", { ...queue, image: undefined }, 422, /image/],
+    ["an unknown pool", { ...queue, gpu: { pools: ["ADA_25"] } }, 422, /pools/],
+    ["GPUs beside CPUs", { ...queue, gpu: { pools: ["ADA_24"] }, cpu: { id: "cpu3g", vcpuCount: 2 } }, 400, /either/],
+  ])("for %s has RFC 9457's form, and says where", async (_, body, status, detail) => {
+    const refused = await http.post("/v2/serverless", body);
+    expect(refused.headers.get("content-type")).toMatch(/^application\/problem\+json/);
+    expect(refused.json).toMatchObject({ status, title: expect.any(String), detail: expect.stringMatching(detail) });
+    expect([refused.status, refused.json.errors]).toEqual([status, [refused.json.detail]]);
+  });
+
+  it("is 401 without a valid key, and 403 for a valid one that may not", async () => {
+    const missing = await http.get("/v2/serverless", { key: null });
+    expect([missing.status, missing.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    await scene.addKey("mr_reads", scene.admin.ownerNo, { kind: "readOnly" });
+    const refused = await http.post("/v2/serverless", queue, { key: "mr_reads" });
+    expect([refused.status, refused.json.title]).toEqual([403, "Forbidden"]);
+    expect((await http.get("/v2/serverless", { key: "mr_reads" })).status).toBe(200);
+    expect((await http.post("/v1/templates", { name: "t", imageName: "alpine:3" }, { key: "mr_reads" })).status).toBe(
+      401,
+    );
+  });
+
+  it("leaves the queue API's addresses below the same prefix as they were", async () => {
+    const endpoint = await scene.endpoint({ workersMax: 0 });
+    expect((await http.post(`/v2/${endpoint.id}/run`, { input: {} })).json.status).toBe("IN_QUEUE");
+    expect((await http.post("/v2/serverless/run", { input: {} })).status).toBe(405); // no endpoint has this id
+  });
+});

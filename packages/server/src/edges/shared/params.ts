@@ -1,0 +1,10 @@
+import type { FastifyRequest } from "fastify";
+import Type from "typebox";
+
+/** The schema of parameters in the URL. */
+export const params = (...names: readonly string[]) =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
+
+/** A parameter of a request's URL. */
+export const idOf = (request: FastifyRequest, name: string): string =>
+  (request.params as Record<string, string>)[name] ?? "";

@@ -1,0 +1,18 @@
+import { changed } from "../../domain/access/audit.js";
+import type { Template } from "../../domain/endpoints/template.js";
+import { auditing } from "../../store/audit.js";
+import type { Needs } from "../needs.js";
+
+/** The endpoints that use a template. */
+export const usersOf = ({ registry }: Needs<"registry">, template: Template) =>
+  registry
+    .endpoints()
+    .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
+
+/** Deletes a template that was made with an endpoint, once no endpoint uses it. Within a change. */
+export async function dropInlineTemplate(needs: Needs<"registry">, templateId: string): Promise<void> {
+  const template = needs.registry.template(templateId);
+  if (!template?.settings.isInline || usersOf(needs, template).length > 0) return;
+  auditing.note(changed("template.delete", template.id, { ...template.settings }, undefined));
+  await needs.registry.removeTemplate(template);
+}
