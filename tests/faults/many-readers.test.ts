@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { makePuppets } from "../e2e/puppet.js";
 import { submit } from "../e2e/wire.js";
 import { type TestServer, until } from "../harness.js";
@@ -11,6 +13,8 @@ const mib = 2 ** 20;
 const outputBytes = 20 * mib - 100;
 /** The most that lent memory and the sockets' buffers together may use. */
 const mostMib = 500;
+/** So many different results do not fit into the memory that is lent to all readers together. */
+const different = 24;
 /** Large readers must not delay any other request beyond this. */
 const usualMostMs = 100;
 
@@ -22,15 +26,21 @@ describe.each(["SQLite", "PostgreSQL"])(
     let server: TestServer;
     let bystander: Bystander;
     let path: string;
+    /** Paths of other results as large. */
+    const others: string[] = [];
     beforeAll(async () => {
       beset = await startBeset(database);
       ({ server, bystander } = beset);
       const { id, puppet } = await makePuppets(beset.ending, server);
       const worker = await puppet();
-      const job = await submit(server, id);
-      expect((await worker.take()).body?.id).toBe(job);
-      expect((await worker.done(job, `{"output":"${"x".repeat(outputBytes)}"}`)).status).toBe(200);
-      path = `/v2/${id}/status/${job}`;
+      const finished = async (letter: string): Promise<string> => {
+        const job = await submit(server, id);
+        expect((await worker.take()).body?.id).toBe(job);
+        expect((await worker.done(job, `{"output":"${letter.repeat(outputBytes)}"}`)).status).toBe(200);
+        return `/v2/${id}/status/${job}`;
+      };
+      path = await finished("x");
+      for (let n = 0; n < different; n++) others.push(await finished(String.fromCharCode(97 + n)));
     });
     afterAll(() => beset?.end());
 
@@ -65,6 +75,32 @@ describe.each(["SQLite", "PostgreSQL"])(
         const [bytes, member] = [counted(members), members[0] as Hostile];
         for (let n = 0; n < 250; n++) member.head("GET", path);
         await until(() => (bytes[0] as number) > 10 * outputBytes, 120_000);
+      });
+      await bystander.expectNothingLost();
+    });
+
+    it("250, all by /status-sync", async () => {
+      await attack("250 readers of /status-sync", 250, async (members) => {
+        const bytes = counted(members);
+        for (const member of members) member.head("GET", path.replace("/status/", "/status-sync/"));
+        await until(() => bytes.every((count) => count > outputBytes), 120_000);
+        expect(members.filter(({ status }) => status !== 200)).toEqual([]);
+      });
+      await bystander.expectNothingLost();
+    });
+
+    it("240 of 24 different results, none of which reads: what does not fit is refused, and memory comes back", async () => {
+      expect(different * outputBytes).toBeGreaterThan(limits.lentBytesMax);
+      await attack("240 deaf readers of 24 results", 240, async (members) => {
+        for (const { socket } of members) socket.pause();
+        for (const [at, member] of members.entries()) member.head("GET", others[at % different] as string);
+        await sleep(limits.lentWaitMs + 2_000);
+        for (const { socket } of members) socket.resume();
+        // those who were told to come again, and those whose share was taken back because they did not read
+        await until(() => members.every(({ status, socket }) => status !== 0 || socket.destroyed), 120_000);
+        const refused = members.filter(({ status }) => status === 503);
+        expect(refused.length).toBeGreaterThan(0);
+        for (const { text } of refused) expect(text).toMatch(/\r\nretry-after: \d+\r\n/i);
       });
       await bystander.expectNothingLost();
     });

@@ -149,6 +149,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       gateway,
       isProxyTrusted: config.trustProxy,
       isOurHost,
+      connections: door.connections,
       lbDomain: config.lbDomain,
       rates: config.rateLimits ? new Rates() : undefined,
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),

@@ -1,6 +1,7 @@
 import { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { limits } from "./limits/index.js";
 import { useUpTurn } from "./testing/turns-fixture.js";
 import { readInTurns } from "./turns.js";
 
@@ -38,5 +39,39 @@ describe("A connection to a worker or receiver", () => {
     await turn();
     await turn();
     expect(told).toEqual(["readable", event]);
+  });
+
+  it("is read in slices, and what is left waits for the next turn", async () => {
+    const { socket } = connection();
+    socket.removeAllListeners("readable");
+    const sizes: number[] = [];
+    let passes = 0;
+    socket.on("readable", () => {
+      passes++;
+      for (let piece = socket.read(); piece !== null; piece = socket.read()) {
+        sizes.push(piece.length);
+        useUpTurn();
+      }
+    });
+    socket.push(Buffer.alloc(3 * limits.readSliceBytes - 1));
+    await expect.poll(() => sizes.reduce((sum, size) => sum + size, 0)).toBe(3 * limits.readSliceBytes - 1);
+    expect(sizes).toEqual([limits.readSliceBytes, limits.readSliceBytes, limits.readSliceBytes - 1]);
+    expect(passes).toBeGreaterThanOrEqual(3);
+  });
+
+  it("is read no further once its reader has destroyed it", async () => {
+    const { socket } = connection();
+    socket.removeAllListeners("readable").removeAllListeners("error");
+    let slices = 0;
+    socket.on("error", () => {});
+    socket.on("readable", () => {
+      while (socket.read() !== null) {
+        slices++;
+        socket.destroy(new Error("too many headers"));
+      }
+    });
+    socket.push(Buffer.alloc(20 * limits.readSliceBytes));
+    await new Promise((done) => socket.once("close", done));
+    expect(slices).toBe(1);
   });
 });

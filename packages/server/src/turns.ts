@@ -1,4 +1,4 @@
-import type { EventEmitter } from "node:events";
+import type { Duplex } from "node:stream";
 import { realTime, type Timer } from "./clock.js";
 import { limits } from "./limits/index.js";
 
@@ -160,26 +160,51 @@ export class Turns {
 export const turns = new Turns(limits.turnMs);
 
 /**
- * Has a connection's bytes read in turns of the event loop: hundreds of replies that arrive together, each with
- * hundreds of headers or hints, take longer to parse than other requests should wait.
+ * Has a connection's bytes read in turns of the event loop, a few KiB at a time: hundreds of replies that arrive together,
+ * or one with endless headers, take longer to parse than other requests should wait. Nothing more is read once the
+ * connection is destroyed.
  */
-export function readInTurns(socket: EventEmitter, lane: Lane): void {
+export function readInTurns(socket: Duplex, lane: Lane): void {
   const emit = socket.emit.bind(socket);
+  const read = socket.read.bind(socket);
   let isWaiting = false;
-  const read = (): boolean => {
+  /** Whether a slice was read since the reader was last called. */
+  let hasRead = false;
+  let wasDestroyed = false;
+  /** Whether the reader has destroyed the connection: what it reads after that is thrown away. */
+  let isCut = false;
+  const goOn = (): boolean => {
     isWaiting = false;
-    return emit("readable");
+    hasRead = false;
+    wasDestroyed = socket.destroyed;
+    const isHeard = emit("readable");
+    if (socket.destroyed && !wasDestroyed) isCut = true;
+    return isHeard;
+  };
+  const waitForTurn = (): void => {
+    if (isWaiting) return; // that turn reads everything
+    isWaiting = true;
+    turns.wait(lane, () => isWaiting && goOn());
+  };
+  socket.read = (size?: number): Buffer | null => {
+    if (socket.destroyed && !wasDestroyed) isCut = true;
+    if (isCut) return null;
+    if (hasRead && !wasDestroyed && socket.readableLength > 0 && turns.isOver) {
+      waitForTurn();
+      return null;
+    }
+    hasRead = true;
+    // without a size, everything that has arrived would be joined
+    return read(size ?? (socket.readableLength > limits.readSliceBytes ? limits.readSliceBytes : undefined));
   };
   socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
     if (event === "readable") {
-      if (isWaiting) return true; // that turn reads everything
-      if (!turns.isOver) return emit(event);
-      isWaiting = true;
-      turns.wait(lane, () => isWaiting && read());
+      if (!isWaiting && !turns.isOver) return goOn();
+      waitForTurn();
       return true;
     }
     // what arrived before the connection ended belongs to the reply
-    if (isWaiting && (event === "error" || event === "close")) read();
+    if (isWaiting && (event === "error" || event === "close")) goOn();
     return emit(event, ...args);
   };
 }

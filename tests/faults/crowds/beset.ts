@@ -2,6 +2,7 @@ import { startPostgres } from "../../../scripts/postgres.mjs";
 import { makeHandler } from "../../e2e/handlers.js";
 import { makeEndpoint, startServer, type TestServer } from "../../harness.js";
 import { makeDatabase } from "../../servers/cluster.js";
+import { watchTurns } from "../machine/turn-times.js";
 import { type Bystander, startBystander } from "./bystander.js";
 
 type Undo = () => Promise<unknown> | unknown;
@@ -24,10 +25,13 @@ export async function startBeset(database: string): Promise<Beset> {
     return makeDatabase(postgres, "beset");
   };
   const more = database === "SQLite" ? {} : { MILLRACE_DATABASE_URL: await emptyDatabase() };
-  const server = await startServer({ MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error", ...more });
+  const turns = watchTurns();
+  ending.onTestFinished(() => turns.end());
+  const quiet = { MILLRACE_RATE_LIMITS: "off", MILLRACE_LOG_LEVEL: "error" };
+  const server = await startServer({ ...quiet, ...turns.env, ...more });
   ending.onTestFinished(() => server.end());
   const ofBystander = await makeEndpoint(server, makeHandler(ending), { workersMax: 0 });
-  const bystander = await startBystander(server, ofBystander);
+  const bystander = await startBystander(server, ofBystander, turns);
   ending.onTestFinished(() => bystander.end());
   return {
     server,

@@ -20,9 +20,11 @@ import { countBodies, takeText } from "./shared/bodies/bodies.js";
 import { linger } from "./shared/bodies/linger.js";
 import { hasTooManyHeaders, refuseUnread } from "./shared/bodies/refuse-unread.js";
 import type { HostJudge } from "./shared/connections/host-names.js";
+import type { Connections } from "./shared/connections/keep-room.js";
 import { misframed } from "./shared/connections/misframed.js";
 import { isHeldBack } from "./shared/connections/pipelines.js";
 import { laneOf } from "./shared/lanes.js";
+import { sendPlainRefusal } from "./shared/replies/plain-refusal.js";
 import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
 import { lendRooms } from "./shared/replies/room.js";
 import { sharedPage } from "./shared/replies/shared-page.js";
@@ -39,6 +41,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly lbDomain?: string | undefined;
   /** Whether the forwarding headers of a proxy are trusted. */
   readonly isProxyTrusted?: boolean;
+  /** The connections of the door, told whose each one is. */
+  readonly connections?: Connections;
   /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
   /** Whether the store answers. */
@@ -70,7 +74,12 @@ export async function buildHttp(
           // a second Host header among them must be reported first
           const isMisframed = misframed(request, parts.isOurHost) !== undefined;
           refuseUnread(isMisframed ? undefined : "HPE_HEADER_OVERFLOW", request.socket);
-        } else if (turns.isOver) turns.wait(laneOf(parts, request), () => serve(request, reply));
+          return;
+        }
+        const lane = laneOf(parts, request);
+        if (typeof lane[0] === "number" && parts.connections?.know(request.socket, lane[0]) === false) {
+          sendPlainRefusal(reply, requestIdOf(request), tooManyConnections(), ["connection", "close"]);
+        } else if (turns.isOver) turns.wait(lane, () => serve(request, reply));
         else serve(request, reply);
       });
       return server;
@@ -126,6 +135,11 @@ export async function buildHttp(
   await app.ready();
   return app;
 }
+
+const tooManyConnections = () =>
+  new Refusal("UNAVAILABLE", "Too many connections of yours are open: close some, or send requests on fewer.", {
+    retryAfterSeconds: 1,
+  });
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
   await app.register(async (v2) => {

@@ -3,6 +3,7 @@ import { kib, mib, minute, second } from "./units.js";
 /** Connections and bodies. */
 export const http = {
   turnMs: 8, // in each turn of the event loop, work of all callers together may begin for this long
+  readSliceBytes: 8 * kib, // of a worker's or receiver's reply, parsed at a time: 1,600 of the shortest headers
   turnRestMsMax: 50, // after work that took a whole turn, its owner's next work waits as long as it took, and at most this
   bodiesBytesMax: 192 * mib, // of all bodies being received or stored; beyond it 503
   bodiesOwnerShare: 3 / 4, // of that, the most one owner may hold, so that others can go on
@@ -28,6 +29,9 @@ export const http = {
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,
   connectionsMax: 20_000,
+  strangersMax: 500, // connections without an accepted key; each may send 64 KB at once, and all of them close at once
+  connectionsPerOwnerMax: 6_000, // closing as many at once takes about 100 ms
+  pipelinedBytesMax: 64 * mib, // sent ahead of earlier requests' replies, on all connections
   connectionsKeptShare: 0.9, // of them; once more are open, each new one closes the one that has been idle longest
   filesReserved: 512, // of the files that a process may have open, kept for databases, logs, workers and webhooks
   hashesRemembered: 20_000, // of keys and workers' secrets: at most one per connection

@@ -30,6 +30,7 @@ export const store = {
   beatMs: second, // between two reports that a server is alive
   leaseMs: 5 * second, // a server owns a loop this long after its last report
   hostSilenceMs: 30 * second,
+  changeSilenceMs: 10 * second, // a server silent for this long loses the lock for changes
   missGapMs: 100, // between two look-ups in the store for ids and keys that are not in memory
   missesMax: 256, // ids and keys looked up at a time
   clockSkewMsMax: second,

@@ -12,7 +12,7 @@ export const webhooks = {
   webhookPage: 500,
   webhookHeads: 100, // endpoints whose first deliveries are looked at while a round over all of them goes on
   webhookLookMs: second, // between two looks while deliveries are under way; an end rings earlier
-  webhookConcurrencyPerHost: 4,
+  webhookConcurrencyPerHost: 8, // one owner has half of them at most
   webhookConcurrencyPerSilentHost: 2, // a host may have healthy addresses besides an address that hangs
   webhookSilentMs: 5 * second, // a host without an answer after this long is silent
   webhookSilenceKeptMs: 5 * minute, // a silent host is called less for this long, or until it answers

@@ -26,9 +26,13 @@ function enter(calls: readonly Call[], at = now) {
 const times = (n: number, calls: readonly Call[]) => Array.from({ length: n }, () => calls).flat();
 
 describe("Slots for webhooks", () => {
-  it("are few for each host, whichever owner calls it", () => {
-    const shared = [call(1, "shared"), call(2, "shared")];
-    expect(enter(times(9, shared)).entered).toHaveLength(limits.webhookConcurrencyPerHost);
+  it("are few for each host, and one owner leaves some of them for others", () => {
+    const [mine, theirs] = [call(1, "shared"), call(2, "shared")];
+    expect(enter(times(9, [mine])).entered).toHaveLength(limits.webhookConcurrencyPerHost / 2);
+    expect(places.mayCall(theirs, now)).toBe(true);
+    enter(times(9, [theirs, mine]));
+    expect([places.mayCall(theirs, now), places.mayCall(mine, now)]).toEqual([false, false]);
+    expect(places.mayCall(call(3, "shared"), now)).toBe(true);
   });
 
   it("remain for other owners, however many hosts of one owner hang", () => {
@@ -55,7 +59,7 @@ describe("Slots for webhooks", () => {
     const next = enter(times(4, host));
     expect(next.entered).toHaveLength(limits.webhookConcurrencyPerSilentHost);
     const others = enter(times(4, [call(2, "silent")]));
-    expect(others.entered, "another owner's calls").toHaveLength(2);
+    expect(others.entered, "another owner's calls").toHaveLength(3);
     others.end(false);
     next.end(false);
     expect(enter(times(4, host)).entered).toHaveLength(4);

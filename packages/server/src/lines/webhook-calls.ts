@@ -36,8 +36,9 @@ export class WebhookCalls {
     const owner = this.#owners.get(ownerNo);
     const calls = owner?.calls ?? 0;
     const room = this.#callsMax - this.#calls - calls;
-    if (room <= 0 || (this.#hosts.get(host) ?? 0) >= limits.webhookConcurrencyPerHost) return false;
     const held = owner?.hosts.get(host) ?? 0;
+    // of a host that several owners call, too, one owner leaves as many as it has
+    if (room <= 0 || (this.#hosts.get(host) ?? 0) + held >= limits.webhookConcurrencyPerHost) return false;
     if (this.#isSilent(call, now)) {
       return held < limits.webhookConcurrencyPerSilentHost && (owner?.silentCalls ?? 0) < room;
     }

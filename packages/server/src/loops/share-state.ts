@@ -48,6 +48,7 @@ export function shareStateLoop(
     saidAt = now;
     registry.hosts = said.hosts;
     registry.servers = said.servers;
+    await freeChanges(said.servers, now);
     const others = said.servers.filter(({ no, seenAt }) => no !== shared.serverNo && seenAt > now - limits.leaseMs);
     gate.hear(
       others.flatMap(({ gate }) => (gate ? [gate] : [])),
@@ -60,6 +61,15 @@ export function shareStateLoop(
     // a new owner must know what the one before it has written
     await registry.refresh();
     leases.hold(said.leases, untilAt - limits.beatMs);
+  }
+
+  /** A server that is frozen while it makes a change must not hold up everybody else's. */
+  async function freeChanges(servers: readonly Server[], now: number): Promise<void> {
+    const silent = servers.filter(({ no, seenAt }) => {
+      const silentMs = now - seenAt;
+      return no !== shared.serverNo && silentMs > limits.changeSilenceMs && silentMs < limits.hostSilenceMs * 2;
+    });
+    if (silent.length > 0) await shared.freeChanges(silent.map(({ no }) => no));
   }
 
   async function look(now: number): Promise<void> {

@@ -17,6 +17,7 @@ const sharedBy = ({ workers }: Stores): SharedStore => ({
   forgetSilent: async () => {},
   grant: async () => 0,
   exclusively: (change) => change(),
+  freeChanges: async () => {},
   time: async () => 0,
   marks: async () => ({ mark: String(written.length), revisions }),
   changesSince: async () => new Map(),

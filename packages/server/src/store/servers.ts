@@ -77,6 +77,8 @@ export interface SharedStore {
   grant(wanted: Grant): Promise<number>;
   /** Runs changes of resources one at a time, across all servers. */
   exclusively<T>(change: () => Promise<T>): Promise<T>;
+  /** Lets others make changes although these servers, which are silent, are in the middle of one. */
+  freeChanges(serverNos: readonly number[]): Promise<void>;
   /** The database's clock. */
   time(): Promise<number>;
   /** The present positions of the database's writes. */

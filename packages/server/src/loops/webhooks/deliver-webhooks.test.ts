@@ -179,10 +179,10 @@ describe("Receivers", () => {
     await completed("https://quick.example.com/");
     await scene.advance(50);
     const at = (host: string) => posts().filter(({ url }) => url.includes(host));
-    expect([at("slow").length, at("quick").length]).toEqual([limits.webhookConcurrencyPerHost, 1]);
+    expect([at("slow").length, at("quick").length]).toEqual([limits.webhookConcurrencyPerHost / 2, 1]);
     at("slow")[0]?.answer({ status: 200 });
     await scene.advance(50);
-    expect(at("slow")).toHaveLength(limits.webhookConcurrencyPerHost + 1);
+    expect(at("slow")).toHaveLength(limits.webhookConcurrencyPerHost / 2 + 1);
   });
 
   it("never have more calls at a time than there are slots in all", async () => {

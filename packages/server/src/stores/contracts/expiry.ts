@@ -81,6 +81,18 @@ export function expiry(setting: () => Setting): void {
       expect(await scene.stores.jobs.sweep({ now: scene.now, limit: 2 })).toMatchObject({ deleted: 1, more: false });
     });
 
+    it("forgets idempotency keys in batches, too, and says whether there are more", async () => {
+      const due = scene.now + 1_000;
+      for (let n = 0; n < 3; n++) {
+        const idempotency = { keyHash: `key-${n}`, bodyHash: "b", route: "run" as const, expiresAt: due };
+        await scene.submit({ idempotency, ttlEndAt: startAt + day });
+      }
+      scene.now = due;
+      const sweep = () => scene.stores.jobs.sweep({ now: scene.now, limit: 2 });
+      expect(await sweep()).toMatchObject({ deleted: 0, more: true });
+      expect(await sweep()).toMatchObject({ deleted: 0, more: false });
+    });
+
     it("keeps a job while its webhook is still to be delivered", async () => {
       const id = await scene.jobIn("COMPLETED", first, { webhook: "https://example.com/hook", retentionMs: 60_000 });
       scene.now += 60_000;

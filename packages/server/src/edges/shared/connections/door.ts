@@ -4,7 +4,7 @@ import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
 import { sendPlainRefusal } from "../replies/plain-refusal.js";
-import { keepRoom } from "./keep-room.js";
+import { type Connections, keepRoom } from "./keep-room.js";
 import { takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -12,6 +12,7 @@ export interface Door {
   readonly server: Server;
   readonly port: number;
   take(listener: RequestListener): void;
+  readonly connections: Connections;
   close(): Promise<void>;
 }
 
@@ -41,7 +42,7 @@ export function openDoor(host: string, port: number, connectionsMax: number = li
   server.on("checkContinue", inTurn); // the route that takes the request decides whether to continue
   server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
   server.maxHeadersCount = 0; // bounded by bytes: with a count, Node would drop some headers, such as a second Host
-  keepRoom(server, connectionsMax);
+  const connections = keepRoom(server, connectionsMax);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
@@ -52,6 +53,7 @@ export function openDoor(host: string, port: number, connectionsMax: number = li
         take: (taken) => {
           listener = taken;
         },
+        connections,
         close: () =>
           new Promise((done) => {
             server.close(() => done());

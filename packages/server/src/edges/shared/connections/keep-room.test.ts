@@ -1,20 +1,26 @@
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { keepRoom } from "./keep-room.js";
+import { limits } from "../../../limits/index.js";
+import { type Connections, keepRoom } from "./keep-room.js";
 
 const most = 10;
-const server = createServer();
+let server: Server;
 let port: number;
+let connections: Connections;
+const own = { strangersMax: limits.strangersMax, connectionsPerOwnerMax: limits.connectionsPerOwnerMax };
 const held: ServerResponse[] = [];
 const clients: Socket[] = [];
 beforeEach(async () => {
-  keepRoom(server, most);
+  server = createServer();
+  connections = keepRoom(server, most);
   server.on("request", (request, reply) => (request.url === "/held" ? held.push(reply) : reply.end("ok")));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   ({ port } = server.address() as AddressInfo);
 });
 afterEach(() => {
+  Object.assign(limits, own);
+  held.length = 0;
   for (const client of clients) client.destroy();
   server.closeAllConnections();
   server.close();
@@ -48,4 +54,32 @@ it("A new connection closes the one that has been idle longest, and none with a 
   expect(idle.slice(1).some(({ isOpen }) => isOpen())).toBe(false);
   for (const reply of held) reply.end("late");
   await expect.poll(() => waiting.every(({ said }) => said().endsWith("late"))).toBe(true);
+});
+
+it("A connection without an accepted key gives way to a newer one once there are too many of these", async () => {
+  Object.assign(limits, { strangersMax: 3 });
+  server.prependListener("request", ({ url, socket }) => {
+    if (url === "/known") connections.know(socket, 1);
+  });
+  const known = [await asking("/known"), await asking("/known"), await asking("/known")];
+  const strangers = [await asking("/held"), await asking("/"), await asking("/held")];
+  expect(strangers.every(({ isOpen }) => isOpen())).toBe(true);
+  await asking("/held"); // the idle one goes first
+  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([true, false, true]);
+  await asking("/"); // then the oldest, whatever it does
+  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, false, true]);
+  expect(known.every(({ isOpen }) => isOpen())).toBe(true);
+});
+
+it("One owner's idle connections give way to its newer ones, and are refused if none is idle", async () => {
+  Object.assign(limits, { connectionsPerOwnerMax: 2 });
+  const known: boolean[] = [];
+  server.prependListener("request", ({ socket }) => void known.push(connections.know(socket, 1)));
+  const first = await asking("/");
+  const second = await asking("/held");
+  const third = await asking("/held");
+  await expect.poll(first.isOpen).toBe(false);
+  expect([second, third].every(({ isOpen }) => isOpen())).toBe(true);
+  await asking("/");
+  expect(known).toEqual([true, true, true, false]);
 });

@@ -2,27 +2,56 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { limits } from "../../../limits/index.js";
 
+/** The connections of a server, of which each kind has a bounded share. */
+export interface Connections {
+  /**
+   * Notes on whose behalf a connection made its last request; before that it is a stranger's. False if that owner has too
+   * many connections, none of which is idle: then it is to be refused.
+   */
+  know(socket: Socket, ownerNo: number): boolean;
+}
+
 /**
  * Keeps room for new connections, of which there may be `most`. Once few are left, each new one closes the one that has
- * been idle longest. A connection with a request under way is never closed.
+ * been idle longest, and a connection with a request under way is not closed. Connections without an accepted key have
+ * a small share of their own, in which the oldest gives way whatever it does: whoever opens thousands of them at once
+ * would hold up the event loop when they all send, or close. So would one owner's, and its idle ones give way.
  */
-export function keepRoom(server: Server, most: number): void {
+export function keepRoom(server: Server, most: number): Connections {
   const idle = new Set<Socket>(); // the one that has been idle longest is the first
   const open = new Set<Socket>();
+  const strangers = new Set<Socket>(); // the oldest first
+  const owners = new Map<number, Set<Socket>>();
+  const ownerOf = new WeakMap<Socket, number>();
   const requests = new WeakMap<Socket, number>();
   server.maxConnections = most;
+
+  const forget = (socket: Socket) => {
+    open.delete(socket);
+    idle.delete(socket);
+    strangers.delete(socket);
+    const ownerNo = ownerOf.get(socket);
+    if (ownerNo === undefined) return;
+    const own = owners.get(ownerNo);
+    own?.delete(socket);
+    if (own?.size === 0) owners.delete(ownerNo);
+  };
+  const firstIdle = (sockets: Iterable<Socket>): Socket | undefined => {
+    for (const socket of sockets) if (idle.has(socket)) return socket;
+    return undefined;
+  };
+
   server.on("connection", (socket: Socket) => {
     if (open.has(socket)) return; // it is told of again after a request that was put back onto it
     open.add(socket);
+    if (strangers.size >= limits.strangersMax) (firstIdle(strangers) ?? [...strangers][0])?.destroy();
     if (open.size > limits.connectionsKeptShare * most) {
       const [longest] = idle;
       longest?.destroy();
     }
     idle.add(socket);
-    socket.once("close", () => {
-      open.delete(socket);
-      idle.delete(socket);
-    });
+    strangers.add(socket);
+    socket.once("close", () => forget(socket));
   });
   const begin = ({ socket }: IncomingMessage, reply: ServerResponse) => {
     idle.delete(socket);
@@ -36,4 +65,21 @@ export function keepRoom(server: Server, most: number): void {
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
   // an upgraded connection is one request for as long as it lasts
   server.prependListener("upgrade", ({ socket }: IncomingMessage) => void idle.delete(socket));
+
+  return {
+    know(socket, ownerNo) {
+      if (ownerOf.get(socket) === ownerNo || !open.has(socket)) return true;
+      const own = owners.get(ownerNo) ?? new Set();
+      if (own.size >= limits.connectionsPerOwnerMax) {
+        const longest = firstIdle(own);
+        if (!longest) return false;
+        longest.destroy();
+      }
+      owners.set(ownerNo, own.add(socket));
+      strangers.delete(socket);
+      owners.get(ownerOf.get(socket) ?? -1)?.delete(socket);
+      ownerOf.set(socket, ownerNo);
+      return true;
+    },
+  };
 }

@@ -2,8 +2,13 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { Socket } from "node:net";
 import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
+import { type Lane, turns } from "../../../turns.js";
 import { mayParse, spendPieces } from "../bodies/piece-turns.js";
 import { handOverPieces, joinPieces, piecesParsed } from "../bodies/pieced-request.js";
+
+/** Bytes of pipelined requests that wait for earlier replies, on all connections. */
+let bytesAhead = 0;
+let pipelinesMade = 0;
 
 /**
  * Bounds the cost of pipelined requests. Node parses all that a socket has brought at once and hands over every request
@@ -40,6 +45,8 @@ export const isHeldBack = (error: Error, socket: Socket): boolean =>
 type Exchange = readonly [IncomingMessage, ServerResponse];
 
 class Pipeline {
+  /** Connections take turns to have their bytes parsed: each of thousands may bring a slice at one moment. */
+  readonly #lane: Lane = ["connections", pipelinesMade++];
   readonly #socket: Socket;
   readonly #listener: RequestListener;
   readonly #parse: (bytes: Buffer) => void;
@@ -52,6 +59,10 @@ class Pipeline {
   #parsed: IncomingMessage | undefined;
   /** Whether its body waits for its share of a turn. */
   #isHeldBack = false;
+  /** Whether its bytes wait for a turn. */
+  #waitsForTurn = false;
+  /** How much of what is not parsed yet counts as sent ahead. */
+  #bytesAhead = 0;
   /** Whether the next request has no time limit any more, because its limit ran out while it was held back. */
   #isUntimed = false;
   readonly #end: () => void;
@@ -67,6 +78,7 @@ class Pipeline {
     this.#end = end;
     socket.off("data", parse).off("end", end);
     socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
+    socket.once("close", () => this.#countAhead(0));
   }
 
   /** Whether its requests are for this listener. */
@@ -94,14 +106,36 @@ class Pipeline {
   leave(): void {
     const rest = this.#unparsed;
     this.#unparsed = undefined;
+    this.#countAhead(0);
     this.#socket.off("data", this.#take).off("end", this.#takeEnd).off("resume", this.#stayPaused);
     if (rest !== undefined && !this.#socket.destroyed) this.#socket.unshift(rest);
   }
 
   readonly #take = (bytes: Buffer): void => {
     this.#unparsed = this.#unparsed === undefined ? bytes : Buffer.concat([this.#unparsed, bytes]);
-    if (!this.#parseOn()) this.#socket.pause();
+    if (this.#waitsForTurn || turns.isOver) {
+      this.#waitForTurn();
+      this.#socket.pause();
+    } else if (!this.#parseOn()) this.#socket.pause();
+    if (this.#countAhead(this.#isInBody ? 0 : (this.#unparsed?.length ?? 0))) this.#socket.destroy();
   };
+
+  #waitForTurn(): void {
+    if (this.#waitsForTurn) return;
+    this.#waitsForTurn = true;
+    turns.wait(this.#lane, () => {
+      this.#waitsForTurn = false;
+      if (!this.#socket.destroyed) this.#readOn();
+    });
+  }
+
+  /** Counts what this connection has sent ahead; true if all connections together have sent too much. */
+  #countAhead(bytes: number): boolean {
+    const isMore = bytes > this.#bytesAhead;
+    bytesAhead += bytes - this.#bytesAhead;
+    this.#bytesAhead = bytes;
+    return isMore && bytesAhead > limits.pipelinedBytesMax;
+  }
 
   /** Delays the end: Node would treat it as the end of the parsed requests, and drop those without a reply. */
   readonly #takeEnd = (): void => {
@@ -158,8 +192,14 @@ class Pipeline {
 
   readonly #next = (): void => {
     this.#current = undefined;
-    if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOn);
+    if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOnLater);
     else if (this.#hasEnded) this.#end.call(this.#socket);
+  };
+
+  /** Thousands of connections may each have a next request at one moment. */
+  readonly #goOnLater = (): void => {
+    if (turns.isOver) turns.wait(this.#lane, this.#goOn);
+    else this.#goOn();
   };
 
   readonly #goOn = (): void => {
@@ -176,7 +216,8 @@ class Pipeline {
   };
 
   #readOn(): void {
-    if (this.#unparsed !== undefined && this.#parseOn()) this.#socket.resume();
+    if (this.#unparsed !== undefined && !this.#waitsForTurn && this.#parseOn()) this.#socket.resume();
+    this.#countAhead(this.#isInBody ? 0 : (this.#unparsed?.length ?? 0));
     const isWhole = this.#current !== undefined && !this.#isInBody; // its reply comes first
     if (this.#hasEnded && this.#unparsed === undefined && !isWhole) this.#end.call(this.#socket);
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { Signal } from "../../../clock.js";
+import { PlainSignal, type Signal } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 import { noRoom } from "../../../operations/jobs/lend-status.js";
 import type { Needs } from "../../../operations/needs.js";
@@ -18,14 +18,16 @@ declare module "fastify" {
 export class Room {
   readonly #parts: Needs<"shares" | "clock" | "emit">;
   readonly #ownerNo: number;
-  readonly #gone: Signal;
+  /** Aborts when its reply is sent or its client has gone: what is lent after that would never be given back. */
+  readonly #over = new PlainSignal();
   #hasEntered = false;
   #share: Awaited<ReturnType<Needs<"shares">["shares"]["ask"]>>;
 
   constructor(parts: Needs<"shares" | "clock" | "emit">, ownerNo: number, gone: Signal) {
     this.#parts = parts;
     this.#ownerNo = ownerNo;
-    this.#gone = gone;
+    if (gone.aborted) this.close();
+    else gone.addEventListener("abort", () => this.close());
   }
 
   /**
@@ -37,19 +39,20 @@ export class Room {
     this.#hasEntered = true;
     await this.take(Math.max(limits.replyBytesMax, bodyBytes * limits.parsedBytesPerByte));
     await turns.take([this.#ownerNo]);
-    if (!this.#gone.aborted) return;
-    this.release();
-    throw noRoom();
+    if (this.#over.aborted) throw noRoom();
   }
 
   /** Exchanges the loan for one of `bytes`. Refuses if no memory becomes free in time. */
   async take(bytes: number): Promise<void> {
-    this.release(); // holding some while waiting for more could deadlock
-    this.#share = await this.#parts.shares.ask(this.#ownerNo, bytes, this.#gone);
-    if (!this.#share) throw noRoom();
+    this.#share?.release(); // holding some while waiting for more could deadlock
+    this.#share = await this.#parts.shares.ask(this.#ownerNo, bytes, this.#over);
+    if (this.#over.aborted) this.#share?.release();
+    if (!this.#share || this.#over.aborted) throw noRoom();
   }
 
-  release(): void {
+  /** Gives the memory back for good: whoever still waits for some is refused. */
+  close(): void {
+    this.#over.abort();
     this.#share?.release();
   }
 
@@ -58,7 +61,7 @@ export class Room {
     const { shares } = this.#parts;
     return sendLentReply(this.#parts, reply, {
       pieces,
-      release: () => this.release(),
+      release: () => this.close(),
       isWanted: () => shares.isWanted,
     });
   }
@@ -70,14 +73,14 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
     if (request.caller) {
       // pages without a key are small
       request.room = new Room(parts, request.caller.ownerNo, goneSignal(reply));
-      reply.raw.once("close", () => request.room.release());
+      reply.raw.once("close", () => request.room.close());
     }
     done(null, payload);
   });
   app.addHook("preHandler", async (request) => request.room?.enter(0));
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
-      request.room?.release();
+      request.room?.close();
       done(null, payload);
       return;
     }

@@ -63,7 +63,7 @@ export const sweepSql = {
   ),
   dropKeys: `DELETE FROM idempotency WHERE (endpoint_no, key_hash) IN
     (SELECT endpoint_no, key_hash FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
-      FOR UPDATE SKIP LOCKED)`,
+      FOR UPDATE SKIP LOCKED) RETURNING 1 AS dropped`,
 };
 
 async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Promise<Swept> {
@@ -87,8 +87,8 @@ async function sweep({ connection, lane }: Group, { now, limit }: DueBatch): Pro
   // the jobs of this batch stay, hidden, until all their chunks are gone
   if (chunks === limits.chunksTrimmedAtOnce) return { deleted: 0, stopped: stopped.map(toHeldJob), more: true };
   if (over.length > 0) await connection.query(...sweepSql.drop.with(keys(over)));
-  await connection.query(sweepSql.dropKeys, [now, limit]);
-  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: found.length === limit };
+  const keysDropped = (await connection.query(sweepSql.dropKeys, [now, limit])).length;
+  return { deleted: over.length, stopped: stopped.map(toHeldJob), more: [found.length, keysDropped].includes(limit) };
 }
 
 /** Jobs with undelivered webhooks are swept after the delivery. */

@@ -167,6 +167,27 @@ describe("Two servers on one database", () => {
     }
   });
 
+  it("make changes again if the other one is frozen in the middle of one and silent", async () => {
+    const [begun, frozen] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const change = both[0].shared!.exclusively(() => {
+      begun.resolve();
+      return frozen.promise;
+    });
+    await begun.promise;
+    let isMade = false;
+    const other = both[1].shared!.exclusively(async () => {
+      isMade = true;
+    });
+    await both[1].shared!.freeChanges([both[1].shared!.serverNo]); // not the one that holds it
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(isMade).toBe(false);
+    await both[1].shared!.freeChanges([both[0].shared!.serverNo]);
+    await other;
+    expect(isMade).toBe(true);
+    frozen.resolve();
+    await change; // its change has begun, and is not begun again
+  });
+
   it("give a waiting worker its place if they own the scaler, and not if the other server does", async () => {
     const names = ["host", "other host"] as const;
     const hosts = await Promise.all(names.map((name) => scene.stores.hosts.ensure(name, 0)));

@@ -1,5 +1,4 @@
 import type { Selectable } from "kysely";
-import { realTime } from "../../../clock.js";
 import type { HostFacts } from "../../../domain/hosts/host.js";
 import { limits } from "../../../limits/index.js";
 import type { Beat, BeatReply, Grant, Host, RevisedTable, Server, SharedStore } from "../../../store/index.js";
@@ -7,14 +6,11 @@ import type { Tables } from "../../tables/schema.js";
 import { toWorker } from "../../tables/workers.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connections } from "../connection/connections.js";
-import { isLost, worded } from "../connection/failures.js";
 import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import { folded, goneLane } from "../tallies.js";
 import type { Lanes, Verb } from "../writer.js";
-
-/** Any number will do, as long as all servers use the same one for changes of resources. */
-const changeLock = 7_246_551_906;
+import { exclusively, freeChanges } from "./change-lock.js";
 
 export const sharedSql = {
   /** Adds server and hosts again if the server was suspended for so long that they were deleted. */
@@ -198,30 +194,6 @@ const grantVerb: Verb<[Grant], number> = {
   },
 };
 
-/**
- * Takes the lock that all servers share, and retries for a while if the connection breaks; a change that has begun is
- * not begun again.
- */
-async function exclusively<T>(reads: Connections, change: () => Promise<T>): Promise<T> {
-  const giveUpAt = realTime.monotonicMs() + limits.databasePatienceMs;
-  const begun: { changing?: Promise<T> } = {};
-  for (;;) {
-    try {
-      await reads.lend(async (connection) => {
-        await connection.query("SELECT pg_advisory_lock($1)", [changeLock]);
-        begun.changing = change();
-        await begun.changing.catch(() => {}); // its caller gets the error
-        await connection.query("SELECT pg_advisory_unlock($1)", [changeLock]);
-      });
-    } catch (error) {
-      // the lock is lost with the connection
-      if (!begun.changing && (!isLost(error) || realTime.monotonicMs() > giveUpAt)) throw worded(error);
-    }
-    if (begun.changing) return begun.changing;
-    await realTime.sleep(limits.reconnectMs);
-  }
-}
-
 /** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
 export function postgresSharedStore(reads: Connections, words: Lanes, self: Self): SharedStore {
   let forgetAt = 0;
@@ -244,7 +216,8 @@ export function postgresSharedStore(reads: Connections, words: Lanes, self: Self
       }
       return words.call(grantVerb, [wanted]);
     },
-    exclusively: (change) => exclusively(reads, change),
+    exclusively: (change) => exclusively(reads, self.no, change),
+    freeChanges: (serverNos) => freeChanges(reads, serverNos),
     time: async () =>
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])

@@ -231,8 +231,8 @@ export class SqliteJobs {
       this.#sql.deleteEvents.run(row.no);
       this.#sql.deleteJob.run(row.no);
     }
-    this.#sql.deleteKeys.run(now, limit);
-    return { deleted, stopped, more: rows.length === limit };
+    const keysDeleted = Number(this.#sql.deleteKeys.run(now, limit).changes);
+    return { deleted, stopped, more: [rows.length, keysDeleted].includes(limit) };
   }
 
   #clearResult(jobNo: number): void {
