@@ -1,6 +1,6 @@
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', old_webhook_secret TEXT, old_webhook_secret_until INTEGER, created_at INTEGER, deleted_at INTEGER) STRICT;
+CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', old_webhook_secret TEXT, old_webhook_secret_until INTEGER, created_at INTEGER, deleted_at INTEGER, pub_key TEXT NOT NULL DEFAULT '') STRICT;
 
 CREATE TABLE sqlite_sequence(name,seq);
 

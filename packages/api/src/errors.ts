@@ -7,6 +7,7 @@ export const refusals = {
   INVALID_STATE: { status: 400, retryable: false },
   IDEMPOTENCY_CONFLICT: { status: 400, retryable: false },
   IN_USE: { status: 400, retryable: false },
+  NOT_OFFERED_HERE: { status: 400, retryable: false },
   UNAUTHORIZED: { status: 401, retryable: false },
   NOT_FOUND: { status: 404, retryable: false },
   ENDPOINT_NOT_FOUND: { status: 404, retryable: false },

@@ -157,7 +157,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       metrics: meter.page,
       logs: (workerId, handle, query) => provider.logs(workerId, handle, query),
       isReady: () => stores.ping().then(() => true),
-      graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero }),
+      graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),
     },
     door.server,
     door.take,

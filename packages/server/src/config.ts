@@ -35,6 +35,7 @@ export interface Config {
   /** The address where other servers reach this one, if it was set. */
   readonly serverAddress: { readonly host: string; readonly port: number } | undefined;
   readonly trustProxy: boolean;
+  readonly publicCatalog: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
 }
@@ -145,6 +146,7 @@ function toConfig(s: Settings): Config {
     hostNames: hostNames(s),
     serverAddress: addressOf(s.MILLRACE_SERVER_ADDRESS),
     trustProxy: s.MILLRACE_TRUST_PROXY === "on",
+    publicCatalog: s.MILLRACE_PUBLIC_CATALOG === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
   };

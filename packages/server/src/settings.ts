@@ -151,6 +151,10 @@ export const settings = Type.Object({
     "Whether the X-Forwarded headers of load-balanced requests, and the client addresses in them, are trusted: turn it on only behind a proxy that sets them itself.",
     "off",
   ),
+  MILLRACE_PUBLIC_CATALOG: onOff(
+    "Whether GraphQL answers queries for GPU types, data centres and the (empty) lists of the hub without a key: some clients look there before they have one.",
+    "off",
+  ),
   MILLRACE_LOCATION: Type.Optional(
     Type.Union(
       [...countries, ...dataCenters].map((code) => Type.Literal(code)),

@@ -39,6 +39,7 @@ export async function ensureAdmin(needed: Needed): Promise<{ key: string | undef
     isAdmin: true,
     webhookSecret: vault.seal(newWebhookSecret(ids)),
     oldWebhookSecret: undefined,
+    pubKey: "",
     createdAt: clock.now(),
     deletedAt: undefined,
   });

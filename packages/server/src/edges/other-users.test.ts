@@ -17,7 +17,7 @@ import { createSecret } from "../operations/access/save-secret.js";
 import { createVolume } from "../operations/volumes/save-volume.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
-import { schema } from "./graphql/schema.js";
+import { schema } from "./graphql/schema/index.js";
 
 /** A text in everything that the admin owns: no reply to another user may contain it. */
 const mark = "only-the-admin-sees-this";

@@ -9,6 +9,7 @@ export const management = {
   releasedAtOnce: 20, // endpoints that a change of their template releases before other owners' changes
   listItemsMax: 100, // of a list in a body, such as the words of a command
   ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
+  sshKeysCharsMax: 20_000, // of one user, together
   inlineNameChars: 170, // of an endpoint's name, in the name of the template made with it
   settingsBytesMax: 128 * mib, // of one owner's endpoints and templates, which every server keeps in memory
   settingsBytesFree: kib, // a save that adds less is always allowed

@@ -114,6 +114,7 @@ export const plainUser: Omit<User, "no"> = {
   isAdmin: false,
   webhookSecret: "",
   oldWebhookSecret: undefined,
+  pubKey: "",
   createdAt: 0,
   deletedAt: undefined,
 };

@@ -14,6 +14,8 @@ export interface User {
   /** The secret that signs the user's webhooks, sealed. */
   readonly webhookSecret: string;
   readonly oldWebhookSecret: OldWebhookSecret | undefined;
+  /** SSH keys, one a line, which pods accept. */
+  readonly pubKey: string;
   readonly createdAt: number | undefined;
   /** A deleted user's row stays while jobs of its endpoints may still send webhooks. */
   readonly deletedAt: number | undefined;

@@ -13,17 +13,18 @@ import {
   validate,
   visit,
 } from "graphql";
-import { bodyTooLarge, invalid, malformed, Refusal } from "../../errors.js";
+import { bodyTooLarge, invalid, malformed, Refusal, unauthorized } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { admitToManagement, presentCaller } from "../../operations/access/authenticate.js";
 import type { Caller } from "../../operations/access/change-as.js";
 import { turns } from "../../turns.js";
 import { checkExtent } from "../shared/bodies/extent.js";
 import { callerOf } from "../shared/caller.js";
-import { Answer, jsonPieces } from "./answer.js";
 import { explorerPage } from "./explorer.js";
-import { type Context, resolvers } from "./resolvers.js";
-import { schema } from "./schema.js";
+import { Answer, jsonPieces } from "./resolvers/answer.js";
+import { type Context, Seen } from "./resolvers/context.js";
+import { resolvers } from "./resolvers/index.js";
+import { schema } from "./schema/index.js";
 import { misfit } from "./variables.js";
 
 declare module "fastify" {
@@ -66,7 +67,9 @@ export async function graphqlRoutes(app: FastifyInstance, parts: Context["parts"
       onRequest: async (request) => {
         const { api_key: key } = request.query as { api_key?: string | string[] };
         if (Array.isArray(key)) throw invalid("'api_key' is given more than once.");
-        request.caller = await admitToManagement(parts, key ?? request.headers.authorization, false);
+        const given = key ?? request.headers.authorization;
+        request.caller =
+          given === undefined && parts.publicCatalog ? nobody : await admitToManagement(parts, given, false);
         const encoding = request.headers["content-encoding"];
         if (encoding && encoding !== "identity") {
           throw new Refusal("UNSUPPORTED_ENCODING", "Send the body without a content encoding.");
@@ -114,16 +117,24 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
   if (mistakes.length > 0) {
     return send(reply, 400, { errors: mistakes.map((mistake) => coded(mistake, "GRAPHQL_VALIDATION_FAILED")) });
   }
+  if (request.caller === nobody && !isPublic(document)) throw unauthorized();
   await turns.take([request.caller.ownerNo]); // comparing its fields may have used up this turn
-  const caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
-  request.caller = callerOf(request, caller);
+  if (request.caller !== nobody) {
+    const caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
+    request.caller = callerOf(request, caller);
+  }
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {
     schema,
     document,
     rootValue: resolvers,
-    contextValue: { parts, caller: request.caller, answer: made } satisfies Context,
+    contextValue: {
+      parts,
+      caller: request.caller,
+      answer: made,
+      seen: new Seen(parts, request.caller),
+    } satisfies Context,
     variableValues: call.variables,
     operationName: call.operationName,
     fieldResolver: counting,
@@ -176,6 +187,35 @@ function withoutEmptyEnums(value: unknown, depth = 0): unknown {
   const kept = Object.entries(value).filter(([name, each]) => !(name === "flashBootType" && each === ""));
   return Object.fromEntries(kept.map(([name, each]) => [name, withoutEmptyEnums(each, depth + 1)]));
 }
+
+/** The caller of a query without a key, where the catalog is public: it owns and sees nothing. */
+const nobody: Caller = {
+  no: 0,
+  id: "",
+  name: "",
+  hash: "",
+  prefix: "",
+  ownerNo: 0,
+  isAdmin: false,
+  isBootstrap: false,
+  scope: { kind: "endpoints", access: {} },
+  createdAt: undefined,
+  expiresAt: undefined,
+  old: undefined,
+};
+
+const publicFields = new Set(["gpuTypes", "dataCenters", "listings", "allAiApiPublicConfigs", "__typename"]);
+
+/** Whether a document selects nothing but the catalog (decisions: Management). */
+const isPublic = (document: DocumentNode) =>
+  document.definitions.every(
+    (each) =>
+      each.kind === Kind.OPERATION_DEFINITION &&
+      each.operation === "query" &&
+      each.selectionSet.selections.every(
+        (selected) => selected.kind === Kind.FIELD && publicFields.has(selected.name.value),
+      ),
+  );
 
 const hasMutation = (document: DocumentNode) =>
   document.definitions.some((each) => each.kind === Kind.OPERATION_DEFINITION && each.operation === "mutation");

@@ -72,6 +72,7 @@ export function createUser(
       isAdmin: role === "admin",
       webhookSecret: needs.vault.seal(webhookSecret),
       oldWebhookSecret: undefined,
+      pubKey: "",
       createdAt: needs.clock.now(),
       deletedAt: undefined,
     };

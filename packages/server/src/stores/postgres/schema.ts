@@ -257,6 +257,8 @@ CREATE INDEX audit_resource ON audit (resource, no);
 `,
   // webhooks that are due, endpoint by endpoint
   "CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'pending' AND next_at IS NOT NULL;",
+  // users' SSH keys
+  `ALTER TABLE "user" ADD COLUMN pub_key text NOT NULL DEFAULT '';`,
 ];
 
 /** The schema version that this code writes. */

@@ -16,6 +16,7 @@ const toUser = (row: Selectable<Tables["user"]>): User => ({
     row.old_webhook_secret === null
       ? undefined
       : { sealed: row.old_webhook_secret, until: row.old_webhook_secret_until ?? 0 },
+  pubKey: row.pub_key,
   createdAt: maybe(row.created_at),
   deletedAt: maybe(row.deleted_at),
 });
@@ -26,6 +27,7 @@ const ofUser = (user: Omit<User, "no" | "id">) => ({
   webhook_secret: user.webhookSecret,
   old_webhook_secret: user.oldWebhookSecret?.sealed ?? null,
   old_webhook_secret_until: user.oldWebhookSecret?.until ?? null,
+  pub_key: user.pubKey,
   created_at: user.createdAt ?? null,
   deleted_at: user.deletedAt ?? null,
 });

@@ -10,6 +10,7 @@ export interface Tables {
     webhook_secret: string;
     old_webhook_secret: string | null;
     old_webhook_secret_until: number | null;
+    pub_key: string;
     created_at: number | null;
     deleted_at: number | null;
   };

@@ -78,7 +78,7 @@ class Pipeline {
     this.#end = end;
     socket.off("data", parse).off("end", end);
     socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
-    socket.once("close", () => this.#countAhead(0));
+    socket.on("close", this.#forget);
   }
 
   /** Whether its requests are for this listener. */
@@ -106,8 +106,12 @@ class Pipeline {
   leave(): void {
     const rest = this.#unparsed;
     this.#unparsed = undefined;
-    this.#countAhead(0);
-    this.#socket.off("data", this.#take).off("end", this.#takeEnd).off("resume", this.#stayPaused);
+    this.#forget();
+    this.#socket
+      .off("close", this.#forget)
+      .off("data", this.#take)
+      .off("end", this.#takeEnd)
+      .off("resume", this.#stayPaused);
     if (rest !== undefined && !this.#socket.destroyed) this.#socket.unshift(rest);
   }
 
@@ -119,6 +123,8 @@ class Pipeline {
     } else if (!this.#parseOn()) this.#socket.pause();
     if (this.#countAhead(this.#isInBody ? 0 : (this.#unparsed?.length ?? 0))) this.#socket.destroy();
   };
+
+  readonly #forget = (): void => void this.#countAhead(0);
 
   #waitForTurn(): void {
     if (this.#waitsForTurn) return;

@@ -1,6 +1,6 @@
-import { invalid, type Refusal } from "../../errors.js";
-import { limits } from "../../limits/index.js";
-import { turns } from "../../turns.js";
+import { invalid, type Refusal } from "../../../errors.js";
+import { limits } from "../../../limits/index.js";
+import { turns } from "../../../turns.js";
 
 const lane = ["lists"] as const;
 

@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../limits/index.js";
-import { withTurns } from "../../testing/turns-fixture.js";
+import { limits } from "../../../limits/index.js";
+import { withTurns } from "../../../testing/turns-fixture.js";
 import { Answer, jsonPieces } from "./answer.js";
 
 const free = () => new Answer(async () => {});

@@ -1,12 +1,33 @@
-import { buildSchema } from "graphql";
-
-/** The GraphQL API: the contract's four operations, and the operations that public clients use to make templates. */
-export const schema = buildSchema(`
+/** Endpoints, templates and what belongs to them. */
+export const endpointTypes = `
 enum FlashBootType { OFF FLASHBOOT PRIORITY_FLASHBOOT }
+scalar JSON
 
 "One environment variable."
 input EnvironmentVariableInput { key: String! value: String! }
 type EnvironmentVariable { key: String! value: String! }
+
+input EndpointVolumeIdInput { networkVolumeId: String! dataCenterId: String }
+input EndpointVolumeInput { volumeId: String volumeType: String mountPath: String }
+
+"What an endpoint's workers are made of, as a template of its own, which is deleted with it."
+input EndpointTemplateInput {
+  name: String
+  imageName: String
+  "The start command, split as a shell would."
+  dockerArgs: String
+  containerDiskInGb: Int
+  containerRegistryAuthId: String
+  env: [EnvironmentVariableInput!]
+  ports: String
+  readme: String
+  volumeInGb: Int
+  volumeMountPath: String
+  "Must be empty: a start script is not run here."
+  startScript: String
+  advancedStart: Boolean
+  config: JSON
+}
 
 "An endpoint to create or, if an id is given, to modify. On modify, only the fields sent change."
 input EndpointInput {
@@ -15,30 +36,52 @@ input EndpointInput {
   name: String
   "Serverless template identifier."
   templateId: String
-  "GPU tiers, comma-separated, in order of preference."
+  "Instead of templateId: a template of its own."
+  template: EndpointTemplateInput
+  "GPU tiers and types, comma-separated, in order of preference; -NVIDIA L4 takes one out of its tier."
   gpuIds: String
   gpuCount: Int
+  "CPU instances, such as cpu3g-2-8: the endpoint then runs on CPUs."
+  instanceIds: [String!]
+  computeType: String
   "QB: queue-based. LB: load-balancing."
   type: String
   "Seconds before idle workers shut down."
   idleTimeout: Int
-  "Country codes, comma-separated; empty is any."
+  "Country codes or data centres, comma-separated; empty is any."
   locations: String
   flashBootType: FlashBootType
   "QUEUE_DELAY or REQUEST_COUNT."
   scalerType: String
-  "Seconds of delay, or requests for each worker."
-  scalerValue: Int
+  "Seconds of delay, or requests for each worker: a whole number."
+  scalerValue: Float
   "Workers kept at all times; 0 is scale to zero."
   workersMin: Int
   "The most workers at a time."
   workersMax: Int
   networkVolumeId: String
+  networkVolumeIds: [EndpointVolumeIdInput!]
+  volumes: [EndpointVolumeInput!]
   executionTimeoutMs: Int
   "CUDA versions, comma-separated."
   allowedCudaVersions: String
-  env: [EnvironmentVariableInput]
+  minCudaVersion: String
+  env: [EnvironmentVariableInput!]
+  "Ignored, like all that follow: they mean something at the hosted service alone."
+  workersPFBTarget: Int
+  flashEnvironmentId: String
+  hubReleaseId: String
+  hubRelease: String
+  repo: String
+  compliance: [String!]
+  modelReferences: [String!]
+  aiKey: String
+  userId: String
+  activeBuildid: String
+  createdAt: String
 }
+
+input PortConfigInput { port: String! name: String! }
 
 input SaveTemplateInput {
   id: String
@@ -51,11 +94,16 @@ input SaveTemplateInput {
   volumeMountPath: String
   "Ports as number/protocol, comma-separated."
   ports: String
-  env: [EnvironmentVariableInput]
+  "Names of ports are not kept."
+  portsConfig: [PortConfigInput!]
+  env: [EnvironmentVariableInput!]
   isServerless: Boolean
   isPublic: Boolean
   startSsh: Boolean
   startJupyter: Boolean
+  "Must be empty: a start script is not run here."
+  startScript: String
+  advancedStart: Boolean
   readme: String
   category: String
   containerRegistryAuthId: String
@@ -65,13 +113,11 @@ input SaveTemplateInput {
 input SaveRegistryAuthInput { name: String! username: String! password: String! }
 input UpdateRegistryAuthInput { id: String! username: String! password: String! }
 type ContainerRegistryAuth { id: String name: String }
-input SecretCreateInput { name: String! value: String! description: String }
-type Secret { id: String name: String description: String createdAt: String }
 
 input UpdateEndpointTemplateInput { endpointId: String! templateId: String! }
 
-type Pod { id: String desiredStatus: String }
 type NetworkVolume { id: String name: String size: Int dataCenterId: String }
+type EndpointNetworkVolume { networkVolumeId: String dataCenterId: String }
 
 type Endpoint {
   id: String
@@ -83,8 +129,10 @@ type Endpoint {
   version: Int
   createdAt: String
   type: String
+  computeType: String
   gpuIds: String
   gpuCount: Int
+  instanceIds: [String!]
   idleTimeout: Int
   locations: String
   flashBootType: FlashBootType
@@ -95,11 +143,22 @@ type Endpoint {
   workersStandby: Int
   executionTimeoutMs: Int
   allowedCudaVersions: String
+  minCudaVersion: String
   networkVolumeId: String
+  networkVolumeIds: [EndpointNetworkVolume!]
   networkVolume: NetworkVolume
   env: [EnvironmentVariable]
   pods: [Pod]
+  "Null, like all that follow: they mean something at the hosted service alone."
+  workersPFBTarget: Int
+  flashEnvironmentId: String
+  activeBuildid: String
+  idePodId: String
+  modelReferences: [String!]
+  compliance: [String!]
 }
+
+type PortConfig { port: String name: String }
 
 type Template {
   id: String
@@ -110,70 +169,17 @@ type Template {
   volumeInGb: Int
   volumeMountPath: String
   ports: String
+  portsConfig: [PortConfig!]
   env: [EnvironmentVariable]
   isServerless: Boolean
   isPublic: Boolean
+  isRunpod: Boolean
   readme: String
   category: String
   containerRegistryAuthId: String
+  startSsh: Boolean
+  startJupyter: Boolean
+  startScript: String
+  advancedStart: Boolean
 }
-
-type ServerlessDiscount { discountFactor: Float type: String expirationDate: String }
-
-type Myself {
-  id: String
-  endpoints: [Endpoint]
-  networkVolumes: [NetworkVolume]
-  podTemplates: [Template]
-  containerRegistryCreds: [ContainerRegistryAuth]
-  secrets: [Secret]
-  "Null: there is no discount."
-  serverlessDiscount: ServerlessDiscount
-}
-
-input GpuTypeFilter { id: String }
-input GpuLowestPriceInput { gpuCount: Int }
-type LowestPrice { minimumBidPrice: Float uninterruptablePrice: Float }
-
-"A GPU type that endpoints may ask for. Nothing costs anything here: prices are null."
-type GpuType {
-  "The name, as in gpuTypeIds."
-  id: String
-  displayName: String
-  manufacturer: String
-  memoryInGb: Int
-  "How many of them one worker can have here now."
-  maxGpuCount: Int
-  cudaCores: Int
-  secureCloud: Boolean
-  communityCloud: Boolean
-  securePrice: Float
-  communityPrice: Float
-  oneMonthPrice: Float
-  threeMonthPrice: Float
-  oneWeekPrice: Float
-  communitySpotPrice: Float
-  secureSpotPrice: Float
-  lowestPrice(input: GpuLowestPriceInput): LowestPrice
-}
-
-type Query {
-  myself: Myself
-  gpuTypes(input: GpuTypeFilter): [GpuType]
-}
-
-type Mutation {
-  saveEndpoint(input: EndpointInput!): Endpoint
-  "Null when it is done. workersMin and workersMax must both be 0."
-  deleteEndpoint(id: String!): String
-  saveTemplate(input: SaveTemplateInput): Template
-  deleteTemplate(templateName: String): String
-  updateEndpointTemplate(input: UpdateEndpointTemplateInput): Endpoint
-  saveRegistryAuth(input: SaveRegistryAuthInput!): ContainerRegistryAuth
-  updateRegistryAuth(input: UpdateRegistryAuthInput!): ContainerRegistryAuth
-  "True when it is done. No template may use it."
-  deleteRegistryAuth(registryAuthId: String!): Boolean
-  secretCreate(input: SecretCreateInput!): Secret
-  secretDelete(id: String!): Boolean
-}
-`);
+`;

@@ -1,0 +1,95 @@
+/** What endpoints may ask for. Nothing costs anything here: prices are null. */
+export const catalogTypes = `
+input GpuTypeFilter { id: String ids: [String!] cluster: Boolean }
+input GpuLowestPriceInput {
+  gpuCount: Int
+  dataCenterId: String
+  minMemoryInGb: Int
+  minVcpuCount: Int
+  secureCloud: Boolean
+  totalDisk: Int
+  minDisk: Int
+  includeAiApi: Boolean
+  allowedCudaVersions: [String!]
+  minCudaVersion: String
+  compliance: [String!]
+}
+type GpuTypeCudaVersion { cudaVersion: String availability: String }
+type LowestPrice {
+  gpuName: String
+  gpuTypeId: String
+  minimumBidPrice: Float
+  uninterruptablePrice: Float
+  minMemory: Int
+  minVcpu: Int
+  "High, Medium or Low; null if none is free."
+  stockStatus: String
+  "Empty: hosts do not report CUDA versions."
+  gpuTypeCudaVersions: [GpuTypeCudaVersion!]
+  "The numbers of these GPUs that one worker can have."
+  availableGpuCounts: [Int!]
+}
+
+"A GPU type that endpoints may ask for."
+type GpuType {
+  "The name, as in gpuTypeIds."
+  id: String
+  displayName: String
+  manufacturer: String
+  memoryInGb: Int
+  "How many of them one worker can have here now."
+  maxGpuCount: Int
+  cudaCores: Int
+  secureCloud: Boolean
+  communityCloud: Boolean
+  securePrice: Float
+  communityPrice: Float
+  oneMonthPrice: Float
+  threeMonthPrice: Float
+  oneWeekPrice: Float
+  communitySpotPrice: Float
+  secureSpotPrice: Float
+  lowestPrice(input: GpuLowestPriceInput): LowestPrice
+}
+
+"A tier, and the types that belong to it."
+type ServerlessGpuPool { id: String gpuTypeIds: [String!] }
+
+input GpuAvailabilityInput {
+  gpuCount: Int
+  minDisk: Int
+  minMemoryInGb: Int
+  minVcpuCount: Int
+  secureCloud: Boolean
+  includeAiApi: Boolean
+}
+type GpuAvailability {
+  gpuTypeId: String
+  displayName: String
+  gpuTypeDisplayName: String
+  stockStatus: String
+  available: Boolean
+}
+type DataCenter {
+  id: String
+  name: String
+  "The country's code."
+  location: String
+  storageSupport: Boolean
+  gpuAvailability(input: GpuAvailabilityInput): [GpuAvailability!]
+}
+
+input CpuFlavorInput { id: String isSls: Boolean }
+input SpecificsInput { dataCenterId: String instanceId: String isSls: Boolean }
+type CpuSpecifics { stockStatus: String }
+type CpuFlavor {
+  id: String
+  groupName: String
+  displayName: String
+  minVcpu: Int
+  maxVcpu: Int
+  ramMultiplier: Float
+  specifics(input: SpecificsInput): CpuSpecifics
+}
+type CpuType { id: String displayName: String }
+`;
