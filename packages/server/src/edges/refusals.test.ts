@@ -81,6 +81,7 @@ describe("The table of refusals", () => {
   const provoked: Record<RefusalCode, () => Promise<Answer>> = {
     INVALID_INPUT: () => http.post(`${base}/run`, { input: 1 }),
     INVALID_JSON: () => http.post(`${base}/run`, "{"),
+    NOT_OFFERED_HERE: () => http.post("/v2/clusters", { name: "c" }),
     INVALID_STATE: async () => {
       const id = await scene.submit(endpoint);
       return http.post(`${base}/retry/${id}`);

@@ -1,6 +1,6 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { invalid, Refusal } from "../../errors.js";
+import { Refusal } from "../../errors.js";
 import { seesMore, visibleRegistryAuths } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import { showRegistryAuth } from "../../operations/show-resources.js";
@@ -89,6 +89,6 @@ export function absentReads(app: FastifyInstance): void {
 export function absentWrites(app: FastifyInstance): void {
   for (const { path, what } of absent)
     app.post(path, { schema: { hide: true, body: { type: "object", properties: {} } } }, async () => {
-      throw invalid(`${what} exist only at the hosted service.`);
+      throw new Refusal("NOT_OFFERED_HERE", `${what} exist only at the hosted service.`);
     });
 }
