@@ -8,6 +8,7 @@ const alone = [
   "tests/faults/hostile-callers.test.ts",
   "tests/faults/hostile-load.test.ts",
   "tests/faults/openai-readers.test.ts",
+  "tests/faults/due-at-start.test.ts",
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",
   "tests/faults/balanced-crowds.test.ts",

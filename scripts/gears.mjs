@@ -57,6 +57,7 @@ const machine = [
   "tests/faults/balanced-crowds.test.ts",
   "tests/faults/disk.test.ts",
   "tests/faults/hostile-*.test.ts",
+  "tests/faults/due-at-start.test.ts",
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",
   "tests/faults/power-loss.test.ts",

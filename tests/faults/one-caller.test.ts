@@ -89,6 +89,21 @@ describe.each(["SQLite", "PostgreSQL"])("no caller delays others: %s", { timeout
       );
     });
 
+    it("lists of 14,000 templates", async () => {
+      const makers = Array.from({ length: 50 }, async (_, maker) => {
+        for (let n = maker; n < 14_000; n += 50) await template(`one of many ${n}`, {});
+      });
+      await Promise.all(makers);
+      const query = JSON.stringify({ query: "{ myself { podTemplates { id name } } }" });
+      await attack("50 lists of 14,000 templates, over REST and GraphQL", () =>
+        crowd(50, (member) => {
+          member.head("GET", "/v1/templates");
+          member.head("GET", "/v2/templates");
+          member.head("POST", "/graphql", { "content-length": query.length }).socket.write(query);
+        }),
+      );
+    });
+
     it("lists of releases that it does not read", async () => {
       const { id: templateId } = await template("released", large);
       const { id } = await manage(server, "POST", "/v1/endpoints", { name: "released", templateId, workersMax: 0 });
