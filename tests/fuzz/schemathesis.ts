@@ -8,6 +8,9 @@ import { root, type TestServer } from "../harness.js";
 export interface Fuzzing {
   readonly document: "/v1/openapi.json" | "/v2/openapi.json";
   readonly seed: number;
+  /** Only operations whose paths match, or do not match. */
+  readonly only?: string;
+  readonly without?: string;
   /** Test cases for each operation and phase. */
   readonly examples: number;
   /** Values to use for a parameter most of the time, by its place and name (`path.jobId`). */
@@ -45,7 +48,9 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
     PYTHONPATH: import.meta.dirname,
     PYTHONDONTWRITEBYTECODE: "1",
   };
-  const args = ["--no-color", "--config-file", config, "run", server.url + asked.document];
+  const only = asked.only === undefined ? [] : ["--include-path-regex", asked.only];
+  const without = asked.without === undefined ? [] : ["--exclude-path-regex", asked.without];
+  const args = ["--no-color", "--config-file", config, "run", ...only, ...without, server.url + asked.document];
   const options = { env, cwd: folder, timeout: 300_000, maxBuffer: 64 * 2 ** 20 };
   try {
     return await new Promise((done) => {

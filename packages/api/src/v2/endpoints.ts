@@ -68,7 +68,9 @@ export const Endpoint = Type.Object({
   id: Type.String(),
   name: Type.String(),
   type: choice(endpointTypes, "QUEUE or LOAD_BALANCER."),
-  requestUrls: Type.Record(Type.String(), Type.String({ format: "uri" })),
+  requestUrls: Type.Record(Type.String(), Type.String(), {
+    description: "Where it takes requests; {job_id} stands for a job's id.",
+  }),
   gpu: Type.Union([
     Type.Object({ pools: Type.Array(Type.String()), excludedTypes: Type.Array(Type.String()), count: Type.Integer() }),
     Type.Null(),

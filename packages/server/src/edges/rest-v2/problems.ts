@@ -32,10 +32,35 @@ export function tellProblems(app: FastifyInstance, { emit }: { readonly emit: Em
   });
 }
 
+/** The names that fields have in REST v2, by the names that operations know them by. */
+const fields: Readonly<Record<string, string>> = {
+  imageName: "image",
+  dockerStartCmd: "args",
+  containerDiskInGb: "disk",
+  containerRegistryAuthId: "registry",
+  volumeInGb: "mounts.persistent.size",
+  volumeMountPath: "mounts.persistent.path",
+  gpuIds: "gpu",
+  gpuCount: "gpu.count",
+  cpuFlavorIds: "cpu.id",
+  vcpuCount: "cpu.vcpuCount",
+  workersMin: "workers.min",
+  workersMax: "workers.max",
+  idleTimeout: "workers.idleTimeout",
+  scalerValue: "scaling",
+  networkVolumeIds: "networkVolumes",
+  executionTimeoutMs: "timeout",
+  dataCenterId: "dataCenter",
+};
+const names = new RegExp(`\\b(${Object.keys(fields).join("|")})\\b`, "g");
+
 function sendProblem(reply: FastifyReply, refusal: Refusal, status: number): FastifyReply {
-  const { "www-authenticate": challenge, ...headers } = refusal.headers;
-  reply.headers(status === 401 && challenge ? { ...headers, "www-authenticate": challenge } : headers);
-  const { code, message } = refusal;
+  for (const [name, value] of Object.entries(refusal.headers)) {
+    if (!reply.hasHeader(name) && (name !== "www-authenticate" || status === 401)) reply.header(name, value);
+  }
+  const { code } = refusal;
+  const isQuery = reply.request.url.includes("/catalog/");
+  const message = isQuery ? refusal.message : refusal.message.replaceAll(names, (name) => fields[name] as string);
   const problem = {
     title: titles[status] ?? "Error",
     status,
