@@ -8,7 +8,11 @@ const most = 10;
 let server: Server;
 let port: number;
 let connections: Connections;
-const own = { strangersMax: limits.strangersMax, connectionsPerOwnerMax: limits.connectionsPerOwnerMax };
+const own = {
+  strangersMax: limits.strangersMax,
+  strangerGraceMs: limits.strangerGraceMs,
+  connectionsPerOwnerMax: limits.connectionsPerOwnerMax,
+};
 const held: ServerResponse[] = [];
 const clients: Socket[] = [];
 beforeEach(async () => {
@@ -57,7 +61,7 @@ it("A new connection closes the one that has been idle longest, and none with a 
 });
 
 it("A connection without an accepted key gives way to a newer one once there are too many of these", async () => {
-  Object.assign(limits, { strangersMax: 3 });
+  Object.assign(limits, { strangersMax: 3, strangerGraceMs: 0 });
   server.prependListener("request", ({ url, socket }) => {
     if (url === "/known") connections.know(socket, 1);
   });
@@ -69,6 +73,12 @@ it("A connection without an accepted key gives way to a newer one once there are
   await asking("/"); // then the oldest, whatever it does
   await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, false, true]);
   expect(known.every(({ isOpen }) => isOpen())).toBe(true);
+});
+
+it("A connection is not closed before its first request can have come, however many come with it", async () => {
+  Object.assign(limits, { strangersMax: 1, strangerGraceMs: 60_000 });
+  const all = await Promise.all(Array.from({ length: 8 }, () => asking("/")));
+  expect(all.every(({ isOpen }) => isOpen())).toBe(true);
 });
 
 it("One owner's idle connections give way to its newer ones, and are refused if none is idle", async () => {

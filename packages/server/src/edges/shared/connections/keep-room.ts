@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
 /** The connections of a server, of which each kind has a bounded share. */
@@ -14,13 +15,13 @@ export interface Connections {
 /**
  * Keeps room for new connections, of which there may be `most`. Once few are left, each new one closes the one that has
  * been idle longest, and a connection with a request under way is not closed. Connections without an accepted key have
- * a small share of their own, in which the oldest gives way whatever it does: whoever opens thousands of them at once
- * would hold up the event loop when they all send, or close. So would one owner's, and its idle ones give way.
+ * a small share of their own, in which the oldest gives way whatever it does, unless it is so new that its first request
+ * may still be on its way: whoever keeps thousands of them would hold up the event loop when they all send, or close. So would one owner's, and its idle ones give way.
  */
 export function keepRoom(server: Server, most: number): Connections {
   const idle = new Set<Socket>(); // the one that has been idle longest is the first
   const open = new Set<Socket>();
-  const strangers = new Set<Socket>(); // the oldest first
+  const strangers = new Map<Socket, number>(); // by the time they came, the oldest first
   const owners = new Map<number, Set<Socket>>();
   const ownerOf = new WeakMap<Socket, number>();
   const requests = new WeakMap<Socket, number>();
@@ -41,16 +42,28 @@ export function keepRoom(server: Server, most: number): Connections {
     return undefined;
   };
 
+  /** The oldest idle one, else the oldest; undefined if all are new. */
+  const strangerToGo = (): Socket | undefined => {
+    const before = realTime.monotonicMs() - limits.strangerGraceMs;
+    let oldest: Socket | undefined;
+    for (const [socket, cameAt] of strangers) {
+      if (cameAt > before) break;
+      if (idle.has(socket)) return socket;
+      oldest ??= socket;
+    }
+    return oldest;
+  };
+
   server.on("connection", (socket: Socket) => {
     if (open.has(socket)) return; // it is told of again after a request that was put back onto it
     open.add(socket);
-    if (strangers.size >= limits.strangersMax) (firstIdle(strangers) ?? [...strangers][0])?.destroy();
+    if (strangers.size >= limits.strangersMax) strangerToGo()?.destroy();
     if (open.size > limits.connectionsKeptShare * most) {
       const [longest] = idle;
       longest?.destroy();
     }
     idle.add(socket);
-    strangers.add(socket);
+    strangers.set(socket, realTime.monotonicMs());
     socket.once("close", () => forget(socket));
   });
   const begin = ({ socket }: IncomingMessage, reply: ServerResponse) => {
