@@ -31,6 +31,9 @@ export const http = {
   connectionsMax: 20_000,
   strangersMax: 500, // connections without an accepted key; each may send 64 KB at once, and all of them close at once
   strangerGraceMs: second, // beyond that number they are kept for this long: their first request may be on its way
+  strangersAtOnceMax: 2_000, // beyond this number, not even for that long
+  strangersLookMs: 250, // between two looks at those that are not new any more
+  strangersPerLook: 250, // closed at a time: about 5 ms
   connectionsPerOwnerMax: 6_000, // closing as many at once takes about 100 ms
   pipelinedBytesMax: 64 * mib, // sent ahead of earlier requests' replies, on all connections
   connectionsKeptShare: 0.9, // of them; once more are open, each new one closes the one that has been idle longest

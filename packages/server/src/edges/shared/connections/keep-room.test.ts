@@ -11,6 +11,7 @@ let connections: Connections;
 const own = {
   strangersMax: limits.strangersMax,
   strangerGraceMs: limits.strangerGraceMs,
+  strangersAtOnceMax: limits.strangersAtOnceMax,
   connectionsPerOwnerMax: limits.connectionsPerOwnerMax,
 };
 const held: ServerResponse[] = [];
@@ -79,6 +80,11 @@ it("A connection is not closed before its first request can have come, however m
   Object.assign(limits, { strangersMax: 1, strangerGraceMs: 60_000 });
   const all = await Promise.all(Array.from({ length: 8 }, () => asking("/")));
   expect(all.every(({ isOpen }) => isOpen())).toBe(true);
+  Object.assign(limits, { strangersAtOnceMax: 8 });
+  await asking("/");
+  await expect.poll(() => all.filter(({ isOpen }) => isOpen()).length).toBeLessThan(8);
+  Object.assign(limits, { strangerGraceMs: 0 });
+  await expect.poll(() => all.filter(({ isOpen }) => isOpen()).length).toBe(0);
 });
 
 it("One owner's idle connections give way to its newer ones, and are refused if none is idle", async () => {

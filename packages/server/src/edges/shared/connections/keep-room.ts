@@ -37,14 +37,21 @@ export function keepRoom(server: Server, most: number): Connections {
     own?.delete(socket);
     if (own?.size === 0) owners.delete(ownerNo);
   };
+  const dismiss = (socket: Socket | undefined) => {
+    if (!socket) return;
+    forget(socket); // its end comes later
+    socket.destroy();
+  };
   const firstIdle = (sockets: Iterable<Socket>): Socket | undefined => {
     for (const socket of sockets) if (idle.has(socket)) return socket;
     return undefined;
   };
 
-  /** The oldest idle one, else the oldest; undefined if all are new. */
+  /** The oldest idle one, else the oldest; undefined if all are new and not far too many. */
   const strangerToGo = (): Socket | undefined => {
-    const before = realTime.monotonicMs() - limits.strangerGraceMs;
+    if (strangers.size < limits.strangersMax) return undefined;
+    const graceMs = strangers.size < limits.strangersAtOnceMax ? limits.strangerGraceMs : 0;
+    const before = realTime.monotonicMs() - graceMs;
     let oldest: Socket | undefined;
     for (const [socket, cameAt] of strangers) {
       if (cameAt > before) break;
@@ -54,13 +61,20 @@ export function keepRoom(server: Server, most: number): Connections {
     return oldest;
   };
 
+  // those that were new when others came
+  const sweep = realTime.every(limits.strangersLookMs, () => {
+    for (let n = 0; n < limits.strangersPerLook; n++) dismiss(strangerToGo());
+  });
+  sweep.unref();
+  server.once("close", () => realTime.cancel(sweep));
+
   server.on("connection", (socket: Socket) => {
     if (open.has(socket)) return; // it is told of again after a request that was put back onto it
     open.add(socket);
-    if (strangers.size >= limits.strangersMax) strangerToGo()?.destroy();
+    dismiss(strangerToGo());
     if (open.size > limits.connectionsKeptShare * most) {
       const [longest] = idle;
-      longest?.destroy();
+      dismiss(longest);
     }
     idle.add(socket);
     strangers.set(socket, realTime.monotonicMs());
@@ -86,7 +100,7 @@ export function keepRoom(server: Server, most: number): Connections {
       if (own.size >= limits.connectionsPerOwnerMax) {
         const longest = firstIdle(own);
         if (!longest) return false;
-        longest.destroy();
+        dismiss(longest);
       }
       owners.set(ownerNo, own.add(socket));
       strangers.delete(socket);
